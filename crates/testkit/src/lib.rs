@@ -1,10 +1,43 @@
 //! Real Kubernetes control planes for tests, and ways to break them.
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use bellwether_testkit::{Cluster, Part};
+//!
+//! let cluster = Cluster::builder().nodes(2).start().await?;
+//! let client = cluster.admin().client().await?;
+//! // … work with it, then see what happens when the API server dies and comes back with its data:
+//! cluster.kill_part(Part::ApiServer)?;
+//! cluster.start_part(Part::ApiServer).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Tests that break nothing share a control plane ([`shared`]) and work in namespaces of their own. Whatever happens to
+//! the process that started them, its control planes, ports and files go with it.
 
 mod access;
+mod arguments;
+mod binaries;
+mod cluster;
+mod go_build;
+mod guardian;
+mod kubectl;
+mod nodes;
 mod pki;
+mod ports;
+mod process;
+mod rights;
+pub mod shared;
+mod wait;
 
 pub use access::{Access, Login};
+pub use binaries::{ASSETS_VARIABLE, Binary, CACHE_VARIABLE};
+pub use cluster::{Cluster, ClusterBuilder, Part};
+pub use kubectl::{Kubectl, Output};
 pub use pki::{Authority, Credentials, Identity};
+pub use rights::rule;
+pub use wait::eventually;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

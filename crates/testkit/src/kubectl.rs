@@ -1,0 +1,80 @@
+//! Running kubectl as a person would.
+
+use std::{path::PathBuf, process::Stdio};
+
+use anyhow::{Context, Result, bail};
+use tokio::{io::AsyncWriteExt as _, process::Command};
+
+use crate::{access::Access, binaries::Binary, guardian::Guardian};
+
+/// kubectl in the hands of one user.
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: tempfile::NamedTempFile,
+    cache: tempfile::TempDir,
+}
+
+/// What a command printed, and whether it succeeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// Whether the exit code was 0.
+    pub success: bool,
+}
+
+impl Kubectl {
+    /// Prepares kubectl for a user. Neither the person's own kubeconfig nor their cache is touched.
+    pub fn new(access: &Access) -> Result<Self> {
+        let directory = Guardian::get()?.directory();
+        let kubeconfig = tempfile::Builder::new()
+            .suffix(".kubeconfig")
+            .tempfile_in(directory)?;
+        std::fs::write(kubeconfig.path(), access.kubeconfig())?;
+        Ok(Self {
+            program: Binary::Kubectl.find()?,
+            kubeconfig,
+            cache: tempfile::tempdir_in(directory)?,
+        })
+    }
+
+    /// Runs it with the words of a command line, and standard input.
+    pub async fn run(&self, command: &str, input: &str) -> Result<Output> {
+        let mut child = Command::new(&self.program)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig.path())
+            .arg("--cache-dir")
+            .arg(self.cache.path())
+            .args(command.split_whitespace())
+            .env("HOME", self.cache.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot run kubectl")?;
+        let mut stdin = child.stdin.take().context("kubectl has no standard input")?;
+        let write = async move {
+            // A command that does not read its input closes the pipe: that is no failure.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        };
+        let ((), output) = tokio::join!(write, child.wait_with_output());
+        let output = output?;
+        Ok(Output {
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8(output.stderr)?,
+            success: output.status.success(),
+        })
+    }
+
+    /// Runs it where it must succeed, and gives back what it printed.
+    pub async fn ok(&self, command: &str, input: &str) -> Result<String> {
+        let output = self.run(command, input).await?;
+        if !output.success {
+            bail!("kubectl {command} failed: {}", output.stderr.trim());
+        }
+        Ok(output.stdout)
+    }
+}

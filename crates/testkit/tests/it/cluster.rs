@@ -1,0 +1,190 @@
+//! Control planes start, work, break and come back.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bellwether_testkit::{Cluster, Part, eventually, rule, shared};
+use futures::future::try_join_all;
+use k8s_openapi::api::{
+    apps::v1::{Deployment, ReplicaSet},
+    core::v1::{ConfigMap, Namespace, Pod},
+};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use serde_json::json;
+
+const SOON: Duration = Duration::from_secs(60);
+
+fn config_map(name: &str, value: &str) -> Result<ConfigMap> {
+    Ok(serde_json::from_value(
+        json!({ "metadata": { "name": name }, "data": { "key": value } }),
+    )?)
+}
+
+#[tokio::test]
+async fn three_clusters_at_once_know_nothing_of_each_other() -> Result<()> {
+    let clusters =
+        try_join_all(["east", "west", "north"].map(|name| Cluster::builder().name(name).start())).await?;
+    let mut identities = Vec::new();
+    for cluster in &clusters {
+        let client = cluster.admin().client().await?;
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+        maps.create(&PostParams::default(), &config_map("who", cluster.name())?)
+            .await?;
+        let system: Namespace = Api::all(client).get("kube-system").await?;
+        identities.push(system.metadata.uid.context("a namespace without uid")?);
+    }
+    for cluster in &clusters {
+        let maps: Api<ConfigMap> = Api::namespaced(cluster.admin().client().await?, "default");
+        let data = maps.get("who").await?.data.context("a ConfigMap without data")?;
+        assert_eq!(data["key"], cluster.name());
+    }
+    identities.sort();
+    identities.dedup();
+    assert_eq!(identities.len(), 3, "each is a cluster of its own");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deployment_becomes_available_and_is_garbage_collected() -> Result<()> {
+    let cluster = shared::cluster_with_nodes().await?;
+    let namespace = cluster.namespace("rollout").await?;
+    let client = cluster.admin().client().await?;
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), &namespace);
+    let web: Deployment = serde_json::from_value(json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "replicas": 3,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
+            },
+        },
+    }))?;
+    deployments.create(&PostParams::default(), &web).await?;
+    eventually(SOON, "the Deployment is available", async || {
+        let status = deployments.get("web").await?.status.context("no status yet")?;
+        Ok(status.available_replicas == Some(3))
+    })
+    .await?;
+
+    deployments.delete("web", &DeleteParams::background()).await?;
+    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), &namespace);
+    let pods: Api<Pod> = Api::namespaced(client, &namespace);
+    eventually(SOON, "its ReplicaSet and Pods are gone", async || {
+        let everything = ListParams::default();
+        Ok(sets.list(&everything).await?.items.is_empty() && pods.list(&everything).await?.items.is_empty())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    let namespace = cluster.namespace("rights").await?;
+    let elsewhere = cluster.namespace("rights").await?;
+    let users = [
+        cluster.user("alice")?,
+        cluster.service_account(&namespace, "robot").await?,
+    ];
+    for user in users {
+        let client = user.client().await?;
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+        let refused = maps
+            .list(&ListParams::default())
+            .await
+            .expect_err("no rights yet");
+        assert!(refused.to_string().contains("forbidden"), "{refused}");
+        assert!(refused.to_string().contains(user.user()), "{refused}");
+
+        cluster
+            .grant(
+                &user,
+                Some(&namespace),
+                vec![rule(&["list"], "", &["configmaps"])],
+            )
+            .await?;
+        eventually(SOON, "the right is in force", async || {
+            Ok(maps.list(&ListParams::default()).await.is_ok())
+        })
+        .await?;
+        let write = maps.create(&PostParams::default(), &config_map("new", "")?).await;
+        assert!(write.is_err(), "only list was granted");
+        let other: Api<ConfigMap> = Api::namespaced(client.clone(), &elsewhere);
+        assert!(
+            other.list(&ListParams::default()).await.is_err(),
+            "only one namespace was granted"
+        );
+
+        cluster
+            .grant(&user, None, vec![rule(&["list"], "", &["configmaps"])])
+            .await?;
+        eventually(SOON, "the right is in force everywhere", async || {
+            Ok(other.list(&ListParams::default()).await.is_ok())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn parts_die_and_come_back_with_their_data() -> Result<()> {
+    let cluster = Cluster::start().await?;
+    let client = cluster.admin().client().await?;
+    let maps: Api<ConfigMap> = Api::namespaced(client, "default");
+    maps.create(&PostParams::default(), &config_map("kept", "through everything")?)
+        .await?;
+    let data_is_there = async || -> Result<bool> {
+        Ok(maps
+            .get("kept")
+            .await?
+            .data
+            .is_some_and(|data| data["key"] == "through everything"))
+    };
+
+    let before = cluster.process_id(Part::ApiServer).context("it runs")?;
+    cluster.kill_part(Part::ApiServer)?;
+    assert_eq!(cluster.process_id(Part::ApiServer), None);
+    assert!(
+        maps.get("kept").await.is_err(),
+        "a dead API server answers nothing"
+    );
+    cluster.start_part(Part::ApiServer).await?;
+    assert_ne!(cluster.process_id(Part::ApiServer), Some(before));
+    assert!(data_is_there().await?, "after kill -9 of the API server");
+
+    cluster.kill_part(Part::Etcd)?;
+    cluster.start_part(Part::Etcd).await?;
+    eventually(SOON, "the API server finds its etcd again", data_is_there).await?;
+
+    cluster.stop_part(Part::ApiServer).await?;
+    cluster.stop_part(Part::Etcd).await?;
+    cluster.start_part(Part::Etcd).await?;
+    cluster.start_part(Part::ApiServer).await?;
+    assert!(data_is_there().await?, "after an orderly stop of both");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_api_server_is_silent_until_it_goes_on() -> Result<()> {
+    let cluster = Cluster::start().await?;
+    let namespaces: Api<Namespace> = Api::all(cluster.admin().client().await?);
+    namespaces.get("default").await?;
+    cluster.pause_part(Part::ApiServer)?;
+    let silent = tokio::time::timeout(Duration::from_secs(2), namespaces.get("default")).await;
+    assert!(silent.is_err(), "neither an answer nor an error");
+    cluster.resume_part(Part::ApiServer)?;
+    tokio::time::timeout(SOON, namespaces.get("default")).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_part_that_is_not_there_cannot_be_broken() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    let error = cluster.kill_part(Part::Scheduler).expect_err("it has none");
+    assert_eq!(error.to_string(), "cluster shared was started without Scheduler");
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! However a process that started a cluster ends, no process, port or directory of the cluster stays.
+
+use std::{
+    env,
+    io::{BufRead as _, BufReader},
+    net::{SocketAddr, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use bellwether_testkit::{Cluster, eventually};
+use rstest::rstest;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// Tells the victim how to end. Without it, the victim is no test at all.
+const ENDING: &str = "BELLWETHER_TESTKIT_ENDING";
+
+/// The process that ends badly: this very test binary, run again with only this test.
+#[tokio::test]
+#[ignore = "started by the tests below, in a process of its own"]
+#[expect(clippy::print_stdout, reason = "it reports to the test that started it")]
+async fn victim() -> Result<()> {
+    let Ok(ending) = env::var(ENDING) else {
+        return Ok(());
+    };
+    let cluster = Cluster::builder().controllers().start().await?;
+    let ids: Vec<_> = cluster
+        .parts()
+        .filter_map(|part| cluster.process_id(part))
+        .collect();
+    println!(
+        "\n{}",
+        serde_json::to_string(&(cluster.directory(), cluster.address(), ids))?
+    );
+    match ending.as_str() {
+        "success" => Ok(()),
+        "panic" => panic!("as ordered"),
+        // Destructors do not run: so it is for a shared cluster, which is never dropped.
+        "exit" => std::process::exit(0),
+        _ => std::future::pending().await,
+    }
+}
+
+/// What the victim said of its cluster.
+struct Remains {
+    directory: PathBuf,
+    address: SocketAddr,
+    processes: Vec<Pid>,
+}
+
+impl Remains {
+    fn any(&self) -> bool {
+        self.directory.exists()
+            || self.directory.parent().is_some_and(std::path::Path::exists)
+            || TcpStream::connect(self.address).is_ok()
+            || self
+                .processes
+                .iter()
+                .any(|&process| test_kill_process(process).is_ok())
+    }
+}
+
+fn start_victim(ending: &str) -> Result<(Child, Remains)> {
+    let mut victim = Command::new(env::current_exe()?)
+        .args(["--exact", "leftovers::victim", "--include-ignored", "--nocapture"])
+        .env(ENDING, ending)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let output = BufReader::new(victim.stdout.take().context("no pipe")?);
+    for line in output.lines() {
+        let Ok((directory, address, ids)) = serde_json::from_str::<(PathBuf, SocketAddr, Vec<i32>)>(&line?)
+        else {
+            continue;
+        };
+        assert_eq!(ids.len(), 3, "etcd, the API server and the controllers");
+        let processes = ids.into_iter().filter_map(Pid::from_raw).collect();
+        return Ok((
+            victim,
+            Remains {
+                directory,
+                address,
+                processes,
+            },
+        ));
+    }
+    bail!("the victim said nothing of its cluster")
+}
+
+#[rstest]
+#[case::success("success", None)]
+#[case::panic("panic", None)]
+#[case::exit_without_destructors("exit", None)]
+#[case::ctrl_c("wait", Some(Signal::INT))]
+#[case::terminated("wait", Some(Signal::TERM))]
+#[case::killed("wait", Some(Signal::KILL))]
+#[tokio::test]
+async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Signal>) -> Result<()> {
+    let (mut victim, remains) = start_victim(ending)?;
+    if let Some(signal) = signal {
+        assert!(remains.any(), "the cluster is there while its process runs");
+        kill_process(Pid::from_child(&victim), signal)?;
+    }
+    victim.wait()?;
+    eventually(Duration::from_secs(10), "nothing is left", async || {
+        Ok(!remains.any())
+    })
+    .await
+}
