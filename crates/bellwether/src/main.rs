@@ -1,1 +1,7 @@
-fn main() {}
+//! `bellwether`: one trustworthy status for many Kubernetes objects.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bellwether::run()
+}

@@ -41,10 +41,7 @@ impl Access {
     /// The same user on the way through another address: a fault proxy's.
     #[must_use]
     pub fn via(&self, address: SocketAddr) -> Self {
-        Self {
-            address,
-            ..self.clone()
-        }
+        Self { address, ..self.clone() }
     }
 
     /// The user's name, as RBAC knows it.

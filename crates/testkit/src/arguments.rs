@@ -79,18 +79,9 @@ pub(crate) fn api_server(
         option("tls-cert-file", layout.server_certificate.display()),
         option("tls-private-key-file", layout.server_key.display()),
         option("authorization-mode", "RBAC"),
-        option(
-            "service-account-issuer",
-            "https://kubernetes.default.svc.cluster.local",
-        ),
-        option(
-            "service-account-signing-key-file",
-            layout.service_account_key.display(),
-        ),
-        option(
-            "service-account-key-file",
-            layout.service_account_public_key.display(),
-        ),
+        option("service-account-issuer", "https://kubernetes.default.svc.cluster.local"),
+        option("service-account-signing-key-file", layout.service_account_key.display()),
+        option("service-account-key-file", layout.service_account_public_key.display()),
         option("service-cluster-ip-range", "10.0.0.0/16"),
         option("profiling", false),
     ];
@@ -106,10 +97,7 @@ pub(crate) fn controller_manager(layout: &Layout) -> Vec<String> {
         option("kubeconfig", layout.admin_kubeconfig.display()),
         option("leader-elect", false),
         option("secure-port", 0),
-        option(
-            "service-account-private-key-file",
-            layout.service_account_key.display(),
-        ),
+        option("service-account-private-key-file", layout.service_account_key.display()),
         option("root-ca-file", layout.authority.display()),
         // Tests wait for these controllers; the default limits are made for clusters with other tenants.
         option("kube-api-qps", 200),

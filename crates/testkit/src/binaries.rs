@@ -67,10 +67,7 @@ static KUBERNETES: Module = Module {
     go_sum: include_str!("../control-plane/kubernetes/go.sum"),
     programs: &[
         ("k8s.io/kubernetes/cmd/kube-apiserver", Binary::ApiServer),
-        (
-            "k8s.io/kubernetes/cmd/kube-controller-manager",
-            Binary::ControllerManager,
-        ),
+        ("k8s.io/kubernetes/cmd/kube-controller-manager", Binary::ControllerManager),
         ("k8s.io/kubernetes/cmd/kube-scheduler", Binary::Scheduler),
         ("k8s.io/kubernetes/cmd/kubectl", Binary::Kubectl),
     ],
@@ -158,10 +155,7 @@ impl Module {
             hash.update(files.paths.join("\n"));
         }
         let digest = hash.finalize();
-        format!(
-            "{}-{:02x}{:02x}{:02x}{:02x}",
-            self.name, digest[0], digest[1], digest[2], digest[3]
-        )
+        format!("{}-{:02x}{:02x}{:02x}{:02x}", self.name, digest[0], digest[1], digest[2], digest[3])
     }
 }
 
@@ -174,25 +168,17 @@ struct Sources {
 
 impl Sources {
     fn from_environment() -> Result<Self> {
-        let assets = env::var_os(ASSETS_VARIABLE)
-            .filter(|directory| !directory.is_empty())
-            .map(PathBuf::from);
+        let assets =
+            env::var_os(ASSETS_VARIABLE).filter(|directory| !directory.is_empty()).map(PathBuf::from);
         let cache = match env::var_os(CACHE_VARIABLE) {
             Some(directory) => PathBuf::from(directory),
             None => user_cache_directory()?.join("bellwether").join("control-plane"),
         };
-        Ok(Self {
-            assets,
-            cache,
-            go: "go".into(),
-        })
+        Ok(Self { assets, cache, go: "go".into() })
     }
 
     fn find(&self, binary: Binary) -> Result<PathBuf> {
-        if let Some(asset) = self
-            .assets
-            .as_ref()
-            .map(|directory| directory.join(binary.file_name()))
+        if let Some(asset) = self.assets.as_ref().map(|directory| directory.join(binary.file_name()))
             && asset.is_file()
         {
             return Ok(asset);
@@ -200,8 +186,7 @@ impl Sources {
         let module = binary.module();
         let built = self.cache.join(module.key());
         if !built.is_dir() {
-            self.build(module, &built)
-                .with_context(|| format!("cannot get {}", binary.file_name()))?;
+            self.build(module, &built).with_context(|| format!("cannot get {}", binary.file_name()))?;
         }
         Ok(built.join(binary.file_name()))
     }
@@ -223,10 +208,7 @@ impl Sources {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                go_build::say(&format!(
-                    "waiting for another process that is building {}",
-                    module.name
-                ));
+                go_build::say(&format!("waiting for another process that is building {}", module.name));
                 lock.lock()?;
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
@@ -259,11 +241,7 @@ mod tests {
     use super::*;
 
     fn nowhere(directory: &Path) -> Sources {
-        Sources {
-            assets: None,
-            cache: directory.join("cache"),
-            go: "there-is-no-such-go".into(),
-        }
+        Sources { assets: None, cache: directory.join("cache"), go: "there-is-no-such-go".into() }
     }
 
     #[test]
@@ -271,20 +249,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let asset = directory.path().join("etcd");
         fs::write(&asset, "").unwrap();
-        let sources = Sources {
-            assets: Some(directory.path().into()),
-            ..nowhere(directory.path())
-        };
+        let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         assert_eq!(sources.find(Binary::Etcd).unwrap(), asset);
     }
 
     #[test]
     fn what_the_assets_lack_comes_from_the_cache() {
         let directory = tempfile::tempdir().unwrap();
-        let sources = Sources {
-            assets: Some(directory.path().into()),
-            ..nowhere(directory.path())
-        };
+        let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         let cached = sources.cache.join(ETCD.key());
         fs::create_dir_all(&cached).unwrap();
         assert_eq!(sources.find(Binary::Etcd).unwrap(), cached.join("etcd"));

@@ -117,9 +117,8 @@ impl Cluster {
         let controllers = wish.controllers || wish.nodes > 0;
         let ports = [Port::reserve()?, Port::reserve()?, Port::reserve()?];
         let name = wish.name.unwrap_or_else(|| "cluster".to_owned());
-        let directory = Guardian::get()?
-            .directory()
-            .join(format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let directory =
+            Guardian::get()?.directory().join(format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         let authority = Arc::new(Authority::new()?);
         let admin = Access {
             address: ports[2].address(),
@@ -130,11 +129,7 @@ impl Cluster {
         fs::create_dir_all(&directory)?;
         let layout = Layout::write(&directory, &authority, &admin)?;
         let mut programs = vec![
-            (
-                Part::Etcd,
-                Binary::Etcd,
-                arguments::etcd(&layout, ports[0].address(), ports[1].address()),
-            ),
+            (Part::Etcd, Binary::Etcd, arguments::etcd(&layout, ports[0].address(), ports[1].address())),
             (
                 Part::ApiServer,
                 Binary::ApiServer,
@@ -150,25 +145,13 @@ impl Cluster {
         }
         if wish.nodes > 0 {
             programs.push((Part::Scheduler, Binary::Scheduler, arguments::scheduler(&layout)));
-            programs.push((
-                Part::Kwok,
-                Binary::Kwok,
-                arguments::kwok(&layout, &Binary::KwokStages.find()?),
-            ));
+            programs.push((Part::Kwok, Binary::Kwok, arguments::kwok(&layout, &Binary::KwokStages.find()?)));
         }
         let parts = programs
             .into_iter()
             .map(|(part, binary, arguments)| Ok((part, Process::new(binary.find()?, arguments, &directory))))
             .collect::<Result<_>>()?;
-        Ok(Self {
-            name,
-            directory,
-            authority,
-            admin,
-            nodes: wish.nodes,
-            parts,
-            _ports: ports,
-        })
+        Ok(Self { name, directory, authority, admin, nodes: wish.nodes, parts, _ports: ports })
     }
 
     /// Its name.
@@ -199,10 +182,7 @@ impl Cluster {
     /// A user who may do nothing yet: see [`crate::grant`].
     pub fn user(&self, name: &str) -> Result<Access> {
         let identity = self.authority.client(name, None)?;
-        Ok(Access {
-            login: Login::Certificate(Box::new(identity)),
-            ..self.admin.clone()
-        })
+        Ok(Access { login: Login::Certificate(Box::new(identity)), ..self.admin.clone() })
     }
 
     /// The parts that it has, in the order in which they start.
@@ -212,10 +192,7 @@ impl Cluster {
 
     /// The process id of a part, while it runs.
     pub fn process_id(&self, part: Part) -> Option<u32> {
-        self.parts
-            .get(&part)
-            .filter(|process| process.is_running())
-            .and_then(Process::id)
+        self.parts.get(&part).filter(|process| process.is_running()).and_then(Process::id)
     }
 
     /// Asks a part to end, and kills it if it does not. End the API server before its etcd: without a store it does not
@@ -247,12 +224,7 @@ impl Cluster {
         let deadline = Instant::now() + READY_WITHIN;
         while !self.is_ready(part).await {
             if !process.is_running() {
-                bail!(
-                    "{} of {} ended at once:\n{}",
-                    process.name(),
-                    self.name,
-                    process.last_words()
-                );
+                bail!("{} of {} ended at once:\n{}", process.name(), self.name, process.last_words());
             }
             if Instant::now() > deadline {
                 bail!(
@@ -269,9 +241,7 @@ impl Cluster {
     }
 
     fn part(&self, part: Part) -> Result<&Process> {
-        self.parts
-            .get(&part)
-            .with_context(|| format!("cluster {} was started without {part:?}", self.name))
+        self.parts.get(&part).with_context(|| format!("cluster {} was started without {part:?}", self.name))
     }
 
     /// Only the API server is asked: it is not ready without etcd, and what the others do shows in its objects.

@@ -19,12 +19,7 @@ use crate::binaries::{Module, ModuleFiles};
 const LINES_SHOWN: usize = 20;
 
 pub(crate) fn is_installed(go: &OsStr) -> bool {
-    Command::new(go)
-        .arg("version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok()
+    Command::new(go).arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Builds every program of a module into a new directory.
@@ -36,11 +31,7 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
     fs::write(source.path().join("go.mod"), module.go_mod)?;
     fs::write(source.path().join("go.sum"), module.go_sum)?;
 
-    let names: Vec<_> = module
-        .programs
-        .iter()
-        .map(|(_, program)| program.file_name())
-        .collect();
+    let names: Vec<_> = module.programs.iter().map(|(_, program)| program.file_name()).collect();
     let mut progress = Progress::new(names.join(", "));
     for (package, program) in module.programs {
         let mut command = go_command(go, source.path());
@@ -52,10 +43,7 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
         run(command, &mut progress).with_context(|| format!("cannot build {}", program.file_name()))?;
     }
     if let Some(files) = &module.files {
-        fs::write(
-            into.join(files.into.file_name()),
-            concatenate(go, source.path(), files)?,
-        )?;
+        fs::write(into.join(files.into.file_name()), concatenate(go, source.path(), files)?)?;
     }
     progress.done();
     Ok(())
@@ -63,30 +51,19 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
 
 /// Tells a person about slow work. Standard error, because standard output is data; the test harness shows neither
 /// until a test fails, so what takes minutes is done by `cargo xtask test` before it runs the tests.
-#[expect(
-    clippy::print_stderr,
-    reason = "the one place of this crate that talks to a person"
-)]
+#[expect(clippy::print_stderr, reason = "the one place of this crate that talks to a person")]
 pub(crate) fn say(text: &str) {
     eprintln!("control plane: {text}");
 }
 
 fn go_command(go: &OsStr, directory: &Path) -> Command {
     let mut command = Command::new(go);
-    command
-        .current_dir(directory)
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off")
-        .stdin(Stdio::null());
+    command.current_dir(directory).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
     command
 }
 
 fn run(mut command: Command, progress: &mut Progress) -> Result<()> {
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot run go")?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot run go")?;
     let mut last_lines = VecDeque::with_capacity(LINES_SHOWN);
     if let Some(output) = child.stderr.take() {
         for line in BufReader::new(output).lines() {
@@ -108,11 +85,7 @@ fn concatenate(go: &OsStr, source: &Path, files: &ModuleFiles) -> Result<String>
         .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", files.module])
         .output()?;
     if !output.status.success() {
-        bail!(
-            "cannot find the module {}: {}",
-            files.module,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("cannot find the module {}: {}", files.module, String::from_utf8_lossy(&output.stderr).trim());
     }
     let directory = PathBuf::from(String::from_utf8(output.stdout)?.trim());
     let mut all = String::new();
@@ -134,35 +107,20 @@ struct Progress {
 
 impl Progress {
     fn new(what: String) -> Self {
-        say(&format!(
-            "building {what} from source, once; this takes a few minutes"
-        ));
+        say(&format!("building {what} from source, once; this takes a few minutes"));
         let now = Instant::now();
-        Self {
-            what,
-            started: now,
-            shown: now,
-            packages: 0,
-        }
+        Self { what, started: now, shown: now, packages: 0 }
     }
 
     fn step(&mut self) {
         self.packages += 1;
         let terminal = stderr().is_terminal();
-        let pause = if terminal {
-            Duration::from_millis(200)
-        } else {
-            Duration::from_secs(15)
-        };
+        let pause = if terminal { Duration::from_millis(200) } else { Duration::from_secs(15) };
         if self.shown.elapsed() < pause {
             return;
         }
         self.shown = Instant::now();
-        let text = format!(
-            "{} packages compiled, {} s",
-            self.packages,
-            self.started.elapsed().as_secs()
-        );
+        let text = format!("{} packages compiled, {} s", self.packages, self.started.elapsed().as_secs());
         if terminal {
             // Progress is a courtesy: a closed standard error must not stop the build.
             let _ = write!(stderr(), "\rcontrol plane: {text}\x1b[K");
@@ -175,10 +133,6 @@ impl Progress {
         if stderr().is_terminal() {
             let _ = write!(stderr(), "\r\x1b[K");
         }
-        say(&format!(
-            "built {} in {} s",
-            self.what,
-            self.started.elapsed().as_secs()
-        ));
+        say(&format!("built {} in {} s", self.what, self.started.elapsed().as_secs()));
     }
 }

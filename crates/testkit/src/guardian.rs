@@ -56,10 +56,7 @@ impl Guardian {
     }
 
     fn start() -> Result<Self> {
-        let directory = tempfile::Builder::new()
-            .prefix("bellwether-testkit-")
-            .tempdir()?
-            .keep();
+        let directory = tempfile::Builder::new().prefix("bellwether-testkit-").tempdir()?.keep();
         let mut process = Command::new("sh")
             .args(["-c", SCRIPT, "bellwether-testkit-guardian"])
             .arg(&directory)
@@ -70,11 +67,7 @@ impl Guardian {
             .process_group(0)
             .spawn()?;
         let orders = process.stdin.take().context("no pipe to it")?;
-        Ok(Self {
-            directory,
-            orders: Mutex::new(orders),
-            _process: process,
-        })
+        Ok(Self { directory, orders: Mutex::new(orders), _process: process })
     }
 
     /// The directory for everything that this process writes; it goes when the process goes.

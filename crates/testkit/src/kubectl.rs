@@ -12,6 +12,7 @@ pub struct Kubectl {
     program: PathBuf,
     kubeconfig: tempfile::NamedTempFile,
     cache: tempfile::TempDir,
+    namespace: String,
 }
 
 /// What a command printed, and whether it succeeded.
@@ -29,25 +30,32 @@ impl Kubectl {
     /// Prepares kubectl for a user. Neither the person's own kubeconfig nor their cache is touched.
     pub fn new(access: &Access) -> Result<Self> {
         let directory = Guardian::get()?.directory();
-        let kubeconfig = tempfile::Builder::new()
-            .suffix(".kubeconfig")
-            .tempfile_in(directory)?;
+        let kubeconfig = tempfile::Builder::new().suffix(".kubeconfig").tempfile_in(directory)?;
         std::fs::write(kubeconfig.path(), access.kubeconfig())?;
         Ok(Self {
             program: Binary::Kubectl.find()?,
             kubeconfig,
             cache: tempfile::tempdir_in(directory)?,
+            namespace: "default".to_owned(),
         })
     }
 
-    /// Runs it with the words of a command line, and standard input.
-    pub async fn run(&self, command: &str, input: &str) -> Result<Output> {
+    /// Works in another namespace than `default`.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.namespace);
+        self
+    }
+
+    /// Runs it with arguments and standard input.
+    pub async fn run(&self, arguments: &[&str], input: &str) -> Result<Output> {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(self.kubeconfig.path())
             .arg("--cache-dir")
             .arg(self.cache.path())
-            .args(command.split_whitespace())
+            .args(["--namespace", &self.namespace])
+            .args(arguments)
             .env("HOME", self.cache.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -70,10 +78,10 @@ impl Kubectl {
     }
 
     /// Runs it where it must succeed, and gives back what it printed.
-    pub async fn ok(&self, command: &str, input: &str) -> Result<String> {
-        let output = self.run(command, input).await?;
+    pub async fn ok(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let output = self.run(arguments, input).await?;
         if !output.success {
-            bail!("kubectl {command} failed: {}", output.stderr.trim());
+            bail!("kubectl {} failed: {}", arguments.join(" "), output.stderr.trim());
         }
         Ok(output.stdout)
     }

@@ -19,10 +19,7 @@ pub(crate) async fn create(client: &Client, count: usize, within: Duration) -> R
                 "labels": { "kubernetes.io/hostname": format!("node-{number}"), "kubernetes.io/os": "linux" },
             },
         }))?;
-        nodes
-            .create(&PostParams::default(), &node)
-            .await
-            .context("cannot create a node")?;
+        nodes.create(&PostParams::default(), &node).await.context("cannot create a node")?;
     }
     eventually(within, "the nodes are ready", async || {
         let all = nodes.list(&Default::default()).await?;
@@ -33,18 +30,7 @@ pub(crate) async fn create(client: &Client, count: usize, within: Duration) -> R
 
 /// Ready, and without the taints that admission and the controllers put on a node until it is.
 fn takes_pods(node: &Node) -> bool {
-    let ready = node
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    let tainted = node
-        .spec
-        .iter()
-        .flat_map(|spec| spec.taints.iter().flatten())
-        .next()
-        .is_some();
-    !tainted
-        && ready
-            .into_iter()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    let ready = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let tainted = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).next().is_some();
+    !tainted && ready.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -51,15 +51,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let key = KeyPair::generate().context("cannot make the key of a certificate authority")?;
-        let certificate = params
-            .self_signed(&key)
-            .context("cannot sign a certificate authority")?
-            .pem();
-        Ok(Self {
-            issuer: Issuer::new(params, key),
-            certificate,
-            clients: Mutex::default(),
-        })
+        let certificate = params.self_signed(&key).context("cannot sign a certificate authority")?.pem();
+        Ok(Self { issuer: Issuer::new(params, key), certificate, clients: Mutex::default() })
     }
 
     /// The authority's own certificate as PEM: what clients must trust.
@@ -69,16 +62,9 @@ impl Authority {
 
     /// Credentials for a server on loopback, reachable under the names of an API server.
     pub fn server(&self) -> Result<Credentials> {
-        let names = [
-            "localhost",
-            "kubernetes",
-            "kubernetes.default",
-            "kubernetes.default.svc",
-        ];
+        let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut params = CertificateParams::new(names.map(String::from))?;
-        params
-            .subject_alt_names
-            .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        params.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
         params.distinguished_name = distinguished_name("kube-apiserver", None);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         Ok(self.sign(params)?.1)
@@ -90,11 +76,7 @@ impl Authority {
         params.distinguished_name = distinguished_name(user, group);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let (der, credentials) = self.sign(params)?;
-        let identity = Identity {
-            user: user.to_owned(),
-            group: group.map(str::to_owned),
-            credentials,
-        };
+        let identity = Identity { user: user.to_owned(), group: group.map(str::to_owned), credentials };
         crate::lock(&self.clients).insert(der, identity.clone());
         Ok(identity)
     }
@@ -105,20 +87,12 @@ impl Authority {
     }
 
     fn sign(&self, mut params: CertificateParams) -> Result<(Vec<u8>, Credentials)> {
-        params.key_usages = vec![
-            KeyUsagePurpose::DigitalSignature,
-            KeyUsagePurpose::KeyEncipherment,
-        ];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         let key = KeyPair::generate().context("cannot make a key")?;
-        let certificate = params
-            .signed_by(&key, &self.issuer)
-            .context("cannot sign a certificate")?;
+        let certificate = params.signed_by(&key, &self.issuer).context("cannot sign a certificate")?;
         Ok((
             certificate.der().to_vec(),
-            Credentials {
-                certificate: certificate.pem(),
-                key: key.serialize_pem(),
-            },
+            Credentials { certificate: certificate.pem(), key: key.serialize_pem() },
         ))
     }
 }

@@ -21,22 +21,14 @@ pub(crate) struct Port {
 impl Port {
     pub(crate) fn reserve() -> Result<Self> {
         let reserve = || -> Result<Self> {
-            let socket = socket_with(
-                AddressFamily::INET,
-                SocketType::STREAM,
-                SocketFlags::CLOEXEC,
-                None,
-            )?;
+            let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
             sockopt::set_socket_reuseport(&socket, true)?;
             bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
             let bound: SocketAddrAny = getsockname(&socket)?;
             let Ok(SocketAddr::V4(address)) = SocketAddr::try_from(bound) else {
                 bail!("the socket is bound to no IPv4 address");
             };
-            Ok(Self {
-                number: address.port(),
-                _socket: socket,
-            })
+            Ok(Self { number: address.port(), _socket: socket })
         };
         reserve().context("cannot get a free port on 127.0.0.1")
     }
@@ -59,9 +51,6 @@ mod tests {
             TcpStream::connect(port.address()).unwrap_err().kind(),
             std::io::ErrorKind::ConnectionRefused
         );
-        assert!(
-            TcpListener::bind(port.address()).is_err(),
-            "a server that does not share the port"
-        );
+        assert!(TcpListener::bind(port.address()).is_err(), "a server that does not share the port");
     }
 }

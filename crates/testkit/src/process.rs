@@ -28,15 +28,8 @@ pub(crate) struct Process {
 impl Process {
     /// A process that is not running yet. Its output goes to a file in `directory`.
     pub(crate) fn new(program: PathBuf, arguments: Vec<String>, directory: &Path) -> Self {
-        let log = directory
-            .join(program.file_name().unwrap_or_default())
-            .with_extension("log");
-        Self {
-            program,
-            arguments,
-            log,
-            child: Mutex::new(None),
-        }
+        let log = directory.join(program.file_name().unwrap_or_default()).with_extension("log");
+        Self { program, arguments, log, child: Mutex::new(None) }
     }
 
     /// Starts it, for the first time or again.
@@ -85,13 +78,8 @@ impl Process {
 
     /// Sends a signal to the running process.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
-        let id = self
-            .id()
-            .with_context(|| format!("{} is not running", self.name()))?;
-        let pid = i32::try_from(id)
-            .ok()
-            .and_then(Pid::from_raw)
-            .context("no such process id")?;
+        let id = self.id().with_context(|| format!("{} is not running", self.name()))?;
+        let pid = i32::try_from(id).ok().and_then(Pid::from_raw).context("no such process id")?;
         kill_process(pid, signal).with_context(|| format!("cannot signal {}", self.name()))
     }
 
@@ -118,18 +106,13 @@ impl Process {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.program
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
+        self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The end of what it wrote: why it does not work.
     pub(crate) fn last_words(&self) -> String {
-        let text = fs::read(&self.log)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default();
+        let text =
+            fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
     }

@@ -42,10 +42,7 @@ impl Cluster {
         let client = self.admin().client().await?;
         create(
             &Api::<Namespace>::all(client.clone()),
-            Namespace {
-                metadata: named(&name),
-                ..Default::default()
-            },
+            Namespace { metadata: named(&name), ..Default::default() },
         )
         .await?;
         if self.parts().any(|part| part == Part::ControllerManager) {
@@ -64,33 +61,16 @@ impl Cluster {
     /// A new service account and a token for it.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Access> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin().client().await?, namespace);
-        create(
-            &accounts,
-            ServiceAccount {
-                metadata: named(name),
-                ..Default::default()
-            },
-        )
-        .await?;
+        create(&accounts, ServiceAccount { metadata: named(name), ..Default::default() }).await?;
         let request = TokenRequest {
-            spec: Some(TokenRequestSpec {
-                expiration_seconds: Some(3600),
-                ..Default::default()
-            }),
+            spec: Some(TokenRequestSpec { expiration_seconds: Some(3600), ..Default::default() }),
             ..Default::default()
         };
-        let granted = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await?;
-        let token = granted
-            .status
-            .and_then(|status| status.token)
-            .context("the API server granted no token")?;
+        let granted = accounts.create_token_request(name, &PostParams::default(), &request).await?;
+        let token =
+            granted.status.and_then(|status| status.token).context("the API server granted no token")?;
         let user = format!("system:serviceaccount:{namespace}:{name}");
-        Ok(Access {
-            login: Login::Token { user, token },
-            ..self.admin().clone()
-        })
+        Ok(Access { login: Login::Token { user, token }, ..self.admin().clone() })
     }
 
     /// Gives a user rights: in one namespace, or everywhere.
@@ -109,10 +89,7 @@ impl Cluster {
             name: name.clone(),
         };
         if let Some(namespace) = namespace {
-            let role = Role {
-                metadata: named(&name),
-                rules: Some(rules),
-            };
+            let role = Role { metadata: named(&name), rules: Some(rules) };
             let binding = RoleBinding {
                 metadata: named(&name),
                 role_ref: role_ref("Role"),
@@ -121,11 +98,7 @@ impl Cluster {
             create(&Api::namespaced(client.clone(), namespace), role).await?;
             create(&Api::namespaced(client, namespace), binding).await
         } else {
-            let role = ClusterRole {
-                metadata: named(&name),
-                rules: Some(rules),
-                ..Default::default()
-            };
+            let role = ClusterRole { metadata: named(&name), rules: Some(rules), ..Default::default() };
             let binding = ClusterRoleBinding {
                 metadata: named(&name),
                 role_ref: role_ref("ClusterRole"),
@@ -142,23 +115,14 @@ where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
 {
     let created = api.create(&PostParams::default(), &object).await;
-    created
-        .map(drop)
-        .with_context(|| format!("cannot create a {}", K::kind(&())))
+    created.map(drop).with_context(|| format!("cannot create a {}", K::kind(&())))
 }
 
 fn named(name: &str) -> ObjectMeta {
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    }
+    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
 fn unique(prefix: &str) -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
-    format!(
-        "{prefix}-{}-{}",
-        process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    )
+    format!("{prefix}-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -12,9 +12,7 @@ async fn start_once(
 ) -> Result<&'static Cluster> {
     // The failure is kept too: the hundredth test must not wait for the hundredth failing start.
     let started = cell.get_or_init(|| wish.start()).await;
-    started
-        .as_ref()
-        .map_err(|error| anyhow!("the shared cluster did not start: {error:#}"))
+    started.as_ref().map_err(|error| anyhow!("the shared cluster did not start: {error:#}"))
 }
 
 /// An API server and its etcd.

@@ -18,14 +18,9 @@ pub async fn eventually(
             return Ok(());
         }
         if Instant::now() > deadline {
-            let why = last
-                .err()
-                .map(|error| format!("; the last look failed: {error:#}"))
-                .unwrap_or_default();
-            bail!(
-                "it did not come true within {} s that {what}{why}",
-                within.as_secs()
-            );
+            let why =
+                last.err().map(|error| format!("; the last look failed: {error:#}")).unwrap_or_default();
+            bail!("it did not come true within {} s that {what}{why}", within.as_secs());
         }
         sleep(Duration::from_millis(50)).await;
     }

@@ -18,9 +18,7 @@ use serde_json::json;
 const SOON: Duration = Duration::from_secs(60);
 
 fn config_map(name: &str, value: &str) -> Result<ConfigMap> {
-    Ok(serde_json::from_value(
-        json!({ "metadata": { "name": name }, "data": { "key": value } }),
-    )?)
+    Ok(serde_json::from_value(json!({ "metadata": { "name": name }, "data": { "key": value } }))?)
 }
 
 #[tokio::test]
@@ -31,8 +29,7 @@ async fn three_clusters_at_once_know_nothing_of_each_other() -> Result<()> {
     for cluster in &clusters {
         let client = cluster.admin().client().await?;
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
-        maps.create(&PostParams::default(), &config_map("who", cluster.name())?)
-            .await?;
+        maps.create(&PostParams::default(), &config_map("who", cluster.name())?).await?;
         let system: Namespace = Api::all(client).get("kube-system").await?;
         identities.push(system.metadata.uid.context("a namespace without uid")?);
     }
@@ -86,27 +83,15 @@ async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
     let cluster = shared::cluster().await?;
     let namespace = cluster.namespace("rights").await?;
     let elsewhere = cluster.namespace("rights").await?;
-    let users = [
-        cluster.user("alice")?,
-        cluster.service_account(&namespace, "robot").await?,
-    ];
+    let users = [cluster.user("alice")?, cluster.service_account(&namespace, "robot").await?];
     for user in users {
         let client = user.client().await?;
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
-        let refused = maps
-            .list(&ListParams::default())
-            .await
-            .expect_err("no rights yet");
+        let refused = maps.list(&ListParams::default()).await.expect_err("no rights yet");
         assert!(refused.to_string().contains("forbidden"), "{refused}");
         assert!(refused.to_string().contains(user.user()), "{refused}");
 
-        cluster
-            .grant(
-                &user,
-                Some(&namespace),
-                vec![rule(&["list"], "", &["configmaps"])],
-            )
-            .await?;
+        cluster.grant(&user, Some(&namespace), vec![rule(&["list"], "", &["configmaps"])]).await?;
         eventually(SOON, "the right is in force", async || {
             Ok(maps.list(&ListParams::default()).await.is_ok())
         })
@@ -114,14 +99,9 @@ async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
         let write = maps.create(&PostParams::default(), &config_map("new", "")?).await;
         assert!(write.is_err(), "only list was granted");
         let other: Api<ConfigMap> = Api::namespaced(client.clone(), &elsewhere);
-        assert!(
-            other.list(&ListParams::default()).await.is_err(),
-            "only one namespace was granted"
-        );
+        assert!(other.list(&ListParams::default()).await.is_err(), "only one namespace was granted");
 
-        cluster
-            .grant(&user, None, vec![rule(&["list"], "", &["configmaps"])])
-            .await?;
+        cluster.grant(&user, None, vec![rule(&["list"], "", &["configmaps"])]).await?;
         eventually(SOON, "the right is in force everywhere", async || {
             Ok(other.list(&ListParams::default()).await.is_ok())
         })
@@ -135,23 +115,15 @@ async fn parts_die_and_come_back_with_their_data() -> Result<()> {
     let cluster = Cluster::start().await?;
     let client = cluster.admin().client().await?;
     let maps: Api<ConfigMap> = Api::namespaced(client, "default");
-    maps.create(&PostParams::default(), &config_map("kept", "through everything")?)
-        .await?;
+    maps.create(&PostParams::default(), &config_map("kept", "through everything")?).await?;
     let data_is_there = async || -> Result<bool> {
-        Ok(maps
-            .get("kept")
-            .await?
-            .data
-            .is_some_and(|data| data["key"] == "through everything"))
+        Ok(maps.get("kept").await?.data.is_some_and(|data| data["key"] == "through everything"))
     };
 
     let before = cluster.process_id(Part::ApiServer).context("it runs")?;
     cluster.kill_part(Part::ApiServer)?;
     assert_eq!(cluster.process_id(Part::ApiServer), None);
-    assert!(
-        maps.get("kept").await.is_err(),
-        "a dead API server answers nothing"
-    );
+    assert!(maps.get("kept").await.is_err(), "a dead API server answers nothing");
     cluster.start_part(Part::ApiServer).await?;
     assert_ne!(cluster.process_id(Part::ApiServer), Some(before));
     assert!(data_is_there().await?, "after kill -9 of the API server");

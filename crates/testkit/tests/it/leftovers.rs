@@ -26,14 +26,8 @@ async fn victim() -> Result<()> {
         return Ok(());
     };
     let cluster = Cluster::builder().controllers().start().await?;
-    let ids: Vec<_> = cluster
-        .parts()
-        .filter_map(|part| cluster.process_id(part))
-        .collect();
-    println!(
-        "\n{}",
-        serde_json::to_string(&(cluster.directory(), cluster.address(), ids))?
-    );
+    let ids: Vec<_> = cluster.parts().filter_map(|part| cluster.process_id(part)).collect();
+    println!("\n{}", serde_json::to_string(&(cluster.directory(), cluster.address(), ids))?);
     match ending.as_str() {
         "success" => Ok(()),
         "panic" => panic!("as ordered"),
@@ -55,10 +49,7 @@ impl Remains {
         self.directory.exists()
             || self.directory.parent().is_some_and(std::path::Path::exists)
             || TcpStream::connect(self.address).is_ok()
-            || self
-                .processes
-                .iter()
-                .any(|&process| test_kill_process(process).is_ok())
+            || self.processes.iter().any(|&process| test_kill_process(process).is_ok())
     }
 }
 
@@ -77,14 +68,7 @@ fn start_victim(ending: &str) -> Result<(Child, Remains)> {
         };
         assert_eq!(ids.len(), 3, "etcd, the API server and the controllers");
         let processes = ids.into_iter().filter_map(Pid::from_raw).collect();
-        return Ok((
-            victim,
-            Remains {
-                directory,
-                address,
-                processes,
-            },
-        ));
+        return Ok((victim, Remains { directory, address, processes }));
     }
     bail!("the victim said nothing of its cluster")
 }
@@ -104,8 +88,5 @@ async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Sig
         kill_process(Pid::from_child(&victim), signal)?;
     }
     victim.wait()?;
-    eventually(Duration::from_secs(10), "nothing is left", async || {
-        Ok(!remains.any())
-    })
-    .await
+    eventually(Duration::from_secs(10), "nothing is left", async || Ok(!remains.any())).await
 }

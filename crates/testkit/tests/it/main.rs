@@ -2,3 +2,4 @@
 
 mod cluster;
 mod leftovers;
+mod proxy;

@@ -1,0 +1,247 @@
+//! Every kind through kubectl: created, listed, described, explained, changed and deleted.
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::Kubectl;
+use rstest::rstest;
+
+/// One kind, as a person meets it.
+struct Story {
+    /// How the person calls it.
+    short_name: &'static str,
+    /// The object, named `story`.
+    manifest: &'static str,
+    /// What the controller will say of it, as a merge patch of `/status`.
+    status: Option<&'static str>,
+    /// What `kubectl get` prints then, the namespace and the age left out.
+    table: [&'static str; 2],
+    /// What else `kubectl get -o wide` prints.
+    wide: &'static str,
+    /// A field to ask `kubectl explain` for, and a piece of its answer.
+    explained: (&'static str, &'static str),
+    /// A change, as a merge patch, and what `kubectl get -o jsonpath` finds after it.
+    change: (&'static str, &'static str, &'static str),
+}
+
+const APPLICATION: Story = Story {
+    short_name: "bwapp",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: Application
+        metadata: {name: story}
+        spec:
+          type: wordpress
+          version: '1.0'
+          selector: {matchLabels: {app: wordpress}}
+          componentKinds: [{group: apps, kind: StatefulSet}]",
+    status: Some(
+        r#"{"status": {
+            "observedGeneration": 3,
+            "ready": "True",
+            "componentsReady": "4/5",
+            "progress": 86,
+            "installed": ["mysql", "wordpress-mysql", "wordpress-webserver-svc"],
+            "missing": ["wordpress-webserver"],
+            "conditions": [{
+                "type": "Ready", "status": "False", "reason": "ComponentsNotReady", "observedGeneration": 3,
+                "message": "wordpress-mysql 2 of 3 replicas ready", "lastTransitionTime": "2026-11-14T10:00:00Z"
+            }],
+            "objects": [{
+                "link": "/apis/apps/v1/namespaces/default/statefulsets/wordpress-mysql",
+                "name": "wordpress-mysql", "group": "apps", "kind": "StatefulSet", "status": "InProgress",
+                "progress": 66, "reason": "LessReady", "message": "2 of 3 replicas ready",
+                "since": "2026-11-14T10:00:00Z"
+            }],
+            "objectCounts": {
+                "total": 5, "ready": 4, "inProgress": 1, "failed": 0, "suspended": 0, "terminating": 0,
+                "unknown": 0, "missing": 0
+            },
+            "dependencies": [{"name": "mysql", "installed": true, "ready": "True"}]
+        }}"#,
+    ),
+    table: ["NAME TYPE VERSION READY STATUS PROGRESS AGE", "story wordpress 1.0 4/5 ComponentsNotReady 86"],
+    wide: "",
+    explained: ("application.spec.ownership", "members that carry the annotation"),
+    change: (r#"{"spec": {"ownership": "Observe"}}"#, "{.spec.ownership}", "Observe"),
+};
+
+const ROLLUP: Story = Story {
+    short_name: "bwru",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: Rollup
+        metadata: {name: story}
+        spec: {components: [{group: kubevirt.io, kind: KubeVirt, namespace: kubevirt, name: kubevirt}]}",
+    status: Some(
+        r#"{"status": {
+            "observedGeneration": 1,
+            "health": "Error",
+            "meaning": "The component is failing and its operator is mending it",
+            "componentCount": 1,
+            "components": [{
+                "group": "kubevirt.io", "kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt",
+                "available": "False", "progressing": "True", "degraded": "Unknown", "upgradeable": "False",
+                "reason": "HealInProgress", "message": "mending", "since": "2026-11-14T10:00:00Z"
+            }],
+            "conditions": [
+                {"type": "Available", "status": "False", "reason": "HealInProgress", "message": "mending",
+                 "lastTransitionTime": "2026-11-14T10:00:00Z"},
+                {"type": "Progressing", "status": "True", "reason": "HealInProgress", "message": "",
+                 "lastTransitionTime": "2026-11-14T10:00:00Z"},
+                {"type": "Degraded", "status": "Unknown", "reason": "InstallInvalid", "message": "",
+                 "lastTransitionTime": "2026-11-14T10:00:00Z"}
+            ]
+        }}"#,
+    ),
+    table: ["NAME HEALTH AVAILABLE PROGRESSING DEGRADED AGE", "story Error False True Unknown"],
+    wide: "The component is failing and its operator is mending it",
+    explained: ("rollup.spec.progressing", "False if a component is stuck"),
+    change: (r#"{"spec": {"progressing": "AnyTrue"}}"#, "{.spec.progressing}", "AnyTrue"),
+};
+
+const HEALTH_RULE: Story = Story {
+    short_name: "bwhr",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: HealthRule
+        metadata: {name: story}
+        spec:
+          for: {group: acme.io, kind: Widget}
+          cel: [{when: \"status.phase = 'Up'\", state: Ready}]",
+    status: Some(
+        r#"{"status": {"observedGeneration": 1, "conditions": [{
+            "type": "Valid", "status": "False", "reason": "SyntaxError",
+            "message": "cel[0].when, column 14: expected ==", "lastTransitionTime": "2026-11-14T10:00:00Z"
+        }]}}"#,
+    ),
+    table: ["NAME GROUP KIND VALID AGE", "story acme.io Widget False"],
+    wide: "cel[0].when, column 14: expected ==",
+    explained: ("healthrule.spec.cel", "the first whose `when` is true decides"),
+    change: (r#"{"spec": {"for": {"version": "v1"}}}"#, "{.spec.for.version}", "v1"),
+};
+
+const STATUS_COLLECTOR: Story = Story {
+    short_name: "bwsc",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: StatusCollector
+        metadata: {name: story}
+        spec: {combinedFields: [{name: total, type: SUM}]}",
+    status: Some(
+        r#"{"status": {
+            "observedGeneration": 1,
+            "errors": ["combinedFields[0].subject: SUM needs a subject"],
+            "conditions": [{
+                "type": "Valid", "status": "False", "reason": "InvalidExpression",
+                "message": "combinedFields[0].subject: SUM needs a subject",
+                "lastTransitionTime": "2026-11-14T10:00:00Z"
+            }]
+        }}"#,
+    ),
+    table: ["NAME VALID LIMIT AGE", "story False 20"],
+    wide: "combinedFields[0].subject: SUM needs a subject",
+    explained: ("statuscollector.spec.filter", "like WHERE"),
+    change: (r#"{"spec": {"limit": 5}}"#, "{.spec.limit}", "5"),
+};
+
+const BINDING_POLICY: Story = Story {
+    short_name: "bwbp",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: BindingPolicy
+        metadata: {name: story}
+        spec:
+          clusterSelectors: [{matchLabels: {location-group: edge}}]
+          downsync: [{apiGroup: apps, resources: [deployments], statusCollectors: [sad-ones]}]",
+    status: Some(
+        r#"{"status": {"observedGeneration": 1, "objects": 12, "clusters": 3, "conditions": [{
+            "type": "CollectorsAvailable", "status": "False", "reason": "CollectorMissing",
+            "message": "StatusCollector sad-ones not found", "lastTransitionTime": "2026-11-14T10:00:00Z"
+        }]}}"#,
+    ),
+    table: ["NAME OBJECTS CLUSTERS COLLECTORS AGE", "story 12 3 False"],
+    wide: "",
+    explained: ("bindingpolicy.spec.downsync.resources", "such as deployments"),
+    change: (r#"{"spec": {"stalenessThreshold": "5m"}}"#, "{.spec.stalenessThreshold}", "5m"),
+};
+
+const COMBINED_STATUS: Story = Story {
+    short_name: "bwcs",
+    manifest: "
+        apiVersion: bellwether.dev/v1alpha1
+        kind: CombinedStatus
+        metadata:
+          name: story
+          labels:
+            status.bellwether.dev/api-group: apps
+            status.bellwether.dev/resource: deployments
+            status.bellwether.dev/namespace: shop
+            status.bellwether.dev/name: web
+            status.bellwether.dev/binding-policy: edge
+        results:
+          - name: number
+            columnNames: [count]
+            rows: [{columns: [{type: Number, number: '3'}]}]
+            totalRows: 1
+        clusters: {bound: 3, reporting: 2, stale: 1, missing: 0}",
+    status: None,
+    table: [
+        "NAME GROUP RESOURCE OBJECT POLICY CLUSTERS REPORTING STALE AGE",
+        "story apps deployments web edge 3 2 1",
+    ],
+    wide: "",
+    explained: ("combinedstatus.results.truncated", "Whether rows were cut"),
+    change: (r#"{"clusters": {"stale": 0}}"#, "{.clusters.stale}", "0"),
+};
+
+#[rstest]
+#[case::application(APPLICATION)]
+#[case::rollup(ROLLUP)]
+#[case::health_rule(HEALTH_RULE)]
+#[case::status_collector(STATUS_COLLECTOR)]
+#[case::binding_policy(BINDING_POLICY)]
+#[case::combined_status(COMBINED_STATUS)]
+#[tokio::test]
+async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
+    let cluster = crate::cluster().await?;
+    let namespace = cluster.namespace("kubectl").await?;
+    let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
+    let object = format!("{}/story", story.short_name);
+    let manifest = story.manifest.replace("\n        ", "\n");
+
+    kubectl.ok(&["create", "-f", "-"], &manifest).await?;
+    if let Some(status) = story.status {
+        kubectl.ok(&["patch", &object, "--subresource=status", "--type=merge", "-p", status], "").await?;
+    }
+    let table = kubectl.ok(&["get", &object], "").await?;
+    let words: Vec<String> =
+        table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let [header, row] = words.as_slice() else {
+        anyhow::bail!("no table with one row: {table}");
+    };
+    assert_eq!(header, story.table[0]);
+    let (row, age) = row.rsplit_once(' ').context("a row of one word")?;
+    assert_eq!(row, story.table[1]);
+    assert!(age.ends_with('s'), "{age} is no age of seconds");
+    let wide = kubectl.ok(&["get", &object, "-o", "wide"], "").await?;
+    assert!(wide.contains(story.wide), "{wide}");
+
+    let described = kubectl.ok(&["describe", &object], "").await?;
+    assert!(described.contains("Name:         story"), "{described}");
+
+    let (field, answer) = story.explained;
+    let explained = kubectl.ok(&["explain", "--api-version=bellwether.dev/v1alpha1", field], "").await?;
+    let one_line = explained.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(answer), "{explained}");
+
+    let applied = kubectl.ok(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest).await?;
+    assert!(applied.contains("serverside-applied"), "{applied}");
+    let (change, path, value) = story.change;
+    kubectl.ok(&["patch", &object, "--type=merge", "-p", change], "").await?;
+    let found = kubectl.ok(&["get", &object, "-o", &format!("jsonpath={path}")], "").await?;
+    assert_eq!(found, value);
+
+    kubectl.ok(&["delete", &object], "").await?;
+    let gone = kubectl.run(&["get", &object], "").await?;
+    ensure!(!gone.success && gone.stderr.contains("NotFound"), "{}", gone.stderr);
+    Ok(())
+}
