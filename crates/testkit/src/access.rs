@@ -15,6 +15,8 @@ use crate::pki::{Authority, Identity};
 /// The way of one user to one API server.
 #[derive(Clone)]
 pub struct Access {
+    /// The cluster's name, by which people and contexts call it.
+    pub cluster: String,
     /// Where the API server, or a proxy before it, listens.
     pub address: SocketAddr,
     /// Who vouches for that server.
@@ -83,19 +85,21 @@ impl Access {
             }),
             Login::Token { token, .. } => json!({ "token": token }),
         };
+        // Several kubeconfigs can be joined in one KUBECONFIG: nothing in them may have the same name.
+        let user_name = format!("{}@{}", self.user(), self.cluster);
         json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{
-                "name": "testkit",
+                "name": self.cluster,
                 "cluster": {
                     "server": format!("https://{}", self.address),
                     "certificate-authority-data": BASE64.encode(self.authority.certificate()),
                 },
             }],
-            "users": [{ "name": self.user(), "user": user }],
-            "contexts": [{ "name": "testkit", "context": { "cluster": "testkit", "user": self.user() } }],
-            "current-context": "testkit",
+            "users": [{ "name": user_name, "user": user }],
+            "contexts": [{ "name": self.cluster, "context": { "cluster": self.cluster, "user": user_name } }],
+            "current-context": self.cluster,
         })
     }
 }

@@ -11,6 +11,9 @@ use rcgen::KeyPair;
 
 use crate::{access::Access, pki::Authority};
 
+/// The file with the administrator's kubeconfig in a cluster's directory.
+pub(crate) const ADMIN_KUBECONFIG: &str = "admin.kubeconfig";
+
 /// The files of one cluster.
 pub(crate) struct Layout {
     data: PathBuf,
@@ -40,7 +43,7 @@ impl Layout {
             server_key: write("server.key", &server.key)?,
             service_account_key: write("service-accounts.key", &service_account_key.serialize_pem())?,
             service_account_public_key: write("service-accounts.pub", &service_account_key.public_key_pem())?,
-            admin_kubeconfig: write("admin.kubeconfig", &admin.kubeconfig())?,
+            admin_kubeconfig: write(ADMIN_KUBECONFIG, &admin.kubeconfig())?,
         })
     }
 }

@@ -29,7 +29,7 @@ use crate::{
 
 /// How long a part may take to become ready. Seconds are enough for one cluster; two test suites with several clusters
 /// each on two cores need more.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_mins(2);
 
 /// A running control plane of its own. Everything it is made of goes when it is dropped.
 pub struct Cluster {
@@ -66,7 +66,7 @@ pub struct ClusterBuilder {
 }
 
 impl ClusterBuilder {
-    /// A name for people: it is part of the path of the cluster's files, and of nothing else.
+    /// A name for people: the name of the context in its kubeconfigs, and a part of the path of its files.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
@@ -121,6 +121,7 @@ impl Cluster {
             Guardian::get()?.directory().join(format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         let authority = Arc::new(Authority::new()?);
         let admin = Access {
+            cluster: name.clone(),
             address: ports[2].address(),
             authority: Arc::clone(&authority),
             login: Login::Certificate(Box::new(authority.client("admin", Some("system:masters"))?)),
@@ -147,11 +148,11 @@ impl Cluster {
             programs.push((Part::Scheduler, Binary::Scheduler, arguments::scheduler(&layout)));
             programs.push((Part::Kwok, Binary::Kwok, arguments::kwok(&layout, &Binary::KwokStages.find()?)));
         }
-        let parts = programs
+        let processes = programs
             .into_iter()
             .map(|(part, binary, arguments)| Ok((part, Process::new(binary.find()?, arguments, &directory))))
             .collect::<Result<_>>()?;
-        Ok(Self { name, directory, authority, admin, nodes: wish.nodes, parts, _ports: ports })
+        Ok(Self { name, directory, authority, admin, nodes: wish.nodes, parts: processes, _ports: ports })
     }
 
     /// Its name.
@@ -162,6 +163,11 @@ impl Cluster {
     /// Its own directory: data, certificates, logs. Gone when the cluster is.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The administrator's kubeconfig as a file.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.join(arguments::ADMIN_KUBECONFIG)
     }
 
     /// Who vouches for its API server and its users.
@@ -179,7 +185,7 @@ impl Cluster {
         &self.admin
     }
 
-    /// A user who may do nothing yet: see [`crate::grant`].
+    /// A user who may do nothing yet: see [`Cluster::grant`].
     pub fn user(&self, name: &str) -> Result<Access> {
         let identity = self.authority.client(name, None)?;
         Ok(Access { login: Login::Certificate(Box::new(identity)), ..self.admin.clone() })

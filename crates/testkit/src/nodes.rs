@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Node;
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::{ListParams, PostParams},
+};
 use serde_json::json;
 
 use crate::wait::eventually;
@@ -22,7 +25,7 @@ pub(crate) async fn create(client: &Client, count: usize, within: Duration) -> R
         nodes.create(&PostParams::default(), &node).await.context("cannot create a node")?;
     }
     eventually(within, "the nodes are ready", async || {
-        let all = nodes.list(&Default::default()).await?;
+        let all = nodes.list(&ListParams::default()).await?;
         Ok(all.items.len() == count && all.items.iter().all(takes_pods))
     })
     .await

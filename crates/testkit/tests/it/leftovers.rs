@@ -20,7 +20,6 @@ const ENDING: &str = "BELLWETHER_TESTKIT_ENDING";
 /// The process that ends badly: this very test binary, run again with only this test.
 #[tokio::test]
 #[ignore = "started by the tests below, in a process of its own"]
-#[expect(clippy::print_stdout, reason = "it reports to the test that started it")]
 async fn victim() -> Result<()> {
     let Ok(ending) = env::var(ENDING) else {
         return Ok(());

@@ -1,0 +1,140 @@
+//! Answers that go wrong after some of their lines.
+//!
+//! A watch is a stream of lines, one event each; every other JSON answer is a single line, with or without a line break
+//! at its end.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt, stream};
+use http_body_util::{BodyDataStream, BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::Body;
+
+/// Time for the last bytes to leave: a server does not send what it has when it learns that the rest will never come.
+const LAST_BYTES: Duration = Duration::from_millis(100);
+
+/// Every line late by so much, in order. The wait begins when a line comes, so that many lines wait together.
+pub(super) fn delay(body: Body, by: Duration) -> Body {
+    let late = lines(body).map(move |line| {
+        let due = Instant::now() + by;
+        async move {
+            sleep_until(due).await;
+            line
+        }
+    });
+    to_body(late.buffered(usize::MAX))
+}
+
+/// So many whole lines, half of the next, and the end of the connection.
+pub(super) fn cut_mid_line(body: Body, after: usize) -> Body {
+    let some = lines(body).take(after.saturating_add(1)).enumerate().map(move |(index, line)| {
+        line.map(|line| if index == after { line.slice(..line.len() / 2) } else { line })
+    });
+    to_body(some.chain(stream::once(async {
+        sleep(LAST_BYTES).await;
+        Err(anyhow!("the fault proxy cuts the answer here"))
+    })))
+}
+
+/// So many whole lines, and then nothing, not even an end.
+pub(super) fn fall_silent(body: Body, after: usize) -> Body {
+    to_body(lines(body).take(after).chain(stream::pending()))
+}
+
+/// Some lines before those of a watch.
+pub(super) fn prepend(first: Bytes, body: Body) -> Body {
+    to_body(stream::once(async { Ok(first) }).chain(BodyDataStream::new(body)))
+}
+
+fn to_body(chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Body {
+    StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data))).boxed_unsync()
+}
+
+/// The lines of a body, each with its line break; what comes after the last break is a line too.
+fn lines(body: Body) -> impl Stream<Item = Result<Bytes>> {
+    let unread = (BodyDataStream::new(body), BytesMut::new());
+    stream::try_unfold(unread, |(mut chunks, mut line)| async move {
+        // Where the search for a line break goes on, so that a long line is not searched again for every chunk.
+        let mut searched = 0;
+        loop {
+            if let Some(end) = line[searched..].iter().position(|&byte| byte == b'\n') {
+                let rest = line.split_off(searched + end + 1);
+                return Ok(Some((line.freeze(), (chunks, rest))));
+            }
+            searched = line.len();
+            match chunks.next().await.transpose()? {
+                Some(chunk) => line.extend_from_slice(&chunk),
+                None if line.is_empty() => return Ok(None),
+                None => return Ok(Some((line.freeze(), (chunks, BytesMut::new())))),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::TryStreamExt;
+
+    use super::*;
+
+    fn body(chunks: &[&'static str]) -> Body {
+        let chunks: Vec<_> = chunks.iter().map(|chunk| Ok(Bytes::from_static(chunk.as_bytes()))).collect();
+        to_body(stream::iter(chunks))
+    }
+
+    /// What arrives, and whether the end does.
+    async fn arrived(body: Body) -> (String, bool) {
+        let (mut text, mut body) = (String::new(), BodyDataStream::new(body));
+        loop {
+            match body.next().await {
+                Some(Ok(chunk)) => text.push_str(std::str::from_utf8(&chunk).unwrap()),
+                Some(Err(_)) => return (text, false),
+                None => return (text, true),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_do_not_depend_on_how_they_come() {
+        for (chunks, expected) in [
+            (&["one\ntwo\n"][..], &["one\n", "two\n"][..]),
+            (&["o", "ne", "\n", "\ntw", "o"], &["one\n", "\n", "two"]),
+            (&["", "one\n", ""], &["one\n"]),
+            (&[], &[]),
+        ] {
+            let lines: Vec<Bytes> = lines(body(chunks)).try_collect().await.unwrap();
+            assert_eq!(lines, expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cut_leaves_half_a_line() {
+        assert_eq!(
+            arrived(cut_mid_line(body(&["one\ntw", "o...\nthree"]), 1)).await,
+            ("one\ntwo".into(), false)
+        );
+        assert_eq!(arrived(cut_mid_line(body(&["{items:[]}"]), 0)).await, ("{item".into(), false));
+        assert_eq!(arrived(cut_mid_line(body(&["one\n"]), 3)).await, ("one\n".into(), false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_has_no_end() {
+        let mut silent = BodyDataStream::new(fall_silent(body(&["one\ntwo\n"]), 1));
+        assert_eq!(silent.next().await.unwrap().unwrap(), "one\n");
+        assert!(tokio::time::timeout(Duration::from_hours(24), silent.next()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_lines_wait_together() {
+        let start = Instant::now();
+        assert_eq!(
+            arrived(delay(body(&["one\n", "two\nthree"]), Duration::from_secs(5))).await.0,
+            "one\ntwo\nthree"
+        );
+        assert_eq!(start.elapsed().as_secs(), 5);
+    }
+}

@@ -1,0 +1,150 @@
+//! The fault proxy before a real API server: what it passes on arrives, and each fault breaks what it says and no more.
+
+mod answers;
+mod connections;
+mod http2;
+mod passing;
+mod past;
+mod streams;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bellwether_testkit::{Access, Cluster, FaultProxy, eventually, shared};
+use futures::{Stream, StreamExt, stream::BoxStream};
+use http::Request;
+use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
+    client::Body,
+};
+use serde_json::json;
+use tokio::time::timeout;
+
+/// Longer than anything takes that is not broken.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Waits for what must not take for ever, even when a test fails.
+async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
+    timeout(SOON, what).await.context("it took too long")
+}
+
+/// A namespace of config maps, seen through a proxy and directly.
+struct Stage {
+    cluster: &'static Cluster,
+    namespace: String,
+    proxy: FaultProxy,
+    client: Client,
+    through: Api<ConfigMap>,
+    direct: Api<ConfigMap>,
+}
+
+impl Stage {
+    async fn set(purpose: &str) -> Result<Self> {
+        let cluster = shared::cluster().await?;
+        let namespace = cluster.namespace(purpose).await?;
+        let proxy = FaultProxy::start(cluster.authority().clone(), cluster.address()).await?;
+        let client = cluster.admin().via(proxy.address()).client().await?;
+        Ok(Self {
+            through: Api::namespaced(client.clone(), &namespace),
+            direct: Api::namespaced(cluster.admin().client().await?, &namespace),
+            cluster,
+            namespace,
+            proxy,
+            client,
+        })
+    }
+
+    /// Makes a config map behind the proxy's back, and says at which resource version.
+    async fn create(&self, name: &str) -> Result<String> {
+        let created = self.direct.create(&PostParams::default(), &config_map(name)?).await?;
+        created.resource_version().context("an object has a resource version")
+    }
+
+    /// Changes a config map behind the proxy's back.
+    async fn change(&self, name: &str) -> Result<()> {
+        let change = Patch::Merge(json!({ "data": { "key": "new" } }));
+        self.direct.patch(name, &PatchParams::default(), &change).await?;
+        Ok(())
+    }
+
+    /// The present resource version.
+    async fn now(&self) -> Result<String> {
+        let list = self.direct.list(&ListParams::default()).await?;
+        list.metadata.resource_version.context("a list has a resource version")
+    }
+
+    /// The path of the namespace's config maps, with a query.
+    fn path(&self, query: &str) -> String {
+        format!("/api/v1/namespaces/{}/configmaps?{query}", self.namespace)
+    }
+}
+
+fn config_map(name: &str) -> Result<ConfigMap> {
+    Ok(serde_json::from_value(json!({ "metadata": { "name": name }, "data": { "key": "old" } }))?)
+}
+
+type Events = BoxStream<'static, kube::Result<WatchEvent<ConfigMap>>>;
+
+/// Watches without bookmarks, which come when they like.
+async fn watch(maps: &Api<ConfigMap>, since: &str) -> Result<Events> {
+    let parameters = WatchParams::default().disable_bookmarks();
+    Ok(soon(maps.watch(&parameters, since)).await??.boxed())
+}
+
+/// The next event in a word or two: what happened to which object.
+async fn next(
+    events: &mut (impl Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin),
+) -> Result<String> {
+    let event = soon(events.next()).await?.context("the watch ended")??;
+    Ok(match event {
+        WatchEvent::Added(map) => format!("added {}", map.name_any()),
+        WatchEvent::Modified(map) => format!("modified {}", map.name_any()),
+        WatchEvent::Deleted(map) => format!("deleted {}", map.name_any()),
+        WatchEvent::Bookmark(bookmark) => {
+            format!("bookmark {} {:?}", bookmark.metadata.resource_version, bookmark.metadata.annotations)
+        }
+        WatchEvent::Error(status) => format!("error {} {}", status.code, status.reason),
+    })
+}
+
+/// Everything that arrives of an answer, and whether its end was in order.
+async fn arrived(client: &Client, uri: &str) -> Result<(String, bool)> {
+    let request = Request::get(uri).body(Body::empty())?;
+    let mut body = soon(client.send(request)).await??.into_body();
+    let mut bytes = Vec::new();
+    let whole = loop {
+        match soon(body.frame()).await? {
+            Some(Ok(frame)) => bytes.extend(frame.into_data().unwrap_or_default()),
+            Some(Err(_)) => break false,
+            None => break true,
+        }
+    };
+    Ok((String::from_utf8(bytes)?, whole))
+}
+
+async fn names(maps: &Api<ConfigMap>) -> Result<Vec<String>> {
+    let list = soon(maps.list(&ListParams::default())).await??;
+    Ok(list.iter().map(ResourceExt::name_any).collect())
+}
+
+/// Waits until the API server serves so many watches of a resource, by its own count. The resource must be one that
+/// nothing else watches in the shared cluster.
+async fn watches_served(access: &Access, resource: &str, expected: usize) -> Result<()> {
+    let client = access.client().await?;
+    let resource = format!("resource=\"{resource}\"");
+    let what = format!("{expected} watches with {resource} are served");
+    eventually(SOON, &what, async || {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        let metrics = soon(client.request_text(request)).await??;
+        let served: usize = metrics
+            .lines()
+            .filter(|line| line.starts_with("apiserver_longrunning_requests{") && line.contains(&resource))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok())
+            .sum();
+        Ok(served == expected)
+    })
+    .await
+}

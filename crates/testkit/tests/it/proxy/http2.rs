@@ -1,0 +1,96 @@
+//! HTTP/2, where many requests share a connection.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use bellwether_testkit::{Access, Fault, Login, Requests, Verb};
+use bytes::Bytes;
+use http::{Request, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+};
+use tokio::{net::TcpStream, task::JoinSet};
+use tokio_rustls::TlsConnector;
+
+use super::{Stage, soon, watches_served};
+
+/// A connection of one user over which requests go side by side.
+pub(super) struct Connection {
+    access: Access,
+    sender: http2::SendRequest<Empty<Bytes>>,
+    _task: JoinSet<()>,
+}
+
+impl Connection {
+    pub(super) async fn open(access: Access) -> Result<Self> {
+        let Login::Certificate(identity) = &access.login else { bail!("made for certificates") };
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(access.authority.certificate().as_bytes())?)?;
+        let certificate = CertificateDer::from_pem_slice(identity.credentials.certificate.as_bytes())?;
+        let key = PrivateKeyDer::from_pem_slice(identity.credentials.key.as_bytes())?;
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(vec![certificate], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let name = ServerName::IpAddress(access.address.ip().into());
+        let socket = TcpStream::connect(access.address).await?;
+        let socket = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(socket)).await?;
+        let mut task = JoinSet::new();
+        task.spawn(async { drop(connection.await) });
+        Ok(Self { access, sender, _task: task })
+    }
+
+    pub(super) async fn ask(&mut self, path: &str) -> Result<Incoming> {
+        let uri = format!("https://{}{path}", self.access.address);
+        let request = Request::get(uri).version(Version::HTTP_2).body(Empty::new())?;
+        Ok(soon(self.sender.send_request(request)).await??.into_body())
+    }
+}
+
+#[tokio::test]
+async fn a_fault_breaks_its_stream_and_no_other() -> Result<()> {
+    let stage = Stage::set("http2").await?;
+    let mut connection = Connection::open(stage.cluster.admin().via(stage.proxy.address())).await?;
+    let since = stage.now().await?;
+    let mut events = connection.ask(&stage.path(&format!("watch=true&resourceVersion={since}"))).await?;
+    let lists = Requests::of(Verb::List, "configmaps");
+
+    let lost = stage.proxy.inject(lists.clone(), Fault::LoseResponse);
+    assert!(connection.ask(&stage.path("")).await.is_err());
+    lost.lift();
+
+    let whole = soon(connection.ask(&stage.path("")).await?.collect()).await??.to_bytes();
+    let cut = stage.proxy.inject(lists, Fault::CutMidLine { after_lines: 0 });
+    let mut half = connection.ask(&stage.path("")).await?;
+    let first = soon(half.frame()).await?.context("half of it comes")??;
+    assert_eq!(first.into_data().ok(), Some(whole.slice(..whole.len() / 2)));
+    assert!(soon(half.frame()).await?.context("the other half must fail")?.is_err());
+    cut.lift();
+
+    stage.create("one").await?;
+    let event = soon(events.frame()).await?.context("the watch goes on")??;
+    let line = event.into_data().ok().context("an event is data")?;
+    assert!(line.starts_with(br#"{"type":"ADDED""#));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_watch_ends_upstream_when_its_stream_is_dropped() -> Result<()> {
+    let stage = Stage::set("http2").await?;
+    let (admin, kind) = (stage.cluster.admin(), "controllerrevisions");
+    let mut connection = Connection::open(admin.via(stage.proxy.address())).await?;
+    let uri = format!("/apis/apps/v1/namespaces/{}/{kind}?watch=true&resourceVersion=0", stage.namespace);
+    let events = connection.ask(&uri).await?;
+    watches_served(admin, kind, 1).await?;
+    drop(events);
+    watches_served(admin, kind, 0).await?;
+    soon(connection.ask(&stage.path("")).await?.collect()).await??;
+    Ok(())
+}
