@@ -1,1 +1,54 @@
-fn main() {}
+//! `cargo xtask`: everything in this repository that is not plain cargo.
+
+mod check;
+mod cluster;
+mod floors;
+mod generate;
+mod run;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Everything in this repository that is not plain cargo.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the generated files: deploy/crds
+    Generate {
+        /// Write nothing; fail if a file is not up to date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check what needs no cluster: format, lints, documentation, generated files, dependencies between crates
+    Check,
+    /// Check everything: `check`, then every test, on real control planes that are built first if need be
+    Test {
+        /// Arguments for the test programs, such as a part of the tests' names
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Control planes to play with
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Generate { check: false } => generate::write(),
+        Command::Generate { check: true } => generate::check(),
+        Command::Check => check::check(),
+        Command::Test { arguments } => check::test(&arguments),
+        Command::Cluster(command) => cluster::run(command),
+    }
+}

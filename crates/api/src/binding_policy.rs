@@ -75,11 +75,11 @@ impl Default for BindingPolicySpec {
 }
 
 fn two_minutes() -> Duration {
-    std::time::Duration::from_secs(120).into()
+    std::time::Duration::from_mins(2).into()
 }
 
 fn ten_minutes() -> Duration {
-    std::time::Duration::from_secs(600).into()
+    std::time::Duration::from_mins(10).into()
 }
 
 /// Objects, and what to do with their state. An object matches if every field that is given matches it.

@@ -12,6 +12,11 @@
 //! This crate chooses no Kubernetes version for the types of `k8s-openapi`: the binary that uses it does, with the
 //! feature `latest` or another of that crate.
 
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "it takes the printer columns of a kind for one attribute said twice"
+)]
+
 mod application;
 mod binding_policy;
 mod combined_status;

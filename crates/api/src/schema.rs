@@ -21,7 +21,7 @@ pub(crate) fn rule(rule: &str, message: &str) -> Value {
 
 /// A label selector, as Kubernetes has it, and checked where Kubernetes leaves that to each controller.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
-    label_selector_with_values(json!({
+    label_selector_with_values(&json!({
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [label_value()],
@@ -31,7 +31,7 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
 /// A label selector inside a list. A rule on every value of every expression of every selector is beyond the budget
 /// there; a pattern costs nothing, and only its message is worse.
 pub(crate) fn listed_label_selector(_: &mut SchemaGenerator) -> Schema {
-    label_selector_with_values(json!({
+    label_selector_with_values(&json!({
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
@@ -48,7 +48,7 @@ pub(crate) fn label_selectors(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-fn label_selector_with_values(value: Value) -> Schema {
+fn label_selector_with_values(value: &Value) -> Schema {
     json_schema!({
         "type": "object",
         "properties": {

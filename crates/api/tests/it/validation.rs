@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 #[serde(deny_unknown_fields)]
 struct Case {
     /// What it shows.
-    case: String,
+    #[serde(rename = "case")]
+    shows: String,
     /// The object, without apiVersion, kind and name.
     object: Value,
     /// A merge patch that is applied after the object was accepted.
@@ -74,7 +75,7 @@ async fn each_object_is_accepted_or_refused(
         let name = format!("{}-{number}", namespace.trim_end_matches('-'));
         match check(&objects, kind, &name, case, round_trip).await {
             Ok(refusal) => refusals.push_str(&refusal),
-            Err(error) => failures.push(format!("{}: {error:#}", case.case)),
+            Err(error) => failures.push(format!("{}: {error:#}", case.shows)),
         }
     }
     for message in rule_messages(&crd)? {

@@ -1,1 +1,43 @@
 //! The binary as its users meet it.
+
+mod completions;
+mod crds;
+mod help;
+
+use std::process::{Command, Output, Stdio};
+
+/// What the binary printed, and how it ended.
+struct Run {
+    stdout: String,
+    stderr: String,
+    code: Option<i32>,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code(),
+        }
+    }
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let code = self.code.map_or_else(|| "none".to_owned(), |code| code.to_string());
+        write!(formatter, "exit code: {code}\n--- stdout\n{}--- stderr\n{}", self.stdout, self.stderr)
+    }
+}
+
+/// The command, away from the person's own settings and terminal.
+fn bellwether(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
+    command.args(arguments).env_clear().stdin(Stdio::null());
+    command
+}
+
+#[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
+fn run(arguments: &[&str]) -> Run {
+    bellwether(arguments).output().expect("the binary runs").into()
+}

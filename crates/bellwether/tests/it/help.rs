@@ -1,0 +1,41 @@
+//! Help, version and wrong usage.
+
+use insta::assert_snapshot;
+
+use crate::run;
+
+#[test]
+fn without_a_command_it_shows_what_there_is() {
+    assert_snapshot!(run(&[]));
+}
+
+#[test]
+fn help() {
+    assert_snapshot!(run(&["--help"]));
+}
+
+#[test]
+fn help_of_crds() {
+    assert_snapshot!(run(&["crds", "--help"]));
+}
+
+#[test]
+fn help_of_completions() {
+    assert_snapshot!(run(&["completions", "--help"]));
+}
+
+#[test]
+fn version() {
+    let run = run(&["--version"]);
+    assert_eq!(run.stdout, format!("bellwether {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_command_that_there_is_none_of() {
+    assert_snapshot!(run(&["crd"]));
+}
+
+#[test]
+fn a_format_that_there_is_none_of() {
+    assert_snapshot!(run(&["crds", "-o", "table"]));
+}
