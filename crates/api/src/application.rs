@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::CustomResource;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::schema::{self, rule};
+use crate::{
+    health_check::HealthCheck,
+    schema::{self, rule},
+};
 
 /// The objects of one application, and what must be there for it to be whole.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +25,7 @@ use crate::schema::{self, rule};
     status = "ApplicationStatus",
     derive = "PartialEq",
     shortname = "bwapp",
+    category = "bellwether",
     printcolumn(
         name = "Type",
         type_ = "string",
@@ -194,93 +198,6 @@ pub struct ComponentKind {
     /// The kind.
     #[schemars(schema_with = "schema::kind")]
     pub kind: String,
-}
-
-/// A Pod that checks the application as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HealthCheck {
-    /// The Pod to run. Its readiness is the readiness of the application, so it must have a readiness probe.
-    pub template: PodTemplate,
-}
-
-/// The template of a Pod: what is checked of it is typed, everything else is kept as it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PodTemplate {
-    /// Labels and annotations of the Pod.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schemars(schema_with = "any_object")]
-    pub metadata: Map<String, Value>,
-
-    /// The Pod's spec, as in any other Pod template.
-    pub spec: PodTemplateSpec,
-}
-
-/// The spec of a health-check Pod.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub struct PodTemplateSpec {
-    /// The Pod's containers, at least one of them with a readiness probe.
-    #[schemars(length(min = 1, max = 16), extend(
-        "x-kubernetes-list-type" = "map",
-        "x-kubernetes-list-map-keys" = ["name"],
-        "x-kubernetes-validations" = [rule(
-            "self.exists(container, has(container.readinessProbe))",
-            "containers have no readinessProbe: give at least one of them a readinessProbe, whose result is the \
-             application's readiness",
-        )]
-    ))]
-    pub containers: Vec<PodTemplateContainer>,
-
-    /// Every other field of a Pod's spec.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub other: Map<String, Value>,
-}
-
-/// A container of a health-check Pod.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub struct PodTemplateContainer {
-    /// The container's name.
-    #[schemars(length(min = 1, max = 63))]
-    pub name: String,
-
-    /// The container's image.
-    #[schemars(length(min = 1, max = 1024))]
-    pub image: String,
-
-    /// How the container tells that the application is ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "readiness_probe")]
-    pub readiness_probe: Option<Map<String, Value>>,
-
-    /// Every other field of a container.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub other: Map<String, Value>,
-}
-
-fn any_object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
-}
-
-fn readiness_probe(_: &mut SchemaGenerator) -> Schema {
-    let handler = |what: &str| json_schema!({ "description": what, "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json_schema!({
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": true,
-        "properties": {
-            "exec": handler("Runs a command in the container."),
-            "httpGet": handler("Asks an HTTP server."),
-            "tcpSocket": handler("Opens a TCP connection."),
-            "grpc": handler("Asks a gRPC health service."),
-        },
-        "x-kubernetes-validations": [rule(
-            "[has(self.exec), has(self.httpGet), has(self.tcpSocket), has(self.grpc)].filter(given, given).size() == 1",
-            "readinessProbe must say how to probe: give exactly one of exec, httpGet, tcpSocket and grpc",
-        )],
-    })
 }
 
 /// Who is a member of an Application.

@@ -20,6 +20,7 @@ use crate::schema::{self, rule};
     status = "BindingPolicyStatus",
     derive = "PartialEq",
     shortname = "bwbp",
+    category = "bellwether",
     printcolumn(
         name = "Objects",
         type_ = "integer",
@@ -130,9 +131,10 @@ pub struct DownsyncClause {
     #[schemars(schema_with = "schema::label_selectors")]
     pub object_selectors: Vec<LabelSelector>,
 
-    /// Names of the StatusCollectors that combine the state of these objects.
+    /// Names of the StatusCollectors that combine the state of these objects. One that does not exist is named in the
+    /// status.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::names")]
+    #[schemars(schema_with = "collector_names")]
     pub status_collectors: Vec<String>,
 
     /// Where such an object is bound to exactly one cluster: write that cluster's status into the object's own.
@@ -223,12 +225,17 @@ fn namespaces(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn object_names(_: &mut SchemaGenerator) -> Schema {
-    matching(
-        schema::NAME_LENGTH,
-        &rule(
-            "self.matches('^[^/%]+$')",
-            "this is no name of an object: it must not be empty, and have no '/' and '%'",
-        ),
+    matching(schema::NAME_LENGTH, &any_name())
+}
+
+fn collector_names(_: &mut SchemaGenerator) -> Schema {
+    matching(schema::NAME_LENGTH, &any_name())
+}
+
+fn any_name() -> serde_json::Value {
+    rule(
+        "self.matches('^[^/%]+$')",
+        "this is no name of an object: it must not be empty, and have no '/' and '%'",
     )
 }
 

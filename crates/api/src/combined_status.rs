@@ -37,6 +37,7 @@ pub mod combined_status_labels {
     no_spec,
     derive = "PartialEq",
     shortname = "bwcs",
+    category = "bellwether",
     printcolumn(
         name = "Group",
         type_ = "string",

@@ -18,6 +18,7 @@ use crate::schema::{self, rule};
     status = "HealthRuleStatus",
     derive = "PartialEq",
     shortname = "bwhr",
+    category = "bellwether",
     printcolumn(
         name = "Group",
         type_ = "string",

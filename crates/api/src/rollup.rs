@@ -19,6 +19,7 @@ use crate::schema::{self, rule};
     status = "RollupStatus",
     derive = "PartialEq",
     shortname = "bwru",
+    category = "bellwether",
     printcolumn(
         name = "Health",
         type_ = "string",

@@ -254,7 +254,7 @@ pub(crate) fn namespace(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Names of objects of Bellwether's own kinds.
+/// Names of Applications.
 pub(crate) fn names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

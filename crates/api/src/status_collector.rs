@@ -21,6 +21,7 @@ use crate::{
     status = "StatusCollectorStatus",
     derive = "PartialEq",
     shortname = "bwsc",
+    category = "bellwether",
     printcolumn(
         name = "Valid",
         type_ = "string",

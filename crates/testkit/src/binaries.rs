@@ -9,9 +9,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest as _, Sha256};
 
-use crate::go_build;
+use crate::go_build::{self, Module, ModuleFiles};
 
 /// A directory with ready-made programs, as the tools of kubebuilder leave it; looked at first.
 pub const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
@@ -38,38 +37,15 @@ pub enum Binary {
     KwokStages,
 }
 
-/// A Go module of ours that pins other people's, and what is built from it.
-#[derive(Debug)]
-pub(crate) struct Module {
-    /// Its directory below `control-plane/`, and its name in the cache.
-    pub(crate) name: &'static str,
-    pub(crate) go_mod: &'static str,
-    pub(crate) go_sum: &'static str,
-    /// The packages to build, each with the program that it becomes.
-    pub(crate) programs: &'static [(&'static str, Binary)],
-    /// Sets the version that the programs report; clients cannot read the one of an unstamped build.
-    pub(crate) linker_flags: &'static str,
-    /// Files of a required module which are put together into one file beside the programs.
-    pub(crate) files: Option<ModuleFiles>,
-}
-
-/// Files that ship inside a Go module.
-#[derive(Debug)]
-pub(crate) struct ModuleFiles {
-    pub(crate) module: &'static str,
-    pub(crate) paths: &'static [&'static str],
-    pub(crate) into: Binary,
-}
-
 static KUBERNETES: Module = Module {
     name: "kubernetes",
     go_mod: include_str!("../control-plane/kubernetes/go.mod"),
     go_sum: include_str!("../control-plane/kubernetes/go.sum"),
     programs: &[
-        ("k8s.io/kubernetes/cmd/kube-apiserver", Binary::ApiServer),
-        ("k8s.io/kubernetes/cmd/kube-controller-manager", Binary::ControllerManager),
-        ("k8s.io/kubernetes/cmd/kube-scheduler", Binary::Scheduler),
-        ("k8s.io/kubernetes/cmd/kubectl", Binary::Kubectl),
+        ("k8s.io/kubernetes/cmd/kube-apiserver", Binary::ApiServer.file_name()),
+        ("k8s.io/kubernetes/cmd/kube-controller-manager", Binary::ControllerManager.file_name()),
+        ("k8s.io/kubernetes/cmd/kube-scheduler", Binary::Scheduler.file_name()),
+        ("k8s.io/kubernetes/cmd/kubectl", Binary::Kubectl.file_name()),
     ],
     linker_flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
                    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
@@ -80,7 +56,7 @@ static ETCD: Module = Module {
     name: "etcd",
     go_mod: include_str!("../control-plane/etcd/go.mod"),
     go_sum: include_str!("../control-plane/etcd/go.sum"),
-    programs: &[("go.etcd.io/etcd/server/v3", Binary::Etcd)],
+    programs: &[("go.etcd.io/etcd/server/v3", Binary::Etcd.file_name())],
     linker_flags: "-s -w",
     files: None,
 };
@@ -89,7 +65,7 @@ static KWOK: Module = Module {
     name: "kwok",
     go_mod: include_str!("../control-plane/kwok/go.mod"),
     go_sum: include_str!("../control-plane/kwok/go.sum"),
-    programs: &[("sigs.k8s.io/kwok/cmd/kwok", Binary::Kwok)],
+    programs: &[("sigs.k8s.io/kwok/cmd/kwok", Binary::Kwok.file_name())],
     linker_flags: "-s -w",
     files: Some(ModuleFiles {
         module: "sigs.k8s.io/kwok",
@@ -100,7 +76,7 @@ static KWOK: Module = Module {
             "kustomize/stage/pod/fast/pod-complete.yaml",
             "kustomize/stage/pod/fast/pod-delete.yaml",
         ],
-        into: Binary::KwokStages,
+        into: Binary::KwokStages.file_name(),
     }),
 };
 
@@ -143,22 +119,6 @@ impl Binary {
     }
 }
 
-impl Module {
-    /// Changes with everything that decides what is built, so that the cache never serves another version.
-    fn key(&self) -> String {
-        let mut hash = Sha256::new();
-        for text in [self.go_mod, self.go_sum, self.linker_flags] {
-            hash.update(text);
-            hash.update([0]);
-        }
-        if let Some(files) = &self.files {
-            hash.update(files.paths.join("\n"));
-        }
-        let digest = hash.finalize();
-        format!("{}-{:02x}{:02x}{:02x}{:02x}", self.name, digest[0], digest[1], digest[2], digest[3])
-    }
-}
-
 /// The places to look in.
 struct Sources {
     assets: Option<PathBuf>,
@@ -188,7 +148,15 @@ impl Sources {
         if !built.is_dir() {
             self.build(module, &built).with_context(|| format!("cannot get {}", binary.file_name()))?;
         }
-        Ok(built.join(binary.file_name()))
+        let file = built.join(binary.file_name());
+        if !file.is_file() {
+            bail!(
+                "the cache {} lacks {}: remove it, and it is built again",
+                built.display(),
+                binary.file_name()
+            );
+        }
+        Ok(file)
     }
 
     /// Builds a module into the cache, unless another process did so while this one waited for the lock.
@@ -238,6 +206,8 @@ fn user_cache_directory() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn nowhere(directory: &Path) -> Sources {
@@ -259,6 +229,9 @@ mod tests {
         let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         let cached = sources.cache.join(ETCD.key());
         fs::create_dir_all(&cached).unwrap();
+        let damaged = sources.find(Binary::Etcd).unwrap_err().to_string();
+        assert!(damaged.ends_with("lacks etcd: remove it, and it is built again"), "{damaged}");
+        fs::write(cached.join("etcd"), "").unwrap();
         assert_eq!(sources.find(Binary::Etcd).unwrap(), cached.join("etcd"));
     }
 
@@ -277,10 +250,62 @@ mod tests {
     #[test]
     fn every_file_is_made_by_its_module() {
         for binary in Binary::ALL {
-            let module = binary.module();
-            let made = module.programs.iter().any(|(_, program)| *program == binary)
-                || module.files.as_ref().is_some_and(|files| files.into == binary);
-            assert!(made, "{} is not made by {}", binary.file_name(), module.name);
+            let (module, name) = (binary.module(), binary.file_name());
+            let made = module.programs.iter().any(|(_, program)| *program == name)
+                || module.files.as_ref().is_some_and(|files| files.into == name);
+            assert!(made, "{name} is not made by {}", module.name);
+        }
+    }
+
+    /// A stand-in for the compiler, which takes its time and writes down every build.
+    fn slow_go(directory: &Path, ending: &str) -> Sources {
+        let go = directory.join("go");
+        let script = format!(
+            "#!/bin/sh\ncase $1 in build)\n  echo built >> '{0}/builds'\n  sleep 0.3\n  {ending}\n  \
+             while [ \"$1\" != -o ]; do shift; done\n  echo program > \"$2\" ;;\nesac\n",
+            directory.display()
+        );
+        fs::write(&go, script).unwrap();
+        fs::set_permissions(&go, fs::Permissions::from_mode(0o755)).unwrap();
+        Sources { go: go.into(), ..nowhere(directory) }
+    }
+
+    fn builds(directory: &Path) -> usize {
+        fs::read_to_string(directory.join("builds")).unwrap_or_default().lines().count()
+    }
+
+    #[test]
+    fn of_many_who_need_it_at_once_one_builds_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let sources = slow_go(directory.path(), "");
+        std::thread::scope(|scope| {
+            let finders: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| sources.find(Binary::Etcd).unwrap())).collect();
+            for found in finders.into_iter().map(|finder| finder.join().unwrap()) {
+                assert_eq!(fs::read_to_string(found).unwrap(), "program\n");
+            }
+        });
+        assert_eq!(builds(directory.path()), 1);
+    }
+
+    #[test]
+    fn a_build_that_was_interrupted_is_done_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let sources = slow_go(directory.path(), "");
+        let unfinished = sources.cache.join(ETCD.key()).with_extension("unfinished");
+        fs::create_dir_all(&unfinished).unwrap();
+        fs::write(unfinished.join("etcd"), "half a prog").unwrap();
+        assert_eq!(fs::read_to_string(sources.find(Binary::Etcd).unwrap()).unwrap(), "program\n");
+    }
+
+    #[test]
+    fn a_build_that_fails_says_why_and_leaves_nothing_in_the_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let sources = slow_go(directory.path(), "echo 'go.mod: no such module' >&2; exit 1");
+        for attempt in 1..=2 {
+            let error = format!("{:#}", sources.find(Binary::Etcd).unwrap_err());
+            assert_eq!(error, "cannot get etcd: cannot build etcd: go build failed:\ngo.mod: no such module");
+            assert_eq!(builds(directory.path()), attempt, "the next one tries again");
         }
     }
 }

@@ -12,8 +12,47 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use sha2::{Digest as _, Sha256};
 
-use crate::binaries::{Module, ModuleFiles};
+/// A Go module of ours that pins other people's, and what is built from it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    /// Its directory below `control-plane/`, and its name in the cache.
+    pub(crate) name: &'static str,
+    pub(crate) go_mod: &'static str,
+    pub(crate) go_sum: &'static str,
+    /// The packages to build, each with the name of the program that it becomes.
+    pub(crate) programs: &'static [(&'static str, &'static str)],
+    /// Sets the version that the programs report; clients cannot read the one of an unstamped build.
+    pub(crate) linker_flags: &'static str,
+    /// Files of a required module which are put together into one file beside the programs.
+    pub(crate) files: Option<ModuleFiles>,
+}
+
+/// Files that ship inside a Go module.
+#[derive(Debug)]
+pub(crate) struct ModuleFiles {
+    pub(crate) module: &'static str,
+    pub(crate) paths: &'static [&'static str],
+    /// The name of the one file that they become.
+    pub(crate) into: &'static str,
+}
+
+impl Module {
+    /// Changes with everything that decides what is built, so that a cache never serves another version.
+    pub(crate) fn key(&self) -> String {
+        let mut hash = Sha256::new();
+        for text in [self.go_mod, self.go_sum, self.linker_flags] {
+            hash.update(text);
+            hash.update([0]);
+        }
+        if let Some(files) = &self.files {
+            hash.update(files.paths.join("\n"));
+        }
+        let digest = hash.finalize();
+        format!("{}-{:02x}{:02x}{:02x}{:02x}", self.name, digest[0], digest[1], digest[2], digest[3])
+    }
+}
 
 /// Of a failed build, this many of the last lines are shown.
 const LINES_SHOWN: usize = 20;
@@ -31,19 +70,19 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
     fs::write(source.path().join("go.mod"), module.go_mod)?;
     fs::write(source.path().join("go.sum"), module.go_sum)?;
 
-    let names: Vec<_> = module.programs.iter().map(|(_, program)| program.file_name()).collect();
+    let names: Vec<_> = module.programs.iter().map(|(_, program)| *program).collect();
     let mut progress = Progress::new(names.join(", "));
     for (package, program) in module.programs {
         let mut command = go_command(go, source.path());
         command
             .args(["build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"])
             .args(["-ldflags", module.linker_flags, "-o"])
-            .arg(into.join(program.file_name()))
+            .arg(into.join(program))
             .arg(package);
-        run(command, &mut progress).with_context(|| format!("cannot build {}", program.file_name()))?;
+        run(command, &mut progress).with_context(|| format!("cannot build {program}"))?;
     }
     if let Some(files) = &module.files {
-        fs::write(into.join(files.into.file_name()), concatenate(go, source.path(), files)?)?;
+        fs::write(into.join(files.into), concatenate(go, source.path(), files)?)?;
     }
     progress.done();
     Ok(())

@@ -150,8 +150,8 @@ fn contains(whole: &Value, part: &Value) -> bool {
         (Value::Object(whole), Value::Object(part)) => {
             part.iter().all(|(key, part)| match whole.get(key) {
                 Some(whole) => contains(whole, part),
-                // The API server drops a null where none is allowed.
-                None => part.is_null(),
+                // The API server drops a null where none is allowed, the Rust types leave out what is empty.
+                None => part.is_null() || part.as_array().is_some_and(Vec::is_empty),
             })
         }
         (Value::Array(whole), Value::Array(part)) => {
