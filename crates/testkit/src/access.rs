@@ -1,6 +1,6 @@
 //! How to reach an API server, and as whom: what a kubeconfig says.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fs, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
@@ -9,8 +9,12 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::{Value, json};
+use tempfile::TempPath;
 
-use crate::pki::{Authority, Identity};
+use crate::{
+    guardian::Guardian,
+    pki::{Authority, Identity},
+};
 
 /// The way of one user to one API server.
 #[derive(Clone)]
@@ -57,6 +61,14 @@ impl Access {
     /// The kubeconfig as text: JSON, which every reader of YAML understands.
     pub fn kubeconfig(&self) -> String {
         self.document().to_string()
+    }
+
+    /// The kubeconfig as a file, for programs that are run. It goes when what this gives back is dropped.
+    pub fn kubeconfig_file(&self) -> Result<TempPath> {
+        let directory = Guardian::get()?.directory();
+        let file = tempfile::Builder::new().suffix(".kubeconfig").tempfile_in(directory)?;
+        fs::write(file.path(), self.kubeconfig())?;
+        Ok(file.into_temp_path())
     }
 
     /// A client for this user on the current runtime.

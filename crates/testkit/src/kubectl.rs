@@ -3,6 +3,7 @@
 use std::{path::PathBuf, process::Stdio};
 
 use anyhow::{Context, Result, bail};
+use tempfile::{TempDir, TempPath};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::{access::Access, binaries::Binary, guardian::Guardian};
@@ -10,8 +11,8 @@ use crate::{access::Access, binaries::Binary, guardian::Guardian};
 /// kubectl in the hands of one user.
 pub struct Kubectl {
     program: PathBuf,
-    kubeconfig: tempfile::NamedTempFile,
-    cache: tempfile::TempDir,
+    kubeconfig: TempPath,
+    cache: TempDir,
     namespace: String,
 }
 
@@ -29,13 +30,10 @@ pub struct Output {
 impl Kubectl {
     /// Prepares kubectl for a user. Neither the person's own kubeconfig nor their cache is touched.
     pub fn new(access: &Access) -> Result<Self> {
-        let directory = Guardian::get()?.directory();
-        let kubeconfig = tempfile::Builder::new().suffix(".kubeconfig").tempfile_in(directory)?;
-        std::fs::write(kubeconfig.path(), access.kubeconfig())?;
         Ok(Self {
             program: Binary::Kubectl.find()?,
-            kubeconfig,
-            cache: tempfile::tempdir_in(directory)?,
+            kubeconfig: access.kubeconfig_file()?,
+            cache: tempfile::tempdir_in(Guardian::get()?.directory())?,
             namespace: "default".to_owned(),
         })
     }
@@ -51,7 +49,7 @@ impl Kubectl {
     pub async fn run(&self, arguments: &[&str], input: &str) -> Result<Output> {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
-            .arg(self.kubeconfig.path())
+            .arg(&self.kubeconfig)
             .arg("--cache-dir")
             .arg(self.cache.path())
             .args(["--namespace", &self.namespace])
