@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     health_check::HealthCheck,
     schema::{self, rule},
+    state::{ConditionStatus, State},
 };
 
 /// The objects of one application, and what must be there for it to be whole.
@@ -74,8 +75,9 @@ pub struct ApplicationSpec {
     /// also the name of the object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 128, "x-kubernetes-validations" = [rule(
-        "self.all(key, size(key) <= 253 && key.matches('^[^/%]+$'))",
-        "components has a name that no object can have: use at most 253 characters, without '/' and '%'",
+        &format!("self.all(key, size(key) <= 253 && {})", schema::is_object_name("key")),
+        "components has a name that no object can have: use at most 253 characters, without '/', '%' and control \
+         characters",
     ), rule(
         "self.all(a, self.all(b, a == b || self[a].kind != self[b].kind || self[a].group != self[b].group || \
          (has(self[a].name) ? self[a].name : a) != (has(self[b].name) ? self[b].name : b)))",
@@ -100,13 +102,13 @@ pub struct ApplicationSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
 
-    /// Who is a member. Selected: every object that the selector matches. Annotated: of those, only the objects whose
-    /// annotation `kubernetes.io/application` names this Application. In both, an object whose annotation names another
-    /// Application is no member.
+    /// Who is a member. Selected (the default): every object that the selector matches. Annotated: of those, only the
+    /// objects whose annotation `kubernetes.io/application` names this Application. In both, an object whose annotation
+    /// names another Application is no member.
     #[serde(default)]
     pub membership: Membership,
 
-    /// What becomes of members when the Application is deleted. Adopt: members that carry the annotation
+    /// What becomes of members when the Application is deleted. Adopt (the default): members that carry the annotation
     /// `kubernetes.io/application` are owned, and deleted with it. Observe: nothing is ever owned.
     #[serde(default)]
     pub ownership: Ownership,
@@ -141,9 +143,9 @@ pub struct ApplicationSpec {
     #[schemars(schema_with = "schema::words")]
     pub keywords: Vec<String>,
 
-    /// Where its licence can be read.
+    /// Its licence: a short name such as Apache-2.0, or where it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::url")]
+    #[schemars(schema_with = "schema::license")]
     pub license: Option<String>,
 
     /// Where its dashboard is.
@@ -230,8 +232,7 @@ pub struct ApplicationStatus {
 
     /// The readiness of the health-check Pod: True, False or Unknown. Unknown where there is no health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub ready: Option<String>,
+    pub ready: Option<ConditionStatus>,
 
     /// How many of the members are ready, such as 4/5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,11 +279,12 @@ pub struct ApplicationStatus {
 }
 
 /// The state of one member.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectStatus {
-    /// The object's path at the API server.
+    /// The object's path at the API server; absent where its kind is not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
-    pub link: String,
+    pub link: Option<String>,
 
     /// The object's name.
     #[schemars(length(max = 253))]
@@ -298,10 +300,7 @@ pub struct ObjectStatus {
     pub kind: String,
 
     /// Its state: Ready, InProgress, Failed, Suspended, Terminating, Unknown or Missing.
-    #[schemars(extend(
-        "enum" = ["Ready", "InProgress", "Failed", "Suspended", "Terminating", "Unknown", "Missing"]
-    ))]
-    pub status: String,
+    pub status: State,
 
     /// How far along it is, in percent.
     #[schemars(range(min = 0, max = 100))]
@@ -320,6 +319,11 @@ pub struct ObjectStatus {
     /// Since when it has been in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+
+    /// The rule that judged it, such as builtin/StatefulSet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 317))]
+    pub rule: Option<String>,
 }
 
 /// How many objects are in which state. Every object is in exactly one.
@@ -327,33 +331,41 @@ pub struct ObjectStatus {
 #[serde(rename_all = "camelCase")]
 pub struct ObjectCounts {
     /// All of them.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub total: i32,
     /// Those that are ready.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub ready: i32,
     /// Those that are on their way.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub in_progress: i32,
     /// Those that will not mend themselves.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub failed: i32,
     /// Those that were suspended on purpose.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub suspended: i32,
     /// Those that are being deleted.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub terminating: i32,
     /// Those of which nobody can tell.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub unknown: i32,
     /// Those that should exist and do not.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub missing: i32,
 }
 
 /// An Application that another one depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DependencyStatus {
     /// Its name.
     #[schemars(length(max = 253))]
@@ -363,6 +375,5 @@ pub struct DependencyStatus {
     pub installed: bool,
 
     /// The status of its Ready condition: True, False or Unknown.
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub ready: String,
+    pub ready: ConditionStatus,
 }

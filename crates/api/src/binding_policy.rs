@@ -1,11 +1,15 @@
 //! `BindingPolicy`: which objects are followed in which clusters.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
-use kube::{CustomResource, core::Duration};
+use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::schema::{self, rule};
+use crate::{
+    duration::Duration,
+    schema::{self, rule},
+};
 
 /// Which clusters, which objects, and what to do with the state that they report.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,14 +57,14 @@ pub struct BindingPolicySpec {
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "atomic"))]
     pub downsync: Vec<DownsyncClause>,
 
-    /// A cluster that has not been heard from for this long is stale: what it reported no longer counts as ready.
+    /// A cluster that has not been heard from for this long is stale: what it reported no longer counts as ready. 120s by
+    /// default.
     #[serde(default = "two_minutes")]
-    #[schemars(schema_with = "schema::duration")]
+    #[schemars(schema_with = "some_time")]
     pub staleness_threshold: Duration,
 
-    /// How long the addresses and listeners of a stale cluster stay in the merged status of a Gateway.
+    /// How long the addresses and listeners of a stale cluster stay in the merged status of a Gateway; 600s by default.
     #[serde(default = "ten_minutes")]
-    #[schemars(schema_with = "schema::duration")]
     pub stale_address_grace: Duration,
 }
 
@@ -75,12 +79,24 @@ impl Default for BindingPolicySpec {
     }
 }
 
+/// A duration of more than nothing.
+fn some_time(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = Duration::json_schema(generator);
+    if let Some(rules) = schema.get_mut("x-kubernetes-validations").and_then(Value::as_array_mut) {
+        rules.push(rule(
+            "self.matches('[1-9]')",
+            "stalenessThreshold must be longer than nothing, or every cluster is stale: write it like 120s",
+        ));
+    }
+    schema
+}
+
 fn two_minutes() -> Duration {
-    std::time::Duration::from_mins(2).into()
+    Duration::from_secs(120)
 }
 
 fn ten_minutes() -> Duration {
-    std::time::Duration::from_mins(10).into()
+    Duration::from_secs(600)
 }
 
 /// Objects, and what to do with their state. An object matches if every field that is given matches it.
@@ -99,6 +115,10 @@ fn ten_minutes() -> Duration {
          || (has(selector.matchExpressions) && size(selector.matchExpressions) > 0)))",
     "a clause must not match every object there is: narrow it with apiGroup, resources, namespaces, namespaceSelectors, \
      objectNames or objectSelectors, other than '*' and empty selectors",
+), rule(
+    "self.wantAggregatedReportedState || (has(self.wantMultiWECReportedState) && self.wantMultiWECReportedState) || \
+     ((!has(self.merge) || size(self.merge) == 0) && (!has(self.conditionTypes) || size(self.conditionTypes) == 0))",
+    "merge and conditionTypes say how a status is merged: give them together with wantAggregatedReportedState: true",
 )]))]
 pub struct DownsyncClause {
     /// The API group of the objects; empty for the core group, `*` or absent for any.
@@ -145,6 +165,14 @@ pub struct DownsyncClause {
     #[serde(default)]
     pub want_aggregated_reported_state: bool,
 
+    /// KubeStellar's name for wantAggregatedReportedState: either of them asks for it.
+    #[serde(rename = "wantMultiWECReportedState", default, skip_serializing_if = "Option::is_none")]
+    pub want_multi_wec_reported_state: Option<bool>,
+
+    /// For policies that come from KubeStellar. It has no effect here, because Bellwether delivers nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub create_only: Option<bool>,
+
     /// Condition types that are merged although no cluster reports them yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "condition_types")]
@@ -164,7 +192,7 @@ pub struct DownsyncClause {
 pub struct FieldMerge {
     /// The field, such as status.availableReplicas.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = [rule(
-        "self.matches('^status([.][A-Za-z_][A-Za-z0-9_]*)+$')",
+        "self.matches('^status([.][A-Za-z_][-A-Za-z0-9_]*)+$')",
         "path must be a field below status, such as status.availableReplicas",
     )]))]
     pub path: String,
@@ -197,65 +225,60 @@ fn group_or_any(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": schema::NAME_LENGTH,
         "x-kubernetes-validations": [rule(
-            "self == '' || self == '*' || !format.dns1123Subdomain().validate(self).hasValue()",
+            &format!("self == '' || self == '*' || ({})", schema::IS_GROUP),
             "apiGroup must be the name of an API group such as apps, without a version; '' for the core group, or '*'",
         )],
     })
 }
 
 fn resources(_: &mut SchemaGenerator) -> Schema {
-    matching(
-        63,
-        &rule(
-            "self == '*' || !format.dns1035Label().validate(self).hasValue()",
-            "this is no resource: write it in lower case and in the plural, such as deployments, or '*'",
-        ),
-    )
+    let rule = rule(
+        "self == '*' || !format.dns1035Label().validate(self).hasValue()",
+        "this is no resource: write it in lower case and in the plural, such as deployments, or '*'",
+    );
+    set_of(&rule, 256, 63)
 }
 
 fn namespaces(_: &mut SchemaGenerator) -> Schema {
-    matching(
-        63,
-        &rule(
-            "self == '*' || !format.dns1123Label().validate(self).hasValue()",
-            "this is no name of a namespace: use lower-case letters, digits and '-', beginning and ending with a letter \
-             or digit, or '*'",
-        ),
-    )
+    let rule = rule(
+        "self == '*' || !format.dns1123Label().validate(self).hasValue()",
+        "this is no name of a namespace: use lower-case letters, digits and '-', beginning and ending with a letter or \
+         digit, or '*'",
+    );
+    set_of(&rule, 256, 63)
 }
 
 fn object_names(_: &mut SchemaGenerator) -> Schema {
-    matching(schema::NAME_LENGTH, &any_name())
+    set_of(&any_name(), 256, schema::NAME_LENGTH)
 }
 
+/// An object may match every clause: a CombinedStatus has room for all of their collectors.
 fn collector_names(_: &mut SchemaGenerator) -> Schema {
-    matching(schema::NAME_LENGTH, &any_name())
+    set_of(&any_name(), 32, schema::NAME_LENGTH)
 }
 
-fn any_name() -> serde_json::Value {
+fn any_name() -> Value {
     rule(
-        "self.matches('^[^/%]+$')",
-        "this is no name of an object: it must not be empty, and have no '/' and '%'",
+        &schema::is_object_name("self"),
+        "this is no name of an object: it must not be empty, and have no '/', '%' and control characters",
     )
 }
 
 fn condition_types(_: &mut SchemaGenerator) -> Schema {
-    matching(
-        316,
-        &rule(
-            "!format.qualifiedName().validate(self).hasValue()",
-            "this is no type of a condition: write it in CamelCase, such as Ready, after an optional DNS prefix and '/'",
-        ),
-    )
+    let rule = rule(
+        "!format.qualifiedName().validate(self).hasValue()",
+        "this is no type of a condition: write it in CamelCase, such as Ready, after an optional DNS prefix and '/'",
+    );
+    set_of(&rule, 32, 316)
 }
 
-/// A list of words, each of which must pass a rule.
-fn matching(length: u32, rule: &serde_json::Value) -> Schema {
+/// A list of words, none of them twice, each of which must pass a rule.
+fn set_of(rule: &Value, max_items: u32, max_length: u32) -> Schema {
     json_schema!({
         "type": "array",
-        "maxItems": 32,
+        "maxItems": max_items,
         "x-kubernetes-list-type": "set",
-        "items": { "type": "string", "maxLength": length, "x-kubernetes-validations": [rule] },
+        "items": { "type": "string", "maxLength": max_length, "x-kubernetes-validations": [rule] },
     })
 }
 

@@ -5,6 +5,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::schema;
+
 /// The namespace of the CombinedStatuses of cluster-scoped objects.
 pub const REPORT_NAMESPACE: &str = "bellwether-report";
 
@@ -80,13 +82,19 @@ pub mod combined_status_labels {
         json_path = ".clusters.stale",
         description = "How many of them have not been heard from"
     ),
+    printcolumn(
+        name = "Missing",
+        type_ = "integer",
+        json_path = ".clusters.missing",
+        description = "How many of them do not have it"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CombinedStatusFields {
     /// One answer for each StatusCollector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), extend(
+    #[schemars(length(max = 1024), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"]
     ))]
@@ -101,15 +109,19 @@ pub struct CombinedStatusFields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterCounts {
     /// The clusters that the object is bound to.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub bound: i32,
     /// Those that report the object.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub reporting: i32,
     /// Those that have not been heard from for longer than the policy allows.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub stale: i32,
     /// Those that do not have the object.
+    #[serde(default)]
     #[schemars(range(min = 0))]
     pub missing: i32,
 }
@@ -130,7 +142,7 @@ pub struct CombinedResult {
     /// The rows, in order.
     #[serde(default)]
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "atomic"))]
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 
     /// How many rows there are before the collector's limit.
     #[serde(default)]
@@ -154,15 +166,15 @@ pub struct CombinedResult {
 
 /// One row of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+pub struct ResultRow {
     /// The values, in the order of the columns' names.
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
-    pub columns: Vec<Value>,
+    pub columns: Vec<TypedValue>,
 }
 
 /// A typed value: the field that goes with the type is set, and no other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Value {
+pub struct TypedValue {
     /// The value's type: String, Number, Bool, Null, Object or Array.
     #[serde(rename = "type")]
     pub type_: ValueType,
@@ -182,7 +194,7 @@ pub struct Value {
 
     /// The value, if it is an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_object")]
+    #[schemars(schema_with = "schema::any_object")]
     pub object: Option<Json>,
 
     /// The value, if it is an array.
@@ -191,7 +203,7 @@ pub struct Value {
     pub array: Option<Json>,
 }
 
-/// The type of a [`Value`].
+/// The type of a [`TypedValue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ValueType {
     /// Text.
@@ -206,10 +218,6 @@ pub enum ValueType {
     Object,
     /// A JSON array.
     Array,
-}
-
-fn any_object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 fn any_array(_: &mut SchemaGenerator) -> Schema {

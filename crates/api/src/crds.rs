@@ -27,8 +27,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 
 /// What the derived schema cannot say by itself.
 fn polish(schema: &mut JSONSchemaProps) {
-    // Absent says the same as null, and then neither the rules nor the readers of an object meet a third case. The API
-    // server drops a null that a user writes for such a field.
+    // Absent says the same as null, and then neither the rules nor the readers of an object meet a third case. Where a
+    // user writes null all the same, the API server drops it, or refuses it if it comes by server-side apply.
     schema.nullable = None;
     // The line breaks of the source code mean nothing to `kubectl explain`, which has its own.
     schema.description = schema.description.take().map(|text| join_lines(&text));

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::schema::rule;
+use crate::schema::{self, rule};
 
 /// A Pod that checks the application as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub struct HealthCheck {
 pub struct PodTemplate {
     /// Labels and annotations of the Pod.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schemars(schema_with = "any_object")]
+    #[schemars(schema_with = "schema::any_object")]
     pub metadata: Map<String, Value>,
 
     /// The Pod's spec, as in any other Pod template.
@@ -72,10 +72,6 @@ pub struct PodTemplateContainer {
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Map<String, Value>,
-}
-
-fn any_object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 fn readiness_probe(_: &mut SchemaGenerator) -> Schema {

@@ -80,7 +80,7 @@ pub struct JudgedKind {
 
     /// The kind's version; left out for every version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::version")]
+    #[schemars(schema_with = "schema::version_or_any")]
     pub version: Option<String>,
 
     /// The kind, or `*` for every kind of the group.

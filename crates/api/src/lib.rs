@@ -21,21 +21,25 @@ mod application;
 mod binding_policy;
 mod combined_status;
 mod crds;
+mod duration;
 mod expression;
 mod health_check;
 mod health_rule;
 mod rollup;
 mod schema;
+mod state;
 mod status_collector;
 
 pub use application::*;
 pub use binding_policy::*;
 pub use combined_status::*;
 pub use crds::crds;
+pub use duration::{Duration, InvalidDuration};
 pub use expression::Expression;
 pub use health_check::*;
 pub use health_rule::*;
 pub use rollup::*;
+pub use state::{ConditionStatus, State};
 pub use status_collector::*;
 
 /// The API group of all kinds here.

@@ -2,11 +2,14 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::CustomResource;
-use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{self, rule};
+use crate::{
+    duration::Duration,
+    schema::{self, rule},
+    state::ConditionStatus,
+};
 
 /// The component objects whose operator conditions are rolled up, and how.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,23 +62,33 @@ pub struct RollupSpec {
     #[schemars(length(min = 1, max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub components: Vec<RollupComponent>,
 
-    /// How Progressing is rolled up. Matrix: False if a component is stuck (not available, not progressing, degraded),
+    /// How Progressing is rolled up. Matrix (the default): False if a component is stuck (not available, not progressing, degraded),
     /// else True if any is. AnyTrue: True if any is. WorstIsFalse: False if any is.
     #[serde(default)]
     pub progressing: ProgressingPolicy,
 
-    /// Whether the condition Upgradeable is rolled up too: False if any component says so.
+    /// Whether the condition Upgradeable is rolled up too: False if any component says so. By default it is not.
     #[serde(default)]
     pub upgradeable: bool,
 
-    /// How long a component must be bad before the Rollup says so. Recovery is always said at once.
+    /// How long a component must be bad before the Rollup says so; 0s by default. Recovery is always said at once.
     #[serde(default = "no_time")]
-    #[schemars(schema_with = "schema::duration")]
     pub degraded_after: Duration,
 }
 
+impl Default for RollupSpec {
+    fn default() -> Self {
+        Self {
+            components: Vec::new(),
+            progressing: ProgressingPolicy::default(),
+            upgradeable: false,
+            degraded_after: no_time(),
+        }
+    }
+}
+
 fn no_time() -> Duration {
-    Duration::from(std::time::Duration::ZERO)
+    Duration::from_secs(0)
 }
 
 /// Component objects: exactly one of `name` and `selector` says which.
@@ -144,8 +157,7 @@ pub struct RollupStatus {
     /// The shortest answer. Error: not available, or degraded. Warning: progressing, or something is unknown. Healthy:
     /// everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["Healthy", "Warning", "Error"]))]
-    pub health: Option<String>,
+    pub health: Option<RollupHealth>,
 
     /// The components, those that decide first. The list may be cut; componentCount never is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -158,8 +170,19 @@ pub struct RollupStatus {
     pub component_count: Option<i32>,
 }
 
+/// The shortest answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RollupHealth {
+    /// Available, not degraded, at rest, and all of it known.
+    Healthy,
+    /// Progressing, or something is unknown.
+    Warning,
+    /// Not available, or degraded.
+    Error,
+}
+
 /// What one component says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RollupComponentStatus {
     /// The API group of its kind; empty for the core group.
     #[serde(default)]
@@ -180,21 +203,17 @@ pub struct RollupComponentStatus {
     pub name: String,
 
     /// The status of its condition Available.
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub available: String,
+    pub available: ConditionStatus,
 
     /// The status of its condition Progressing.
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub progressing: String,
+    pub progressing: ConditionStatus,
 
     /// The status of its condition Degraded.
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub degraded: String,
+    pub degraded: ConditionStatus,
 
     /// The status of its condition Upgradeable, where that is rolled up and reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
-    pub upgradeable: Option<String>,
+    pub upgradeable: Option<ConditionStatus>,
 
     /// One word for programs: why it is in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]

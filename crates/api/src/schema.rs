@@ -21,34 +21,51 @@ pub(crate) fn rule(rule: &str, message: &str) -> Value {
 
 /// A label selector, as Kubernetes has it, and checked where Kubernetes leaves that to each controller.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
-    label_selector_with_values(&json!({
-        "type": "string",
-        "maxLength": LABEL_LENGTH,
-        "x-kubernetes-validations": [label_value()],
-    }))
+    label_selector_of(
+        &json!({
+            "description": "The label's key.",
+            "type": "string",
+            "maxLength": LABEL_KEY_LENGTH,
+            "x-kubernetes-validations": [rule(
+                "!format.qualifiedName().validate(self).hasValue()",
+                "key is no label key: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a \
+                 letter or digit, after an optional DNS prefix and '/'",
+            )],
+        }),
+        &json!({ "type": "string", "maxLength": LABEL_LENGTH, "x-kubernetes-validations": [label_value()] }),
+    )
 }
 
-/// A label selector inside a list. A rule on every value of every expression of every selector is beyond the budget
-/// there; a pattern costs nothing, and only its message is worse.
+/// A label selector inside a list. A rule on every key and value of every selector is beyond the budget there; a pattern
+/// costs nothing, and only its message is worse.
 pub(crate) fn listed_label_selector(_: &mut SchemaGenerator) -> Schema {
-    label_selector_with_values(&json!({
-        "type": "string",
-        "maxLength": LABEL_LENGTH,
-        "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
-    }))
+    label_selector_of(
+        &json!({
+            "description": "The label's key.",
+            "type": "string",
+            "maxLength": LABEL_KEY_LENGTH,
+            "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
+                        ([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$",
+        }),
+        &json!({
+            "type": "string",
+            "maxLength": LABEL_LENGTH,
+            "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+        }),
+    )
 }
 
 /// A list of label selectors, one of which must match.
 pub(crate) fn label_selectors(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
-        "maxItems": 4,
+        "maxItems": 16,
         "x-kubernetes-list-type": "atomic",
         "items": listed_label_selector(generator),
     })
 }
 
-fn label_selector_with_values(value: &Value) -> Schema {
+fn label_selector_of(key: &Value, value: &Value) -> Schema {
     json_schema!({
         "type": "object",
         "properties": {
@@ -76,16 +93,7 @@ fn label_selector_with_values(value: &Value) -> Schema {
                     "type": "object",
                     "required": ["key", "operator"],
                     "properties": {
-                        "key": {
-                            "description": "The label's key.",
-                            "type": "string",
-                            "maxLength": LABEL_KEY_LENGTH,
-                            "x-kubernetes-validations": [rule(
-                                "!format.qualifiedName().validate(self).hasValue()",
-                                "key is no label key: use at most 63 letters, digits, '-', '_' and '.', beginning and \
-                                 ending with a letter or digit, after an optional DNS prefix and '/'",
-                            )],
-                        },
+                        "key": key,
                         "operator": {
                             "description": "How the label is compared: In and NotIn with values, Exists and \
                                             DoesNotExist without.",
@@ -95,7 +103,7 @@ fn label_selector_with_values(value: &Value) -> Schema {
                         "values": {
                             "description": "What In and NotIn compare with.",
                             "type": "array",
-                            "maxItems": 64,
+                            "maxItems": 256,
                             "x-kubernetes-list-type": "atomic",
                             "items": value,
                         },
@@ -179,31 +187,48 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// What a group is, in CEL. `core` and `v1` are what people write who mean the core group, which has no name.
+pub(crate) const IS_GROUP: &str = "!format.dns1123Subdomain().validate(self).hasValue() && self != 'core' && \
+                                   !self.matches('^v[0-9]+((alpha|beta)[0-9]+)?$')";
+
 /// The API group of a kind; empty or absent for the core group.
 pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": NAME_LENGTH,
         "x-kubernetes-validations": [rule(
-            "self == '' || !format.dns1123Subdomain().validate(self).hasValue()",
+            &format!("self == '' || ({IS_GROUP})"),
             "group must be the name of an API group such as apps or acme.io, without a version; leave it out for the \
              core group",
         )],
     })
 }
 
-/// The version of a kind.
+/// The version of a kind; absent for the one that the cluster prefers.
 pub(crate) fn version(_: &mut SchemaGenerator) -> Schema {
+    version_or("the one that the cluster prefers")
+}
+
+/// The version of a kind; absent for every version.
+pub(crate) fn version_or_any(_: &mut SchemaGenerator) -> Schema {
+    version_or("every version")
+}
+
+fn version_or(absent: &str) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
             "!format.dns1035Label().validate(self).hasValue()",
-            "version must be the version of an API such as v1 or v1beta1, without the group; leave it out for the one \
-             that the cluster prefers",
+            &format!(
+                "version must be the version of an API such as v1 or v1beta1, without the group; leave it out for {absent}"
+            ),
         )],
     })
 }
+
+/// What a kind is, in CEL: CamelCase by custom, but not by law.
+const IS_KIND: &str = "self.matches('^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$')";
 
 /// A kind.
 pub(crate) fn kind(_: &mut SchemaGenerator) -> Schema {
@@ -211,8 +236,8 @@ pub(crate) fn kind(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
-            "self.matches('^[A-Z][A-Za-z0-9]*$')",
-            "kind must be a kind in CamelCase such as StatefulSet, not a resource such as statefulsets",
+            IS_KIND,
+            "kind must be a kind such as StatefulSet, without its group and version",
         )],
     })
 }
@@ -223,10 +248,15 @@ pub(crate) fn kind_or_any(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
-            "self == '*' || self.matches('^[A-Z][A-Za-z0-9]*$')",
-            "kind must be a kind in CamelCase such as Widget, or '*' for every kind of the group",
+            &format!("self == '*' || {IS_KIND}"),
+            "kind must be a kind such as Widget, or '*' for every kind of the group",
         )],
     })
+}
+
+/// What the name of an object of any kind is, in CEL.
+pub(crate) fn is_object_name(what: &str) -> String {
+    format!("{what}.matches('^[^/%\\\\pC]+$') && {what} != '.' && {what} != '..'")
 }
 
 /// The name of an object of any kind: all of them are segments of a URL's path, not all are DNS names.
@@ -235,8 +265,8 @@ pub(crate) fn object_name(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": NAME_LENGTH,
         "x-kubernetes-validations": [rule(
-            "self.matches('^[^/%]+$') && self != '.' && self != '..'",
-            "name must be the name of an object: not empty, and without '/' and '%'",
+            &is_object_name("self"),
+            "name must be the name of an object: not empty, and without '/', '%' and control characters",
         )],
     })
 }
@@ -272,29 +302,37 @@ pub(crate) fn names(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A length of time.
-pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string",
-        "maxLength": 64,
-        "x-kubernetes-validations": [rule(
-            // Go's spelling, unsigned; the CEL function duration() would fail with a message of its own.
-            "self.matches('^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h))+$')",
-            "this is no duration: write it like 0s, 90s, 5m or 1h30m",
-        )],
-    })
-}
-
 /// An address of a page.
 pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": 2048,
         "x-kubernetes-validations": [rule(
-            "self == '' || (isURL(self) && url(self).getScheme() in ['http', 'https'])",
+            &format!("self == '' || ({IS_PAGE})"),
             "this is no address of a page: write it in full, like https://example.com/docs",
         )],
     })
+}
+
+/// What the address of a page is, in CEL: nothing that a browser would run.
+const IS_PAGE: &str =
+    "isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != ''";
+
+/// A licence: its short name, or where it can be read.
+pub(crate) fn license(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": 2048,
+        "x-kubernetes-validations": [rule(
+            &format!("self.matches('^[-A-Za-z0-9 .+()]*$') || ({IS_PAGE})"),
+            "this is no licence: write its short name, like Apache-2.0, or its address, like https://example.com/LICENSE",
+        )],
+    })
+}
+
+/// An object about which nothing is known.
+pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// Short texts, none of them twice.

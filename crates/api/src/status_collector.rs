@@ -110,7 +110,7 @@ pub struct StatusCollectorSpec {
     ))]
     pub order_by: Vec<OrderBy>,
 
-    /// The most rows of the answer; the rest is cut after ordering, and the answer says so.
+    /// The most rows of the answer: 20 by default, 1000 at most. The rest is cut after ordering, and the answer says so.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: i64,
@@ -135,13 +135,17 @@ fn default_limit() -> i64 {
 
 /// A column, and where its values come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("required" = ["name", "def"]))]
 pub struct NamedExpression {
     /// The column's name.
     #[schemars(schema_with = "column_name")]
     pub name: String,
 
     /// The column's value in a row: a CEL string, or a tree of operations.
-    pub def: Expression,
+    // Required, and yet optional here: a server-side apply can store a null as nothing, and one such object must not
+    // make all of them unreadable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub def: Option<Expression>,
 }
 
 /// A column that is computed over the rows of a group.
@@ -215,6 +219,6 @@ pub struct StatusCollectorStatus {
 
     /// What is wrong with the expressions, each with its exact place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 1024)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = 128), inner(length(max = 1024)), extend("x-kubernetes-list-type" = "atomic"))]
     pub errors: Vec<String>,
 }

@@ -45,8 +45,13 @@ impl Kubectl {
         self
     }
 
-    /// Runs it with arguments and standard input.
-    pub async fn run(&self, arguments: &[&str], input: &str) -> Result<Output> {
+    /// Runs it.
+    pub async fn run(&self, arguments: &[&str]) -> Result<Output> {
+        self.run_with_input(arguments, "").await
+    }
+
+    /// Runs it with a text on its standard input.
+    pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<Output> {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
@@ -76,8 +81,13 @@ impl Kubectl {
     }
 
     /// Runs it where it must succeed, and gives back what it printed.
-    pub async fn ok(&self, arguments: &[&str], input: &str) -> Result<String> {
-        let output = self.run(arguments, input).await?;
+    pub async fn ok(&self, arguments: &[&str]) -> Result<String> {
+        self.ok_with_input(arguments, "").await
+    }
+
+    /// Runs it with a text on its standard input where it must succeed, and gives back what it printed.
+    pub async fn ok_with_input(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let output = self.run_with_input(arguments, input).await?;
         if !output.success {
             bail!("kubectl {} failed: {}", arguments.join(" "), output.stderr.trim());
         }

@@ -1,8 +1,12 @@
 //! Every kind through kubectl: created, listed, described, explained, changed and deleted.
 
 use anyhow::{Context as _, Result, ensure};
+use bellwether_api as api;
 use bellwether_testkit::Kubectl;
 use rstest::rstest;
+use serde_json::Value;
+
+use crate::round_trip;
 
 /// One kind, as a person meets it.
 struct Story {
@@ -12,10 +16,16 @@ struct Story {
     manifest: &'static str,
     /// What the controller will say of it, as a merge patch of `/status`.
     status: Option<&'static str>,
+    /// A patch of `/status` that the API server refuses, and a piece of its reason.
+    refused_status: Option<(&'static str, &'static str)>,
+    /// How the Rust type reads an object and writes it again.
+    read: fn(&Value) -> Result<Value>,
     /// What `kubectl get` prints then, the namespace and the age left out.
     table: [&'static str; 2],
     /// What else `kubectl get -o wide` prints.
-    wide: &'static str,
+    wide: Option<&'static str>,
+    /// A piece of what `kubectl describe` prints: why the object is as it is.
+    described: &'static str,
     /// A field to ask `kubectl explain` for, and a piece of its answer.
     explained: (&'static str, &'static str),
     /// A change, as a merge patch, and what `kubectl get -o jsonpath` finds after it.
@@ -49,7 +59,7 @@ const APPLICATION: Story = Story {
                 "link": "/apis/apps/v1/namespaces/default/statefulsets/wordpress-mysql",
                 "name": "wordpress-mysql", "group": "apps", "kind": "StatefulSet", "status": "InProgress",
                 "progress": 66, "reason": "LessReady", "message": "2 of 3 replicas ready",
-                "since": "2026-11-14T10:00:00Z"
+                "since": "2026-11-14T10:00:00Z", "rule": "builtin/StatefulSet"
             }],
             "objectCounts": {
                 "total": 5, "ready": 4, "inProgress": 1, "failed": 0, "suspended": 0, "terminating": 0,
@@ -58,8 +68,14 @@ const APPLICATION: Story = Story {
             "dependencies": [{"name": "mysql", "installed": true, "ready": "True"}]
         }}"#,
     ),
+    refused_status: Some((
+        r#"{"status": {"ready": "Maybe"}}"#,
+        r#"status.ready: Unsupported value: "Maybe""#,
+    )),
+    read: round_trip::<api::Application>,
     table: ["NAME TYPE VERSION READY STATUS PROGRESS AGE", "story wordpress 1.0 4/5 ComponentsNotReady 86"],
-    wide: "",
+    wide: None,
+    described: "wordpress-mysql 2 of 3 replicas ready",
     explained: ("application.spec.ownership", "members that carry the annotation"),
     change: (r#"{"spec": {"ownership": "Observe"}}"#, "{.spec.ownership}", "Observe"),
 };
@@ -92,8 +108,14 @@ const ROLLUP: Story = Story {
             ]
         }}"#,
     ),
+    refused_status: Some((
+        r#"{"status": {"health": "Green"}}"#,
+        r#"status.health: Unsupported value: "Green""#,
+    )),
+    read: round_trip::<api::Rollup>,
     table: ["NAME HEALTH AVAILABLE PROGRESSING DEGRADED AGE", "story Error False True Unknown"],
-    wide: "The component is failing and its operator is mending it",
+    wide: Some("The component is failing and its operator is mending it"),
+    described: "HealInProgress",
     explained: ("rollup.spec.progressing", "False if a component is stuck"),
     change: (r#"{"spec": {"progressing": "AnyTrue"}}"#, "{.spec.progressing}", "AnyTrue"),
 };
@@ -113,8 +135,14 @@ const HEALTH_RULE: Story = Story {
             "message": "cel[0].when, column 14: expected ==", "lastTransitionTime": "2026-11-14T10:00:00Z"
         }]}}"#,
     ),
+    refused_status: Some((
+        r#"{"status": {"conditions": [{"type": "Valid", "status": "Yes", "reason": "A", "message": "", "lastTransitionTime": "2026-11-14T10:00:00Z"}]}}"#,
+        r#"status.conditions[0].status: Unsupported value: "Yes""#,
+    )),
+    read: round_trip::<api::HealthRule>,
     table: ["NAME GROUP KIND VALID AGE", "story acme.io Widget False"],
-    wide: "cel[0].when, column 14: expected ==",
+    wide: Some("cel[0].when, column 14: expected =="),
+    described: "cel[0].when, column 14: expected ==",
     explained: ("healthrule.spec.cel", "the first whose `when` is true decides"),
     change: (r#"{"spec": {"for": {"version": "v1"}}}"#, "{.spec.for.version}", "v1"),
 };
@@ -137,8 +165,14 @@ const STATUS_COLLECTOR: Story = Story {
             }]
         }}"#,
     ),
+    refused_status: Some((
+        r#"{"status": {"conditions": [{"type": "Valid", "status": "True", "reason": "not one word", "message": "", "lastTransitionTime": "2026-11-14T10:00:00Z"}]}}"#,
+        r#"status.conditions[0].reason: Invalid value"#,
+    )),
+    read: round_trip::<api::StatusCollector>,
     table: ["NAME VALID LIMIT AGE", "story False 20"],
-    wide: "combinedFields[0].subject: SUM needs a subject",
+    wide: Some("combinedFields[0].subject: SUM needs a subject"),
+    described: "combinedFields[0].subject: SUM needs a subject",
     explained: ("statuscollector.spec.filter", "like WHERE"),
     change: (r#"{"spec": {"limit": 5}}"#, "{.spec.limit}", "5"),
 };
@@ -158,8 +192,11 @@ const BINDING_POLICY: Story = Story {
             "message": "StatusCollector sad-ones not found", "lastTransitionTime": "2026-11-14T10:00:00Z"
         }]}}"#,
     ),
+    refused_status: Some((r#"{"status": {"objects": -1}}"#, r#"status.objects: Invalid value: -1"#)),
+    read: round_trip::<api::BindingPolicy>,
     table: ["NAME OBJECTS CLUSTERS COLLECTORS AGE", "story 12 3 False"],
-    wide: "",
+    wide: None,
+    described: "StatusCollector sad-ones not found",
     explained: ("bindingpolicy.spec.downsync.resources", "such as deployments"),
     change: (r#"{"spec": {"stalenessThreshold": "5m"}}"#, "{.spec.stalenessThreshold}", "5m"),
 };
@@ -184,11 +221,14 @@ const COMBINED_STATUS: Story = Story {
             totalRows: 1
         clusters: {bound: 3, reporting: 2, stale: 1, missing: 0}",
     status: None,
+    refused_status: None,
+    read: round_trip::<api::CombinedStatus>,
     table: [
-        "NAME GROUP RESOURCE OBJECT POLICY CLUSTERS REPORTING STALE AGE",
-        "story apps deployments web edge 3 2 1",
+        "NAME GROUP RESOURCE OBJECT POLICY CLUSTERS REPORTING STALE MISSING AGE",
+        "story apps deployments web edge 3 2 1 0",
     ],
-    wide: "",
+    wide: None,
+    described: "Column Names:",
     explained: ("combinedstatus.results.truncated", "Whether rows were cut"),
     change: (r#"{"clusters": {"stale": 0}}"#, "{.clusters.stale}", "0"),
 };
@@ -208,11 +248,21 @@ async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
     let object = format!("{}/story", story.short_name);
     let manifest = story.manifest.replace("\n        ", "\n");
 
-    kubectl.ok(&["create", "-f", "-"], &manifest).await?;
+    kubectl.ok_with_input(&["create", "-f", "-"], &manifest).await?;
     if let Some(status) = story.status {
-        kubectl.ok(&["patch", &object, "--subresource=status", "--type=merge", "-p", status], "").await?;
+        kubectl.ok(&["patch", &object, "--subresource=status", "--type=merge", "-p", status]).await?;
+        // Every field is kept, and means the same to the Rust type.
+        let stored: Value = serde_json::from_str(&kubectl.ok(&["get", &object, "-o", "json"]).await?)?;
+        let given: Value = serde_json::from_str(status)?;
+        assert_eq!(stored["status"], given["status"]);
+        assert_eq!((story.read)(&stored)?["status"], given["status"], "through the Rust type");
     }
-    let table = kubectl.ok(&["get", &object], "").await?;
+    if let Some(refused) = story.refused_status {
+        let patch = ["patch", &object, "--subresource=status", "--type=merge", "-p", refused.0];
+        let answer = kubectl.run(&patch).await?;
+        assert!(!answer.success && answer.stderr.contains(refused.1), "{}", answer.stderr);
+    }
+    let table = kubectl.ok(&["get", &object]).await?;
     let words: Vec<String> =
         table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let [header, row] = words.as_slice() else {
@@ -222,26 +272,29 @@ async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
     let (row, age) = row.rsplit_once(' ').context("a row of one word")?;
     assert_eq!(row, story.table[1]);
     assert!(age.ends_with('s'), "{age} is no age of seconds");
-    let wide = kubectl.ok(&["get", &object, "-o", "wide"], "").await?;
-    assert!(wide.contains(story.wide), "{wide}");
-
-    let described = kubectl.ok(&["describe", &object], "").await?;
+    if let Some(expected) = story.wide {
+        let wide = kubectl.ok(&["get", &object, "-o", "wide"]).await?;
+        assert!(wide.contains(expected), "{wide}");
+    }
+    let described = kubectl.ok(&["describe", &object]).await?;
     assert!(described.contains("Name:         story"), "{described}");
+    assert!(described.contains(story.described), "{described}");
 
     let (field, answer) = story.explained;
-    let explained = kubectl.ok(&["explain", "--api-version=bellwether.dev/v1alpha1", field], "").await?;
+    let explained = kubectl.ok(&["explain", "--api-version=bellwether.dev/v1alpha1", field]).await?;
     let one_line = explained.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains(answer), "{explained}");
 
-    let applied = kubectl.ok(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest).await?;
+    let applied =
+        kubectl.ok_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest).await?;
     assert!(applied.contains("serverside-applied"), "{applied}");
     let (change, path, value) = story.change;
-    kubectl.ok(&["patch", &object, "--type=merge", "-p", change], "").await?;
-    let found = kubectl.ok(&["get", &object, "-o", &format!("jsonpath={path}")], "").await?;
+    kubectl.ok(&["patch", &object, "--type=merge", "-p", change]).await?;
+    let found = kubectl.ok(&["get", &object, "-o", &format!("jsonpath={path}")]).await?;
     assert_eq!(found, value);
 
-    kubectl.ok(&["delete", &object], "").await?;
-    let gone = kubectl.run(&["get", &object], "").await?;
+    kubectl.ok(&["delete", &object]).await?;
+    let gone = kubectl.run(&["get", &object]).await?;
     ensure!(!gone.success && gone.stderr.contains("NotFound"), "{}", gone.stderr);
     Ok(())
 }

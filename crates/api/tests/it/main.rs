@@ -5,6 +5,8 @@ mod validation;
 
 use anyhow::Result;
 use bellwether_testkit::{Cluster, shared};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 /// The shared cluster, with the CRDs installed and served.
@@ -13,4 +15,9 @@ async fn cluster() -> Result<&'static Cluster> {
     let cluster = shared::cluster().await?;
     INSTALLED.get_or_try_init(async || cluster.install(&bellwether_api::crds()).await).await?;
     Ok(cluster)
+}
+
+/// How a Rust type reads an object and writes it again.
+fn round_trip<K: DeserializeOwned + Serialize>(object: &Value) -> Result<Value> {
+    Ok(serde_json::to_value(K::deserialize(object)?)?)
 }

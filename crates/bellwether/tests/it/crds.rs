@@ -25,12 +25,12 @@ async fn kubectl_installs_what_is_printed(#[case] format: &str) -> anyhow::Resul
     let kubectl = Kubectl::new(cluster.admin())?;
     let printed = run(&["crds", "--output", format]);
     assert_eq!((printed.stderr.as_str(), printed.code), ("", Some(0)));
-    let applied = kubectl.ok(&["apply", "--server-side", "-f", "-"], &printed.stdout).await?;
+    let applied = kubectl.ok_with_input(&["apply", "--server-side", "-f", "-"], &printed.stdout).await?;
     assert_eq!(applied.lines().count(), 6, "{applied}");
     assert!(applied.lines().all(|line| line.ends_with("serverside-applied")), "{applied}");
     // The CRDs of the types and of the text are the same: the API server has nothing to change.
     cluster.install(&bellwether_api::crds()).await?;
-    let again = kubectl.ok(&["diff", "--server-side", "-f", "-"], &printed.stdout).await?;
+    let again = kubectl.ok_with_input(&["diff", "--server-side", "-f", "-"], &printed.stdout).await?;
     assert_eq!(again, "");
     Ok(())
 }

@@ -1,0 +1,181 @@
+//! Lengths of time as users write them.
+
+use std::{borrow::Cow, fmt, str::FromStr, time};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::schema::rule;
+
+/// A length of time such as `0s`, `90s`, `1.5h` or `1h30m`, kept as it was written.
+///
+/// It cannot be negative, and it has bounds: the type in `kube` panics on a text that asks for more time than there is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Duration {
+    text: String,
+    value: time::Duration,
+}
+
+/// Why a text is no length of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidDuration(String);
+
+impl Duration {
+    /// Whole seconds.
+    pub fn from_secs(seconds: u32) -> Self {
+        Self { text: format!("{seconds}s"), value: time::Duration::from_secs(seconds.into()) }
+    }
+
+    /// How long it is.
+    pub fn value(&self) -> time::Duration {
+        self.value
+    }
+}
+
+impl FromStr for Duration {
+    type Err = InvalidDuration;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let value = parse(text).ok_or_else(|| InvalidDuration(text.to_owned()))?;
+        Ok(Self { text: text.to_owned(), value })
+    }
+}
+
+impl TryFrom<String> for Duration {
+    type Error = InvalidDuration;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Duration> for String {
+    fn from(duration: Duration) -> Self {
+        duration.text
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for InvalidDuration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?} is no duration: write it like 0s, 90s, 5m or 1h30m", self.0)
+    }
+}
+
+impl std::error::Error for InvalidDuration {}
+
+/// Adds up numbers with their units; none if there is anything else in the text, or nothing.
+fn parse(text: &str) -> Option<time::Duration> {
+    let mut rest = text;
+    let mut total: u128 = 0;
+    while !rest.is_empty() || text.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+        let unit_length = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_length);
+        total = total.checked_add(nanoseconds(number, unit)?)?;
+        rest = after;
+    }
+    let seconds = u64::try_from(total / 1_000_000_000).ok()?;
+    let nanoseconds = u32::try_from(total % 1_000_000_000).ok()?;
+    Some(time::Duration::new(seconds, nanoseconds))
+}
+
+fn nanoseconds(number: &str, unit: &str) -> Option<u128> {
+    let unit: u128 = match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60 * 1_000_000_000,
+        "h" => 3_600 * 1_000_000_000,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let within = |digits: &str| (1..=9).contains(&digits.len());
+    if !within(whole) || !within(fraction) {
+        return None;
+    }
+    let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    Some(whole.parse::<u128>().ok()? * unit + fraction.parse::<u128>().ok()? * unit / scale)
+}
+
+/// What [`parse`] accepts.
+const PATTERN: &str = "^([0-9]{1,9}([.][0-9]{1,9})?(ns|us|µs|μs|ms|s|m|h))+$";
+
+impl JsonSchema for Duration {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "maxLength": 64,
+            "x-kubernetes-validations": [rule(
+                &format!("self.matches('{PATTERN}')"),
+                "this is no duration: write it like 0s, 90s, 5m or 1h30m",
+            )],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_kept_as_written() {
+        for (text, milliseconds) in [
+            ("0s", 0),
+            ("90s", 90_000),
+            ("1h30m", 5_400_000),
+            ("1.5h", 5_400_000),
+            ("0.5s", 500),
+            ("1500us", 1),
+            ("2000µs", 2),
+            ("1m0.250s", 60_250),
+            ("999999999h", 999_999_999 * 3_600_000),
+        ] {
+            let duration: Duration = text.parse().unwrap();
+            assert_eq!(duration.value().as_millis(), milliseconds, "{text}");
+            assert_eq!(duration.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused() {
+        for text in [
+            "",
+            "0",
+            "5",
+            "s",
+            "5 s",
+            "-5s",
+            "1d",
+            "1.s",
+            ".5s",
+            "1..5s",
+            "9999999999h",
+            "5sm",
+            "two minutes",
+        ] {
+            assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_at_once_do_not_overflow() {
+        let text = "999999999h".repeat(1_000);
+        assert!(text.parse::<Duration>().is_ok());
+    }
+}

@@ -1,0 +1,34 @@
+//! Words that several kinds use for states.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The state of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum State {
+    /// It does what it is for.
+    Ready,
+    /// It is on its way.
+    InProgress,
+    /// It will not mend itself.
+    Failed,
+    /// It was suspended on purpose.
+    Suspended,
+    /// It is being deleted.
+    Terminating,
+    /// Nobody can tell.
+    Unknown,
+    /// It should exist and does not.
+    Missing,
+}
+
+/// The status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// Nobody can tell.
+    Unknown,
+}
