@@ -36,6 +36,10 @@ pub(crate) fn run(command: Command) -> Result<()> {
 
 impl Up {
     async fn run(self) -> Result<()> {
+        // Before the signals are caught: a build of minutes must end when a developer has had enough.
+        for binary in Binary::ALL {
+            binary.find()?;
+        }
         let mut interrupted = signal(SignalKind::interrupt())?;
         let mut terminated = signal(SignalKind::terminate())?;
         let clusters = tokio::select! {

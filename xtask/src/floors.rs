@@ -4,30 +4,64 @@ use anyhow::{Result, bail};
 
 use crate::run::{cargo, say};
 
-/// A crate, and the packages that it must not depend on, directly or through others.
-const FORBIDDEN: &[(&str, &[&str])] =
-    &[("bellwether-api", &["tokio", "kube-client", "kube-runtime"]), ("bellwether", &["bellwether-testkit"])];
+/// A crate, and the packages that it must not depend on, directly or through others. After a slash: a feature of the
+/// package that it must not choose.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
+    ("bellwether", &["bellwether-testkit"]),
+];
 
 /// Fails if a crate depends on what it must not know.
 pub(crate) fn check() -> Result<()> {
     say("\n$ floors");
     for (package, forbidden) in FORBIDDEN {
-        let tree =
-            ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{lib}"];
-        let output = cargo(&tree).output()?;
-        if !output.status.success() {
-            bail!("cargo tree of {package} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        let libraries = String::from_utf8(output.stdout)?;
+        let known = known_to(package)?;
         for unwanted in *forbidden {
-            if libraries.lines().any(|library| library == unwanted.replace('-', "_")) {
+            if known.iter().any(|known| known.is(unwanted)) {
+                let dependency = unwanted.split('/').next().unwrap_or(unwanted);
                 bail!(
-                    "{package} depends on {unwanted}, which is on a floor above it; `cargo tree --package {package} \
-                     --edges normal --invert {unwanted}` shows the way"
+                    "{package} must not know {unwanted}; `cargo tree --package {package} --edges normal --invert \
+                     {dependency}` shows the way to it"
                 );
             }
         }
     }
     say(&format!("{} crates know nothing that they must not", FORBIDDEN.len()));
     Ok(())
+}
+
+/// A dependency and its features.
+struct Known {
+    library: String,
+    features: Vec<String>,
+}
+
+impl Known {
+    fn is(&self, unwanted: &str) -> bool {
+        let (package, feature) = match unwanted.split_once('/') {
+            Some((package, feature)) => (package, Some(feature)),
+            None => (unwanted, None),
+        };
+        self.library == package.replace('-', "_")
+            && feature.is_none_or(|feature| self.features.iter().any(|own| own == feature))
+    }
+}
+
+fn known_to(package: &str) -> Result<Vec<Known>> {
+    let tree =
+        ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{lib} {f}"];
+    let output = cargo(&tree).output()?;
+    if !output.status.success() {
+        bail!("cargo tree of {package} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let lines = String::from_utf8(output.stdout)?;
+    Ok(lines
+        .lines()
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            let library = words.next().unwrap_or_default().to_owned();
+            let features = words.next().unwrap_or_default().split(',').map(str::to_owned).collect();
+            Known { library, features }
+        })
+        .collect())
 }

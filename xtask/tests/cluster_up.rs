@@ -1,30 +1,30 @@
-//! `cargo xtask cluster up`, from the first line to Ctrl-C.
+//! `cargo xtask cluster up`, from the first line to its end.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::{path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Binary, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use bellwether_testkit::{Binary, Program, eventually};
 
 #[tokio::test]
 async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
-    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .args(["cluster", "up", "--clusters", "2", "--nodes", "1"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut lines = BufReader::new(xtask.stderr.take().context("no pipe")?).lines();
-    let kubeconfigs = loop {
-        let line = lines.next().context("it ended without saying how to reach the clusters")??;
-        if let Some((_, kubeconfigs)) = line.split_once("export KUBECONFIG=") {
-            break kubeconfigs.to_owned();
-        }
-    };
+    let up = Program::new(env!("CARGO_BIN_EXE_xtask"))?.arguments([
+        "cluster",
+        "up",
+        "--clusters",
+        "2",
+        "--nodes",
+        "1",
+    ]);
+    up.start()?;
+    let mut kubeconfigs = String::new();
+    eventually(Duration::from_mins(3), "it says how to reach the clusters", async || {
+        anyhow::ensure!(up.is_running(), "it ended: {}", up.log());
+        let log = up.log();
+        let said = log.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
+        kubeconfigs = said.unwrap_or_default().to_owned();
+        Ok(said.is_some())
+    })
+    .await?;
     let kubectl = |arguments: &[&str]| -> Result<String> {
         let output =
             Command::new(Binary::Kubectl.find()?).env("KUBECONFIG", &kubeconfigs).args(arguments).output()?;
@@ -39,8 +39,7 @@ async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
     let first = kubeconfigs.split(':').next().context("no kubeconfig")?;
     let directory = Path::new(first).ancestors().nth(2).context("a file in no directory")?;
     assert!(directory.exists(), "{} holds the clusters", directory.display());
-    kill_process(Pid::from_child(&xtask), Signal::INT)?;
-    assert!(lines.any(|line| line.is_ok_and(|line| line == "The clusters and their files are gone.")));
-    assert!(xtask.wait()?.success(), "Ctrl-C is how it is meant to end");
+    assert!(up.stop().await?.success(), "being asked is how it is meant to end");
+    assert!(up.log().ends_with("The clusters and their files are gone.\n"), "{}", up.log());
     eventually(Duration::from_secs(10), "its directory is gone", async || Ok(!directory.exists())).await
 }

@@ -72,6 +72,8 @@ pub(crate) fn api_server(
 ) -> Vec<String> {
     let mut arguments = vec![
         option("etcd-servers", format!("http://{etcd}")),
+        // A test may look at the past of its cluster, however long it takes.
+        option("etcd-compaction-interval", 0),
         option("bind-address", own.ip()),
         option("secure-port", own.port()),
         option("permit-port-sharing", true),

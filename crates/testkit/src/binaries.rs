@@ -128,8 +128,14 @@ struct Sources {
 
 impl Sources {
     fn from_environment() -> Result<Self> {
-        let assets =
-            env::var_os(ASSETS_VARIABLE).filter(|directory| !directory.is_empty()).map(PathBuf::from);
+        let assets = env::var_os(ASSETS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        // Tests run in directories of their own: a relative path would mean another place in each.
+        if let Some(assets) = assets.as_ref().filter(|assets| !assets.is_absolute() || !assets.is_dir()) {
+            bail!(
+                "{ASSETS_VARIABLE} is {}, which is no absolute path of a directory: correct it, or unset it",
+                assets.display()
+            );
+        }
         let cache = match env::var_os(CACHE_VARIABLE) {
             Some(directory) => PathBuf::from(directory),
             None => user_cache_directory()?.join("bellwether").join("control-plane"),
@@ -206,8 +212,6 @@ fn user_cache_directory() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn nowhere(directory: &Path) -> Sources {
@@ -258,26 +262,19 @@ mod tests {
     }
 
     /// A stand-in for the compiler, which takes its time and writes down every build.
-    fn slow_go(directory: &Path, ending: &str) -> Sources {
-        let go = directory.join("go");
-        let script = format!(
-            "#!/bin/sh\ncase $1 in build)\n  echo built >> '{0}/builds'\n  sleep 0.3\n  {ending}\n  \
-             while [ \"$1\" != -o ]; do shift; done\n  echo program > \"$2\" ;;\nesac\n",
-            directory.display()
-        );
-        fs::write(&go, script).unwrap();
-        fs::set_permissions(&go, fs::Permissions::from_mode(0o755)).unwrap();
+    fn slow_go(directory: &Path) -> Sources {
+        let go = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("slow-go");
         Sources { go: go.into(), ..nowhere(directory) }
     }
 
     fn builds(directory: &Path) -> usize {
-        fs::read_to_string(directory.join("builds")).unwrap_or_default().lines().count()
+        fs::read_to_string(directory.join("cache").join("builds")).unwrap_or_default().lines().count()
     }
 
     #[test]
     fn of_many_who_need_it_at_once_one_builds_it() {
         let directory = tempfile::tempdir().unwrap();
-        let sources = slow_go(directory.path(), "");
+        let sources = slow_go(directory.path());
         std::thread::scope(|scope| {
             let finders: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| sources.find(Binary::Etcd).unwrap())).collect();
@@ -291,7 +288,7 @@ mod tests {
     #[test]
     fn a_build_that_was_interrupted_is_done_again() {
         let directory = tempfile::tempdir().unwrap();
-        let sources = slow_go(directory.path(), "");
+        let sources = slow_go(directory.path());
         let unfinished = sources.cache.join(ETCD.key()).with_extension("unfinished");
         fs::create_dir_all(&unfinished).unwrap();
         fs::write(unfinished.join("etcd"), "half a prog").unwrap();
@@ -301,7 +298,9 @@ mod tests {
     #[test]
     fn a_build_that_fails_says_why_and_leaves_nothing_in_the_cache() {
         let directory = tempfile::tempdir().unwrap();
-        let sources = slow_go(directory.path(), "echo 'go.mod: no such module' >&2; exit 1");
+        let sources = slow_go(directory.path());
+        fs::create_dir_all(&sources.cache).unwrap();
+        fs::write(sources.cache.join("fail"), "").unwrap();
         for attempt in 1..=2 {
             let error = format!("{:#}", sources.find(Binary::Etcd).unwrap_err());
             assert_eq!(error, "cannot get etcd: cannot build etcd: go build failed:\ngo.mod: no such module");

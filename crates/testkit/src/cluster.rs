@@ -13,8 +13,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::process::Signal;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{Instant, sleep, timeout},
+};
 
 use crate::{
     access::{Access, Login},
@@ -24,7 +27,7 @@ use crate::{
     nodes,
     pki::Authority,
     ports::Port,
-    process::Process,
+    program::Program,
 };
 
 /// How long a part may take to become ready. Seconds are enough for one cluster; two test suites with several clusters
@@ -38,8 +41,9 @@ pub struct Cluster {
     authority: Arc<Authority>,
     admin: Access,
     nodes: usize,
-    parts: BTreeMap<Part, Process>,
-    _ports: [Port; 3],
+    parts: BTreeMap<Part, Program>,
+    etcd: Port,
+    _held: [Port; 2],
 }
 
 /// A process of a control plane.
@@ -115,14 +119,14 @@ impl Cluster {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
 
         let controllers = wish.controllers || wish.nodes > 0;
-        let ports = [Port::reserve()?, Port::reserve()?, Port::reserve()?];
+        let (etcd, peers, own) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
         let name = wish.name.unwrap_or_else(|| "cluster".to_owned());
         let directory =
             Guardian::get()?.directory().join(format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         let authority = Arc::new(Authority::new()?);
         let admin = Access {
             cluster: name.clone(),
-            address: ports[2].address(),
+            address: own.address(),
             authority: Arc::clone(&authority),
             login: Login::Certificate(Box::new(authority.client("admin", Some("system:masters"))?)),
         };
@@ -130,11 +134,11 @@ impl Cluster {
         fs::create_dir_all(&directory)?;
         let layout = Layout::write(&directory, &authority, &admin)?;
         let mut programs = vec![
-            (Part::Etcd, Binary::Etcd, arguments::etcd(&layout, ports[0].address(), ports[1].address())),
+            (Part::Etcd, Binary::Etcd, arguments::etcd(&layout, etcd.address(), peers.address())),
             (
                 Part::ApiServer,
                 Binary::ApiServer,
-                arguments::api_server(&layout, ports[0].address(), ports[2].address(), controllers),
+                arguments::api_server(&layout, etcd.address(), own.address(), controllers),
             ),
         ];
         if controllers {
@@ -148,11 +152,20 @@ impl Cluster {
             programs.push((Part::Scheduler, Binary::Scheduler, arguments::scheduler(&layout)));
             programs.push((Part::Kwok, Binary::Kwok, arguments::kwok(&layout, &Binary::KwokStages.find()?)));
         }
-        let processes = programs
+        let programs = programs
             .into_iter()
-            .map(|(part, binary, arguments)| Ok((part, Process::new(binary.find()?, arguments, &directory))))
+            .map(|(part, binary, arguments)| Ok((part, Program::new(binary.find()?)?.arguments(arguments))))
             .collect::<Result<_>>()?;
-        Ok(Self { name, directory, authority, admin, nodes: wish.nodes, parts: processes, _ports: ports })
+        Ok(Self {
+            name,
+            directory,
+            authority,
+            admin,
+            nodes: wish.nodes,
+            parts: programs,
+            etcd,
+            _held: [peers, own],
+        })
     }
 
     /// Its name.
@@ -198,13 +211,18 @@ impl Cluster {
 
     /// The process id of a part, while it runs.
     pub fn process_id(&self, part: Part) -> Option<u32> {
-        self.parts.get(&part).filter(|process| process.is_running()).and_then(Process::id)
+        self.parts.get(&part).and_then(Program::id)
+    }
+
+    /// Everything that a part has written so far.
+    pub fn log(&self, part: Part) -> Result<String> {
+        Ok(self.part(part)?.log())
     }
 
     /// Asks a part to end, and kills it if it does not. End the API server before its etcd: without a store it does not
     /// end when asked.
     pub async fn stop_part(&self, part: Part) -> Result<()> {
-        self.part(part)?.stop().await
+        self.part(part)?.stop().await.map(drop)
     }
 
     /// `kill -9`: the part ends at once and has no say in it.
@@ -215,60 +233,72 @@ impl Cluster {
 
     /// Freezes a part: its connections stay open, and nothing answers on them.
     pub fn pause_part(&self, part: Part) -> Result<()> {
-        self.part(part)?.signal(Signal::STOP)
+        self.part(part)?.pause()
     }
 
     /// Lets a paused part go on.
     pub fn resume_part(&self, part: Part) -> Result<()> {
-        self.part(part)?.signal(Signal::CONT)
+        self.part(part)?.resume()
     }
 
-    /// Starts a part that was stopped or killed, with the data it had, at the same address, and waits until it is ready.
+    /// Starts a part that was stopped or killed, with the data it had, at the same address.
+    ///
+    /// It waits until etcd or the API server is ready for use. The others have no address of their own: what they do
+    /// shows in the objects of the cluster, in their own time.
     pub async fn start_part(&self, part: Part) -> Result<()> {
-        let process = self.part(part)?;
-        process.start()?;
+        let program = self.part(part)?;
+        // One part needs another; if that one dies first, it is to blame. But a test may have ended it on purpose.
+        let running: Vec<&Program> = self.parts.values().filter(|other| other.is_running()).collect();
+        program.start()?;
         let deadline = Instant::now() + READY_WITHIN;
         while !self.is_ready(part).await {
-            if !process.is_running() {
-                bail!("{} of {} ended at once:\n{}", process.name(), self.name, process.last_words());
+            if let Some(dead) = running.iter().find(|other| !other.is_running()) {
+                bail!("{} of {} ended:\n{}", dead.name(), self.name, dead.last_words());
+            }
+            if !program.is_running() {
+                bail!("{} of {} ended at once:\n{}", program.name(), self.name, program.last_words());
             }
             if Instant::now() > deadline {
-                bail!(
-                    "{} of {} was not ready within {} s:\n{}",
-                    process.name(),
-                    self.name,
-                    READY_WITHIN.as_secs(),
-                    process.last_words()
-                );
+                let (name, seconds) = (program.name(), READY_WITHIN.as_secs());
+                bail!("{name} of {} was not ready within {seconds} s:\n{}", self.name, program.last_words());
             }
             sleep(Duration::from_millis(50)).await;
         }
         Ok(())
     }
 
-    fn part(&self, part: Part) -> Result<&Process> {
+    fn part(&self, part: Part) -> Result<&Program> {
         self.parts.get(&part).with_context(|| format!("cluster {} was started without {part:?}", self.name))
     }
 
-    /// Only the API server is asked: it is not ready without etcd, and what the others do shows in its objects.
     async fn is_ready(&self, part: Part) -> bool {
-        if part != Part::ApiServer {
-            return true;
-        }
         let ask = async {
-            let request = http::Request::get("/readyz").body(Vec::new())?;
-            let answer = self.admin.client().await?.request_text(request).await?;
-            anyhow::Ok(answer == "ok")
+            match part {
+                Part::Etcd => self.etcd_is_healthy().await,
+                Part::ApiServer => {
+                    let request = http::Request::get("/readyz").body(Vec::new())?;
+                    Ok(self.admin.client().await?.request_text(request).await? == "ok")
+                }
+                Part::ControllerManager | Part::Scheduler | Part::Kwok => Ok(true),
+            }
         };
-        // A half-dead API server accepts connections and never answers.
+        // A half-dead server accepts connections and never answers.
         matches!(timeout(Duration::from_secs(2), ask).await, Ok(Ok(true)))
+    }
+
+    async fn etcd_is_healthy(&self) -> Result<bool> {
+        let mut connection = TcpStream::connect(self.etcd.address()).await?;
+        connection.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        Ok(answer.contains(r#""health":"true""#))
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for process in self.parts.values() {
-            process.kill();
+        for program in self.parts.values() {
+            program.kill();
         }
         // What cannot be removed now, the guardian removes when this process ends.
         let _ = fs::remove_dir_all(&self.directory);

@@ -14,6 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 
+use crate::guardian::Guardian;
+
 /// A Go module of ours that pins other people's, and what is built from it.
 #[derive(Debug)]
 pub(crate) struct Module {
@@ -42,7 +44,10 @@ impl Module {
     /// Changes with everything that decides what is built, so that a cache never serves another version.
     pub(crate) fn key(&self) -> String {
         let mut hash = Sha256::new();
-        for text in [self.go_mod, self.go_sum, self.linker_flags] {
+        let programs = self.programs.iter().flat_map(|(package, program)| [*package, *program]);
+        for text in
+            [self.go_mod, self.go_sum, self.linker_flags].into_iter().chain(BUILD_FLAGS).chain(programs)
+        {
             hash.update(text);
             hash.update([0]);
         }
@@ -53,6 +58,8 @@ impl Module {
         format!("{}-{:02x}{:02x}{:02x}{:02x}", self.name, digest[0], digest[1], digest[2], digest[3])
     }
 }
+
+const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-buildvcs=false"];
 
 /// Of a failed build, this many of the last lines are shown.
 const LINES_SHOWN: usize = 20;
@@ -73,9 +80,11 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
     let names: Vec<_> = module.programs.iter().map(|(_, program)| *program).collect();
     let mut progress = Progress::new(names.join(", "));
     for (package, program) in module.programs {
-        let mut command = go_command(go, source.path());
+        // A build takes minutes: it must not go on when nobody waits for it any more.
+        let mut command = in_module(Guardian::get()?.command(go)?, source.path());
         command
-            .args(["build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"])
+            .args(["build", "-v"])
+            .args(BUILD_FLAGS)
             .args(["-ldflags", module.linker_flags, "-o"])
             .arg(into.join(program))
             .arg(package);
@@ -95,9 +104,9 @@ pub(crate) fn say(text: &str) {
     eprintln!("control plane: {text}");
 }
 
-fn go_command(go: &OsStr, directory: &Path) -> Command {
-    let mut command = Command::new(go);
-    command.current_dir(directory).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
+/// Sets what every use of Go here has in common.
+fn in_module(mut command: Command, directory: &Path) -> Command {
+    command.current_dir(directory).env("CGO_ENABLED", "0").env("GOWORK", "off");
     command
 }
 
@@ -109,10 +118,16 @@ fn run(mut command: Command, progress: &mut Progress) -> Result<()> {
             if last_lines.len() == LINES_SHOWN {
                 last_lines.pop_front();
             }
-            last_lines.push_back(line?);
-            progress.step();
+            let line = line?;
+            // The rest is about downloads.
+            if !line.starts_with("go: ") {
+                progress.step();
+            }
+            last_lines.push_back(line);
         }
     }
+    // Its output has ended, and so has it, but for a moment: nobody else can have its id yet.
+    Guardian::get()?.forget(child.id());
     if child.wait()?.success() {
         return Ok(());
     }
@@ -120,7 +135,7 @@ fn run(mut command: Command, progress: &mut Progress) -> Result<()> {
 }
 
 fn concatenate(go: &OsStr, source: &Path, files: &ModuleFiles) -> Result<String> {
-    let output = go_command(go, source)
+    let output = in_module(Command::new(go), source)
         .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", files.module])
         .output()?;
     if !output.status.success() {

@@ -5,8 +5,9 @@
 //! registered and removes this process's directory.
 
 use std::{
+    ffi::OsStr,
     io::Write,
-    os::unix::process::CommandExt as _,
+    os::{fd::AsFd as _, unix::process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Mutex, OnceLock},
@@ -21,7 +22,7 @@ pids=
 while read -r verb pid; do
   case $verb in
     add) pids="$pids $pid" ;;
-    drop)
+    forget)
       rest=
       for other in $pids; do [ "$other" = "$pid" ] || rest="$rest $other"; done
       pids=$rest ;;
@@ -33,6 +34,10 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
   sleep 0.1
 done
 "#;
+
+/// Registers itself with the guardian, whose pipe is its standard input, and becomes the program. The pipe stays open
+/// until the registration is in it, so there is no moment at which the program could be left behind.
+const REGISTER_AND_RUN: &str = r#"echo "add $$" >&0 && exec "$@" </dev/null"#;
 
 pub(crate) struct Guardian {
     directory: PathBuf,
@@ -75,14 +80,18 @@ impl Guardian {
         &self.directory
     }
 
-    /// Registers a process to be killed when this one ends.
-    pub(crate) fn add(&self, pid: u32) -> Result<()> {
-        writeln!(crate::lock(&self.orders), "add {pid}").context("the guardian process is gone")
+    /// A command for a program that is killed when this process ends. It has no standard input, and Ctrl-C does not
+    /// reach it: that is for the tests, and what they started ends with them, in order.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Result<Command> {
+        let pipe = crate::lock(&self.orders).as_fd().try_clone_to_owned()?;
+        let mut command = Command::new("sh");
+        command.args(["-c", REGISTER_AND_RUN, "sh"]).arg(program).stdin(pipe).process_group(0);
+        Ok(command)
     }
 
     /// Forgets a process. Call it before the process is reaped, while its id cannot yet mean another.
-    pub(crate) fn drop(&self, pid: u32) {
+    pub(crate) fn forget(&self, pid: u32) {
         // Without a guardian there is nobody to tell, and the process is about to be reaped anyway.
-        let _ = writeln!(crate::lock(&self.orders), "drop {pid}");
+        let _ = writeln!(crate::lock(&self.orders), "forget {pid}");
     }
 }

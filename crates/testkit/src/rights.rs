@@ -9,12 +9,13 @@ use std::{
 use anyhow::{Context, Result};
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     core::v1::{Namespace, ServiceAccount},
     rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
 };
 use kube::{
-    Api, Resource,
-    api::{ObjectMeta, PostParams},
+    Api, Client, Resource,
+    api::{DeleteParams, ObjectMeta, PostParams},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -73,8 +74,15 @@ impl Cluster {
         Ok(Access { login: Login::Token { user, token }, ..self.admin().clone() })
     }
 
-    /// Gives a user rights: in one namespace, or everywhere.
-    pub async fn grant(&self, who: &Access, namespace: Option<&str>, rules: Vec<PolicyRule>) -> Result<()> {
+    /// Gives a user rights, in one namespace or everywhere, and waits until they are in force.
+    ///
+    /// They stay when what this gives back is dropped: see [`Grant::revoke`].
+    pub async fn grant(
+        &self,
+        who: &Access,
+        namespace: Option<&str>,
+        rules: Vec<PolicyRule>,
+    ) -> Result<Grant> {
         let client = self.admin().client().await?;
         let name = unique("testkit");
         let subject = Subject {
@@ -88,6 +96,7 @@ impl Cluster {
             kind: kind.to_owned(),
             name: name.clone(),
         };
+        let questions = questions(who, namespace, &rules);
         if let Some(namespace) = namespace {
             let role = Role { metadata: named(&name), rules: Some(rules) };
             let binding = RoleBinding {
@@ -96,7 +105,7 @@ impl Cluster {
                 subjects: Some(vec![subject]),
             };
             create(&Api::namespaced(client.clone(), namespace), role).await?;
-            create(&Api::namespaced(client, namespace), binding).await
+            create(&Api::namespaced(client.clone(), namespace), binding).await?;
         } else {
             let role = ClusterRole { metadata: named(&name), rules: Some(rules), ..Default::default() };
             let binding = ClusterRoleBinding {
@@ -105,9 +114,91 @@ impl Cluster {
                 subjects: Some(vec![subject]),
             };
             create(&Api::all(client.clone()), role).await?;
-            create(&Api::all(client), binding).await
+            create(&Api::all(client.clone()), binding).await?;
+        }
+        eventually(Duration::from_secs(30), "the rights are in force", async || {
+            for question in &questions {
+                if !is_allowed(&client, question).await? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+        .await?;
+        Ok(Grant { admin: self.admin().clone(), namespace: namespace.map(str::to_owned), name, questions })
+    }
+}
+
+/// Rights that a user has been given.
+pub struct Grant {
+    admin: Access,
+    namespace: Option<String>,
+    name: String,
+    questions: Vec<SubjectAccessReview>,
+}
+
+impl Grant {
+    /// Takes the rights back, and waits until they are gone: all those that the user has from nowhere else.
+    pub async fn revoke(self) -> Result<()> {
+        let client = self.admin.client().await?;
+        let now = DeleteParams::default();
+        if let Some(namespace) = &self.namespace {
+            Api::<RoleBinding>::namespaced(client.clone(), namespace).delete(&self.name, &now).await?;
+            Api::<Role>::namespaced(client.clone(), namespace).delete(&self.name, &now).await?;
+        } else {
+            Api::<ClusterRoleBinding>::all(client.clone()).delete(&self.name, &now).await?;
+            Api::<ClusterRole>::all(client.clone()).delete(&self.name, &now).await?;
+        }
+        eventually(Duration::from_secs(30), "a right is gone", async || {
+            for question in &self.questions {
+                if !is_allowed(&client, question).await? {
+                    return Ok(true);
+                }
+            }
+            Ok(self.questions.is_empty())
+        })
+        .await
+    }
+}
+
+/// What to ask the API server to learn whether the rights are in force.
+fn questions(who: &Access, namespace: Option<&str>, rules: &[PolicyRule]) -> Vec<SubjectAccessReview> {
+    let each = |words: &Option<Vec<String>>| words.clone().unwrap_or_default();
+    let mut questions = Vec::new();
+    for rule in rules {
+        for (group, resource) in each(&rule.api_groups)
+            .iter()
+            .flat_map(|group| each(&rule.resources).into_iter().map(move |it| (group, it)))
+        {
+            let (resource, subresource) = match resource.split_once('/') {
+                Some((resource, subresource)) => (resource.to_owned(), Some(subresource.to_owned())),
+                None => (resource, None),
+            };
+            questions.extend(rule.verbs.iter().map(|verb| SubjectAccessReview {
+                spec: SubjectAccessReviewSpec {
+                    user: Some(who.user().to_owned()),
+                    resource_attributes: Some(ResourceAttributes {
+                        namespace: namespace.map(str::to_owned),
+                        verb: Some(verb.clone()),
+                        group: Some(group.clone()),
+                        resource: Some(resource.clone()),
+                        subresource: subresource.clone(),
+                        name: rule.resource_names.as_ref().and_then(|names| names.first()).cloned(),
+                        ..ResourceAttributes::default()
+                    }),
+                    ..SubjectAccessReviewSpec::default()
+                },
+                ..SubjectAccessReview::default()
+            }));
         }
     }
+    questions
+}
+
+async fn is_allowed(client: &Client, question: &SubjectAccessReview) -> Result<bool> {
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), question).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
 async fn create<K>(api: &Api<K>, object: K) -> Result<()>

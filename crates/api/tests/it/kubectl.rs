@@ -167,7 +167,7 @@ const STATUS_COLLECTOR: Story = Story {
     ),
     refused_status: Some((
         r#"{"status": {"conditions": [{"type": "Valid", "status": "True", "reason": "not one word", "message": "", "lastTransitionTime": "2026-11-14T10:00:00Z"}]}}"#,
-        r#"status.conditions[0].reason: Invalid value"#,
+        "status.conditions[0].reason: Invalid value",
     )),
     read: round_trip::<api::StatusCollector>,
     table: ["NAME VALID LIMIT AGE", "story False 20"],
@@ -192,7 +192,7 @@ const BINDING_POLICY: Story = Story {
             "message": "StatusCollector sad-ones not found", "lastTransitionTime": "2026-11-14T10:00:00Z"
         }]}}"#,
     ),
-    refused_status: Some((r#"{"status": {"objects": -1}}"#, r#"status.objects: Invalid value: -1"#)),
+    refused_status: Some((r#"{"status": {"objects": -1}}"#, "status.objects: Invalid value: -1")),
     read: round_trip::<api::BindingPolicy>,
     table: ["NAME OBJECTS CLUSTERS COLLECTORS AGE", "story 12 3 False"],
     wide: None,

@@ -8,12 +8,14 @@ use percent_encoding::percent_decode_str;
 use super::query::Query;
 
 /// What a request asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// What shall be done.
     pub verb: Verb,
     /// With what; none for paths such as `/version` and `/readyz`, and for discovery.
     pub resource: Option<Resource>,
+    /// The path, where there is no resource.
+    pub path: Option<String>,
     /// In which namespace. A `Namespace` object counts as being in itself.
     pub namespace: Option<String>,
     /// With which object: by the path, or by a list's or watch's field selector. A `create` has its name in the body,
@@ -68,6 +70,19 @@ impl fmt::Display for Resource {
     }
 }
 
+impl Resource {
+    /// Whether it is the one that is written like this. It is asked for every request on record, and so makes no text
+    /// to compare with.
+    pub(super) fn is_written(&self, text: &str) -> bool {
+        let (object, subresource) = match text.split_once('/') {
+            Some((object, subresource)) => (object, Some(subresource)),
+            None => (text, None),
+        };
+        let (plural, group) = object.split_once('.').unwrap_or((object, ""));
+        self.plural == plural && self.group == group && self.subresource.as_deref() == subresource
+    }
+}
+
 impl Call {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
         let path = percent_decode_str(uri.path()).decode_utf8_lossy();
@@ -77,7 +92,13 @@ impl Call {
             ["apis", group, version, rest @ ..] if !rest.is_empty() => {
                 on_resource(method, uri, group, version, rest)
             }
-            _ => Self { verb: verb(method), resource: None, namespace: None, name: None },
+            _ => Self {
+                verb: verb(method),
+                resource: None,
+                path: Some(format!("/{}", parts.join("/"))),
+                namespace: None,
+                name: None,
+            },
         }
     }
 }
@@ -116,6 +137,7 @@ fn on_resource(method: &Method, uri: &Uri, group: &str, version: &str, parts: &[
             plural: part(0).unwrap_or_default(),
             subresource: part(2),
         }),
+        path: None,
         namespace: namespace.map(str::to_owned),
         name,
     }
@@ -136,13 +158,16 @@ fn verb(method: &Method) -> Verb {
 mod tests {
     use super::*;
 
-    /// A call in one line: verb, resource, namespace and name, `-` for what is not there.
+    /// A call in one line: verb, resource or path, namespace and name, `-` for what is not there.
     fn read(request: &str) -> String {
         let (method, uri) = request.split_once(' ').unwrap();
         let call = Call::of(&method.parse().unwrap(), &uri.parse().unwrap());
-        let resource = call.resource.map_or("-".to_owned(), |it| format!("{} {it}", it.version));
         let or_dash = |it: Option<String>| it.unwrap_or("-".to_owned());
-        format!("{:?} {resource} {} {}", call.verb, or_dash(call.namespace), or_dash(call.name))
+        let subject = match call.resource {
+            Some(resource) => format!("{} {resource}", resource.version),
+            None => or_dash(call.path),
+        };
+        format!("{:?} {subject} {} {}", call.verb, or_dash(call.namespace), or_dash(call.name))
     }
 
     #[test]
@@ -181,16 +206,31 @@ mod tests {
                 "Get v1 clusterroles.rbac.authorization.k8s.io - system:node",
             ),
             ("OPTIONS /api/v1/pods", "Other v1 pods - -"),
-            ("GET /readyz?verbose", "Get - - -"),
-            ("GET /version", "Get - - -"),
-            ("GET /", "Get - - -"),
-            ("GET /api", "Get - - -"),
-            ("GET /api/v1", "Get - - -"),
-            ("GET /apis/apps", "Get - - -"),
-            ("GET /apis/apps/v1", "Get - - -"),
-            ("GET /openapi/v3/apis/apps/v1", "Get - - -"),
+            ("GET /readyz?verbose", "Get /readyz - -"),
+            ("GET /version", "Get /version - -"),
+            ("GET /", "Get / - -"),
+            ("GET /api", "Get /api - -"),
+            ("GET /api/v1", "Get /api/v1 - -"),
+            ("GET /apis/apps", "Get /apis/apps - -"),
+            ("GET /apis/apps/v1", "Get /apis/apps/v1 - -"),
+            ("GET /openapi/v3/apis/apps/v1", "Get /openapi/v3/apis/apps/v1 - -"),
         ] {
             assert_eq!(read(request), expected, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_resource_is_known_by_its_own_words_alone() {
+        let (method, pods) = (Method::GET, "/api/v1/namespaces/s/pods/w".parse().unwrap());
+        let scale = "/apis/apps.x.io/v1/namespaces/s/sets/w/scale".parse().unwrap();
+        for uri in [pods, scale] {
+            let resource = Call::of(&method, &uri).resource.unwrap();
+            assert!(resource.is_written(&resource.to_string()));
+            for other in
+                ["pod", "pods.apps", "pods/log", "sets.apps.x.io", "sets/scale", "sets.apps/scale", ""]
+            {
+                assert!(!resource.is_written(other), "{resource} is not {other}");
+            }
         }
     }
 }

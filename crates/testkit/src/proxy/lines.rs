@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use bytes::{Bytes, BytesMut};
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
+use http::Response;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -16,6 +17,11 @@ use super::Body;
 
 /// Time for the last bytes to leave: a server does not send what it has when it learns that the rest will never come.
 const LAST_BYTES: Duration = Duration::from_millis(100);
+
+/// The answer to a watch with its events changed; a refusal stays as it is.
+pub(super) fn of_events(answer: Response<Body>, change: impl FnOnce(Body) -> Body) -> Response<Body> {
+    if answer.status().is_success() { answer.map(change) } else { answer }
+}
 
 /// Every line late by so much, in order. The wait begins when a line comes, so that many lines wait together.
 pub(super) fn delay(body: Body, by: Duration) -> Body {
@@ -27,6 +33,22 @@ pub(super) fn delay(body: Body, by: Duration) -> Body {
         }
     });
     to_body(late.buffered(usize::MAX))
+}
+
+/// Every line held back until the release, in order; the end, good or bad, waits only for lines before it. They are taken
+/// in all the while: an API server drops a client that does not listen.
+pub(super) fn hold(body: Body, release: impl Future<Output = ()> + Send + 'static) -> Body {
+    let release = release.shared();
+    let held = lines(body).map(move |line| {
+        let release = release.clone();
+        async move {
+            if line.is_ok() {
+                release.await;
+            }
+            line
+        }
+    });
+    to_body(held.buffered(usize::MAX))
 }
 
 /// So many whole lines, half of the next, and the end of the connection.
@@ -77,7 +99,10 @@ fn lines(body: Body) -> impl Stream<Item = Result<Bytes>> {
 
 #[cfg(test)]
 mod tests {
-    use futures::TryStreamExt;
+    use futures::{
+        SinkExt, TryStreamExt,
+        channel::{mpsc, oneshot},
+    };
 
     use super::*;
 
@@ -136,5 +161,32 @@ mod tests {
             "one\ntwo\nthree"
         );
         assert_eq!(start.elapsed().as_secs(), 5);
+    }
+
+    #[tokio::test]
+    async fn an_end_waits_only_for_held_lines() {
+        let never = || std::future::pending();
+        assert_eq!(arrived(hold(body(&[]), never())).await, (String::new(), true));
+        let broken = to_body(stream::once(async { Err(anyhow!("broken")) }));
+        assert_eq!(arrived(hold(broken, never())).await, (String::new(), false));
+        assert!(arrived(hold(body(&["one\n"]), never())).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn held_lines_are_taken_in_and_none_is_lost() {
+        let (mut lines, taken_in) = mpsc::channel(0);
+        let (release, released) = oneshot::channel();
+        let held = hold(to_body(taken_in), released.map(|_| ()));
+        let arrival = tokio::spawn(arrived(held));
+        for line in ["one\n", "two\nth", "ree\n"] {
+            lines.send(Ok(Bytes::from_static(line.as_bytes()))).await.unwrap();
+        }
+        lines.flush().await.unwrap();
+        assert!(!arrival.is_finished());
+
+        release.send(()).unwrap();
+        lines.send(Ok(Bytes::from_static(b"four\n"))).await.unwrap();
+        drop(lines);
+        assert_eq!(arrival.await.unwrap(), ("one\ntwo\nthree\nfour\n".into(), true));
     }
 }

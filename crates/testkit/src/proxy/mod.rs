@@ -3,6 +3,7 @@
 mod call;
 mod fault;
 mod headers;
+mod injected;
 mod lines;
 mod log;
 mod past;
@@ -14,7 +15,8 @@ mod tls;
 mod upstream;
 
 pub use call::{Call, Resource, Verb};
-pub use fault::{Fault, Injected};
+pub use fault::Fault;
+pub use injected::Injected;
 pub use log::Recorded;
 pub use requests::Requests;
 
@@ -29,13 +31,13 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Notify,
+    sync::{mpsc, oneshot},
     task::JoinSet,
     time::sleep,
 };
 
-use crate::pki::Authority;
-use fault::Faults;
+use crate::{cluster::Cluster, pki::Authority};
+use injected::Faults;
 use log::Log;
 use upstream::Upstream;
 
@@ -51,11 +53,10 @@ type Body = UnsyncBoxBody<Bytes, anyhow::Error>;
 /// Dropping it closes its port and all its connections.
 ///
 /// ```no_run
-/// # use std::{net::SocketAddr, sync::Arc};
-/// # use bellwether_testkit::{Access, Authority, Fault, FaultProxy, Requests, StatusCode, Verb};
-/// # async fn example(admin: Access, authority: Arc<Authority>, api_server: SocketAddr) -> anyhow::Result<()> {
-/// let proxy = FaultProxy::start(authority, api_server).await?;
-/// let client = admin.via(proxy.address()).client().await?;
+/// # use bellwether_testkit::{Cluster, Fault, FaultProxy, Requests, StatusCode, Verb};
+/// # async fn example(cluster: &Cluster) -> anyhow::Result<()> {
+/// let proxy = FaultProxy::before(cluster).await?;
+/// let client = cluster.admin().via(proxy.address()).client().await?;
 /// let expired = Fault::ErrorEvent(StatusCode::GONE);
 /// let fault = proxy.inject(Requests::of(Verb::Watch, "pods").times(1), expired);
 /// // … `client` watches …
@@ -66,10 +67,13 @@ type Body = UnsyncBoxBody<Bytes, anyhow::Error>;
 pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
-    cut: Arc<Notify>,
+    cuts: mpsc::UnboundedSender<Cut>,
     /// The one task that owns all others, which end with it.
     _server: JoinSet<()>,
 }
+
+/// Asks for a cut; the answer comes when it is made.
+type Cut = oneshot::Sender<()>;
 
 /// What all connections share.
 struct Shared {
@@ -82,6 +86,11 @@ struct Shared {
 }
 
 impl FaultProxy {
+    /// Starts a proxy before the API server of a cluster.
+    pub async fn before(cluster: &Cluster) -> Result<Self> {
+        Self::start(cluster.authority().clone(), cluster.address()).await
+    }
+
     /// Starts a proxy on a free port of loopback, before the API server at this address.
     pub async fn start(authority: Arc<Authority>, upstream: SocketAddr) -> Result<Self> {
         let listener =
@@ -92,10 +101,10 @@ impl FaultProxy {
         let insider = Upstream::new(upstream, &authority, Some(&itself))?;
         let shared =
             Arc::new(Shared { authority, upstream, insider, faults: Faults::default(), log: Log::default() });
-        let cut = Arc::new(Notify::new());
+        let (cuts, asked_cuts) = mpsc::unbounded_channel();
 
         let mut server = JoinSet::new();
-        let (sessions, cuts) = (shared.clone(), cut.clone());
+        let sessions = shared.clone();
         server.spawn(async move {
             let serve = |socket| {
                 let session = session::serve(socket, tls.clone(), sessions.clone());
@@ -104,9 +113,9 @@ impl FaultProxy {
                     let _ = session.await;
                 }
             };
-            accept(listener, &cuts, serve).await;
+            accept(listener, asked_cuts, serve).await;
         });
-        Ok(Self { address, shared, cut, _server: server })
+        Ok(Self { address, shared, cuts, _server: server })
     }
 
     /// Where it listens.
@@ -122,38 +131,50 @@ impl FaultProxy {
         self.shared.faults.inject(requests, fault)
     }
 
-    /// What has been asked so far, in the order in which it came.
+    /// What has been asked so far, in the order in which it came: the last 100,000 requests.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.log.requests()
     }
 
-    /// How many such requests have come so far.
+    /// How many such requests have come so far, also of those that are no longer on record.
     pub fn count(&self, which: &Requests) -> usize {
         self.shared.log.count(which)
     }
 
-    /// Empties the record of requests.
+    /// Empties the record of requests, and counts from nought.
     pub fn forget(&self) {
         self.shared.log.forget();
     }
 
-    /// Cuts every open connection, in the middle of whatever goes over it. New ones are welcome.
-    pub fn cut_all(&self) {
-        self.cut.notify_one();
+    /// Cuts every connection over which anything was asked, in the middle of whatever goes over it. When this returns,
+    /// all of them are cut; new ones are welcome.
+    pub async fn cut_all(&self) {
+        let (cut, is_made) = oneshot::channel();
+        // Without a server there are no connections.
+        if self.cuts.send(cut).is_ok() {
+            let _ = is_made.await;
+        }
     }
 }
 
 /// Takes connections in for ever.
-async fn accept<S>(listener: TcpListener, cuts: &Notify, serve: impl Fn(TcpStream) -> S)
-where
+async fn accept<S>(
+    listener: TcpListener,
+    mut cuts: mpsc::UnboundedReceiver<Cut>,
+    serve: impl Fn(TcpStream) -> S,
+) where
     S: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // A cut comes first, so that who connects after it is not cut as well.
+            // A cut comes first: many who connect at once must not keep it waiting.
             biased;
-            () = cuts.notified() => connections.shutdown().await,
+            Some(cut) = cuts.recv() => {
+                connections.shutdown().await;
+                // Who asked may have gone.
+                let _ = cut.send(());
+            }
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => drop(connections.spawn(serve(socket))),

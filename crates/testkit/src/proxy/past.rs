@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{
     Body,
     call::{Call, Verb},
+    injected::Strike,
     lines,
     query::Query,
     status,
@@ -20,6 +21,7 @@ use super::{
 pub(super) struct Past<'a> {
     pub(super) resource_version: u64,
     pub(super) call: &'a Call,
+    pub(super) strike: &'a Strike,
     /// The API server as the client reaches it: it decides what the client may see.
     pub(super) client: &'a Upstream,
     /// The API server as a user reaches it who may see everything. Where one read is put together from others, a client
@@ -41,7 +43,7 @@ impl Past<'_> {
         let query = Query::of(request.uri());
         let asked = query.get("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(0);
         if asked > self.resource_version {
-            return status::answer(&status::too_large_resource_version(asked, self.resource_version));
+            return self.not_yet(request, &query, asked).await;
         }
         match self.call.verb {
             Verb::Get => self.get(request).await,
@@ -49,6 +51,19 @@ impl Past<'_> {
             Verb::Watch if query.is_true("sendInitialEvents") => self.watch(request, query, true).await,
             Verb::Watch if asked == 0 => self.watch(request, query, false).await,
             _ => self.client.ask(request).await,
+        }
+    }
+
+    /// The answer to who asks for what has not happened yet.
+    async fn not_yet(&self, request: Request<Bytes>, query: &Query, asked: u64) -> Result<Response<Body>> {
+        let too_large = status::too_large_resource_version(asked, self.resource_version);
+        match self.call.verb {
+            Verb::Watch if query.is_true("sendInitialEvents") => status::event(&too_large),
+            Verb::Watch => {
+                let changes = self.client.ask(request).await?;
+                Ok(lines::of_events(changes, |events| lines::hold(events, self.strike.lifted())))
+            }
+            _ => status::answer(&too_large),
         }
     }
 

@@ -12,7 +12,7 @@ use http::{
     HeaderMap, Request, Response, StatusCode,
     header::{AUTHORIZATION, UPGRADE, USER_AGENT},
 };
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, rt::Executor, service::service_fn};
 use hyper_util::{rt::TokioIo, server::conn::auto};
 use jiff::Timestamp;
@@ -24,9 +24,11 @@ use super::{
     Body, Shared,
     call::{Call, Verb},
     fault::Fault,
+    injected::Strike,
     lines,
     log::Recorded,
     past::Past,
+    requests::Asked,
     status,
     upstream::Upstream,
 };
@@ -86,66 +88,75 @@ impl Session {
     /// Answers a request. An error breaks its connection, or in HTTP/2 its stream: so does an API server that is not
     /// there, for a proxy that said so in its own words would be something that no client ever meets.
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>> {
-        let call = Call::of(request.method(), request.uri());
-        let user = self.user.clone().unwrap_or_else(|| user_of(request.headers()));
-        let fault = self.shared.faults.strike(&call, &user);
-        let entry = self.shared.log.open(Recorded {
+        let asked = Asked {
+            call: Call::of(request.method(), request.uri()),
+            user: self.user.clone().unwrap_or_else(|| user_of(request.headers())),
+            user_agent: header(request.headers(), &USER_AGENT).map(str::to_owned),
+        };
+        let call = asked.call.clone();
+        let strike = self.shared.faults.strike(&asked);
+        let record = Recorded {
             at: Timestamp::now(),
             call: call.clone(),
-            user,
-            user_agent: header(request.headers(), &USER_AGENT).map(str::to_owned),
+            user: asked.user.clone(),
+            user_agent: asked.user_agent.clone(),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
             version: request.version(),
             status: None,
-            struck: fault.is_some(),
-        });
+            struck: strike.is_some(),
+        };
+        let entry = self.shared.log.open(asked, record);
         let (head, body) = request.into_parts();
         let request = Request::from_parts(head, body.collect().await?.to_bytes());
-        let response = self.respond(&call, fault, request).await?;
+        let response = match strike {
+            None => self.pass_on(&call, request).await?,
+            Some(strike) => self.suffer(&strike, &call, request).await?,
+        };
         self.shared.log.answered(entry, response.status());
         Ok(response)
     }
 
-    async fn respond(
-        &self,
-        call: &Call,
-        fault: Option<Fault>,
-        request: Request<Bytes>,
-    ) -> Result<Response<Body>> {
-        match fault {
-            None => self.pass_on(call, request).await,
-            Some(Fault::Delay(time)) => {
+    /// Answers a request that a fault has struck.
+    async fn suffer(&self, strike: &Strike, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
+        let response = match strike.fault() {
+            Fault::Delay(time) => {
                 sleep(time).await;
-                self.pass_on(call, request).await
+                self.pass_on(call, request).await?
             }
-            Some(Fault::DelayEvents(time)) => {
-                Ok(self.pass_on(call, request).await?.map(|body| lines::delay(body, time)))
+            Fault::DelayEvents(time) => {
+                lines::of_events(self.pass_on(call, request).await?, |events| lines::delay(events, time))
             }
-            Some(Fault::CutMidLine { after_lines }) => {
-                Ok(self.pass_on(call, request).await?.map(|body| lines::cut_mid_line(body, after_lines)))
+            Fault::HoldEvents => lines::of_events(self.pass_on(call, request).await?, |events| {
+                lines::hold(events, strike.lifted())
+            }),
+            Fault::CutMidLine { after_lines } => {
+                self.pass_on(call, request).await?.map(|body| lines::cut_mid_line(body, after_lines))
             }
-            Some(Fault::HalfOpen { after_lines: 0 }) if call.verb != Verb::Watch => pending().await,
-            Some(Fault::HalfOpen { after_lines }) => {
-                Ok(self.pass_on(call, request).await?.map(|body| lines::fall_silent(body, after_lines)))
+            Fault::HalfOpen { after_lines: 0 } if call.verb != Verb::Watch => pending().await,
+            Fault::HalfOpen { after_lines } => {
+                self.pass_on(call, request).await?.map(|body| lines::fall_silent(body, after_lines))
             }
-            Some(Fault::Answer { status: code, retry_after }) => {
+            Fault::Answer { status: code, retry_after } => {
                 let failure = status::failure(code, call, injected(code));
                 status::answer(&match retry_after {
                     Some(wait) => status::retry_after(failure, wait),
                     None => failure,
-                })
+                })?
             }
-            Some(Fault::ErrorEvent(code)) => status::event(&status::failure(code, call, injected(code))),
-            Some(Fault::LoseResponse) => {
-                self.pass_on(call, request).await?.into_body().collect().await?;
-                bail!("the fault proxy loses this answer")
+            Fault::ErrorEvent(code) => status::event(&status::failure(code, call, injected(code)))?,
+            Fault::LoseResponse | Fault::HoldResponse => whole(self.pass_on(call, request).await?).await?,
+            Fault::Past { resource_version } => {
+                let (client, insider) = (&self.upstream, &self.shared.insider);
+                Past { resource_version, call, strike, client, insider }.answer(request).await?
             }
-            Some(Fault::Past { resource_version }) => {
-                let past =
-                    Past { resource_version, call, client: &self.upstream, insider: &self.shared.insider };
-                past.answer(request).await
-            }
+        };
+        strike.done();
+        match strike.fault() {
+            Fault::LoseResponse => bail!("the fault proxy loses this answer"),
+            Fault::HoldResponse => strike.lifted().await,
+            _ => {}
         }
+        Ok(response)
     }
 
     async fn pass_on(&self, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
@@ -156,6 +167,13 @@ impl Session {
         }
         self.upstream.ask(request).await
     }
+}
+
+/// An answer of which nothing is still to come.
+async fn whole(response: Response<Body>) -> Result<Response<Body>> {
+    let (head, body) = response.into_parts();
+    let body = Full::new(body.collect().await?.to_bytes()).map_err(|never| match never {});
+    Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
 fn injected(code: StatusCode) -> String {

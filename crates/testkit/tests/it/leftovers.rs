@@ -52,14 +52,26 @@ impl Remains {
     }
 }
 
-fn start_victim(ending: &str) -> Result<(Child, Remains)> {
-    let mut victim = Command::new(env::current_exe()?)
+/// Ends with the test that started it, also when that fails.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_victim(ending: &str) -> Result<(Victim, Remains)> {
+    let victim = Command::new(env::current_exe()?)
         .args(["--exact", "leftovers::victim", "--include-ignored", "--nocapture"])
         .env(ENDING, ending)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let output = BufReader::new(victim.stdout.take().context("no pipe")?);
+    let mut victim = Victim(victim);
+    let output = BufReader::new(victim.0.stdout.take().context("no pipe")?);
     for line in output.lines() {
         let Ok((directory, address, ids)) = serde_json::from_str::<(PathBuf, SocketAddr, Vec<i32>)>(&line?)
         else {
@@ -84,8 +96,8 @@ async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Sig
     let (mut victim, remains) = start_victim(ending)?;
     if let Some(signal) = signal {
         assert!(remains.any(), "the cluster is there while its process runs");
-        kill_process(Pid::from_child(&victim), signal)?;
+        kill_process(Pid::from_child(&victim.0), signal)?;
     }
-    victim.wait()?;
+    victim.0.wait()?;
     eventually(Duration::from_secs(10), "nothing is left", async || Ok(!remains.any())).await
 }

@@ -2,4 +2,5 @@
 
 mod cluster;
 mod leftovers;
+mod program;
 mod proxy;

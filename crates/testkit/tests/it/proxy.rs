@@ -1,7 +1,9 @@
 //! The fault proxy before a real API server: what it passes on arrives, and each fault breaks what it says and no more.
 
 mod answers;
+mod choice;
 mod connections;
+mod holding;
 mod http2;
 mod passing;
 mod past;
@@ -9,7 +11,7 @@ mod streams;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use bellwether_testkit::{Access, Cluster, FaultProxy, eventually, shared};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use http::Request;
@@ -25,6 +27,9 @@ use tokio::time::timeout;
 
 /// Longer than anything takes that is not broken.
 const SOON: Duration = Duration::from_secs(30);
+
+/// Long enough to be sure that nothing comes.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// Waits for what must not take for ever, even when a test fails.
 async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
@@ -45,7 +50,7 @@ impl Stage {
     async fn set(purpose: &str) -> Result<Self> {
         let cluster = shared::cluster().await?;
         let namespace = cluster.namespace(purpose).await?;
-        let proxy = FaultProxy::start(cluster.authority().clone(), cluster.address()).await?;
+        let proxy = FaultProxy::before(cluster).await?;
         let client = cluster.admin().via(proxy.address()).client().await?;
         Ok(Self {
             through: Api::namespaced(client.clone(), &namespace),
@@ -108,6 +113,12 @@ async fn next(
         }
         WatchEvent::Error(status) => format!("error {} {}", status.code, status.reason),
     })
+}
+
+/// Makes sure that nothing comes of something, not even an end.
+async fn nothing_comes<T>(of: impl Future<Output = T>) -> Result<()> {
+    ensure!(timeout(SILENCE, of).await.is_err(), "something came");
+    Ok(())
 }
 
 /// Everything that arrives of an answer, and whether its end was in order.

@@ -114,6 +114,7 @@ async fn a_lost_response_leaves_its_deed_behind() -> Result<()> {
 
     let lost = soon(stage.through.create(&PostParams::default(), &config_map("one")?)).await?;
     assert!(matches!(lost, Err(Error::HyperError(_) | Error::Service(_))), "{lost:?}");
+    soon(fault.done(1)).await?;
     assert_eq!(names(&stage.direct).await?, ["one"]);
     assert_eq!((fault.strikes(), stage.proxy.count(&creates)), (1, 1), "nobody asked twice");
     let recorded = stage.proxy.requests().into_iter().find(|request| request.struck);

@@ -19,11 +19,14 @@ use tokio_rustls::TlsConnector;
 
 use super::{Stage, soon, watches_served};
 
-/// A connection of one user over which requests go side by side.
+/// A connection of one user over which requests go side by side: its clones are the same connection.
+#[derive(Clone)]
 pub(super) struct Connection {
     access: Access,
+    /// Which server it is: each makes its own.
+    pub(super) certificate: Option<CertificateDer<'static>>,
     sender: http2::SendRequest<Empty<Bytes>>,
-    _task: JoinSet<()>,
+    _task: Arc<JoinSet<()>>,
 }
 
 impl Connection {
@@ -39,12 +42,14 @@ impl Connection {
             .with_client_auth_cert(vec![certificate], key)?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         let name = ServerName::IpAddress(access.address.ip().into());
-        let socket = TcpStream::connect(access.address).await?;
-        let socket = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
-        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(socket)).await?;
+        let socket = soon(TcpStream::connect(access.address)).await??;
+        let socket = soon(TlsConnector::from(Arc::new(config)).connect(name, socket)).await??;
+        let of_server = socket.get_ref().1.peer_certificates().and_then(<[_]>::first).cloned();
+        let (sender, connection) =
+            soon(http2::handshake(TokioExecutor::new(), TokioIo::new(socket))).await??;
         let mut task = JoinSet::new();
         task.spawn(async { drop(connection.await) });
-        Ok(Self { access, sender, _task: task })
+        Ok(Self { access, certificate: of_server, sender, _task: Arc::new(task) })
     }
 
     pub(super) async fn ask(&mut self, path: &str) -> Result<Incoming> {

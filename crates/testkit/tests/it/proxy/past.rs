@@ -1,22 +1,28 @@
 //! An API server that is behind the others.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
-use bellwether_testkit::{Fault, Injected, Requests, Verb, eventually, rule};
+use bellwether_testkit::{Fault, Injected, Requests, StatusCode, eventually, rule};
 use futures::StreamExt;
+use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, Error, ResourceExt,
+    Api, Client, Error, ResourceExt,
     api::{DeleteParams, GetParams, ListParams, WatchParams},
+    client::Body,
     core::response::Status,
 };
 use serde_json::{Value, json};
 
-use super::{SOON, Stage, arrived, names, next, soon, watch};
+use super::{SOON, Stage, arrived, names, next, nothing_comes, soon, watch};
 
 /// Two config maps as they were, seen through the proxy; since then one was changed, one deleted, and a third came.
 struct Behind {
     stage: Stage,
     then: u64,
+    /// When the third came.
+    newer: u64,
     fault: Injected,
 }
 
@@ -27,11 +33,11 @@ impl Behind {
         let stage = Stage::set("past").await?;
         stage.create("kept").await?;
         let then = stage.create("lost").await?.parse()?;
-        stage.create("new").await?;
+        let newer = stage.create("new").await?.parse()?;
         stage.change("kept").await?;
         stage.direct.delete("lost", &DeleteParams::default()).await?;
         let fault = stage.proxy.inject(Requests::all(), Fault::Past { resource_version: then });
-        Ok(Self { stage, then, fault })
+        Ok(Self { stage, then, newer, fault })
     }
 }
 
@@ -45,7 +51,7 @@ fn refusal<T>(answer: kube::Result<T>) -> Result<Status> {
 
 #[tokio::test]
 async fn a_list_is_of_then() -> Result<()> {
-    let Behind { stage, then, fault } = Behind::set().await?;
+    let Behind { stage, then, fault, .. } = Behind::set().await?;
     let list = soon(stage.through.list(&ListParams::default())).await??;
     assert_eq!(list.metadata.resource_version, Some(then.to_string()));
     let state: Vec<_> =
@@ -64,7 +70,7 @@ async fn a_list_is_of_then() -> Result<()> {
 
 #[tokio::test]
 async fn a_list_in_pages_is_of_then() -> Result<()> {
-    let Behind { stage, then, fault } = Behind::set().await?;
+    let Behind { stage, then, fault, .. } = Behind::set().await?;
     let mut page = ListParams::default().limit(1);
     for name in ["kept", "lost"] {
         let list = soon(stage.through.list(&page)).await??;
@@ -113,7 +119,7 @@ async fn to_get_an_object_of_then_needs_the_right_to_get_it() -> Result<()> {
 
 #[tokio::test]
 async fn a_watch_starts_then_and_catches_up() -> Result<()> {
-    let Behind { stage, then, fault } = Behind::set().await?;
+    let Behind { stage, then, fault, .. } = Behind::set().await?;
     let mut events = watch(&stage.through, &then.to_string()).await?;
     for event in SINCE_THEN {
         assert_eq!(next(&mut events).await?, event);
@@ -132,7 +138,7 @@ async fn a_watch_starts_then_and_catches_up() -> Result<()> {
 
 #[tokio::test]
 async fn a_streaming_list_is_of_then_and_catches_up() -> Result<()> {
-    let Behind { stage, then, fault } = Behind::set().await?;
+    let Behind { stage, then, fault, .. } = Behind::set().await?;
     let streaming = WatchParams::streaming_lists();
     let mut events = soon(stage.through.watch(&streaming, "0")).await??.boxed();
     let end = format!("bookmark {then} {{\"k8s.io/initial-events-end\": \"true\"}}");
@@ -146,25 +152,95 @@ async fn a_streaming_list_is_of_then_and_catches_up() -> Result<()> {
     Ok(())
 }
 
+/// A resource version that a real API server is yet to come to.
+async fn future(stage: &Stage) -> Result<u64> {
+    Ok(stage.now().await?.parse::<u64>()? + 1_000_000)
+}
+
 #[tokio::test]
 async fn who_has_seen_more_is_told_to_come_back() -> Result<()> {
-    let Behind { stage, then, fault } = Behind::set().await?;
-    let newer = (then + 1).to_string();
-    let watched = soon(stage.through.watch(&WatchParams::default(), &newer)).await?;
-    let streamed = soon(stage.through.watch(&WatchParams::streaming_lists(), &newer)).await?;
+    let Behind { stage, then, newer, fault } = Behind::set().await?;
+    let newer = newer.to_string();
     let listed = soon(stage.through.list(&ListParams::default().at(&newer))).await?;
     let got = soon(stage.through.get_with("kept", &GetParams::at(&newer))).await?;
-    let refusals = [refusal(watched)?, refusal(streamed)?, refusal(listed)?, refusal(got)?];
+    let refusals = [refusal(listed)?, refusal(got)?];
     assert_eq!(fault.strikes(), refusals.len());
 
-    // What a real API server says of a resource version that is yet to come.
-    let future = (stage.now().await?.parse::<u64>()? + 1_000_000).to_string();
+    let future = future(&stage).await?.to_string();
     let real = refusal(soon(stage.direct.list(&ListParams::default().at(&future))).await?)?;
     let told = format!("Timeout: Too large resource version: {newer}, current: {then}");
     for refusal in refusals {
         assert_eq!(refusal.message, told);
         assert_eq!(format!("{refusal:?}").replace(&told, &real.message), format!("{real:?}"));
     }
-    assert_eq!(stage.proxy.count(&Requests::all().verb(Verb::Watch)), 2);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_streaming_list_is_told_by_an_event() -> Result<()> {
+    let Behind { stage, then, newer, fault } = Behind::set().await?;
+    let direct = stage.cluster.admin().client().await?;
+    let ask = async |client, version: u64| -> Result<Value> {
+        let query = format!(
+            "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true\
+             &resourceVersion={version}"
+        );
+        let (status, _) = begun(client, &stage.path(&query)).await?;
+        assert_eq!(status, StatusCode::OK);
+        let (text, whole) = arrived(client, &stage.path(&query)).await?;
+        assert!(whole, "it ends in order");
+        // One event, or this would not be JSON.
+        Ok(serde_json::from_str(&text)?)
+    };
+    let mut told = ask(&stage.client, newer).await?;
+    let mut real = ask(&direct, future(&stage).await?).await?;
+    let message = told["object"]["message"].take();
+    assert_eq!(message, format!("Timeout: Too large resource version: {newer}, current: {then}"));
+    assert!(real["object"]["message"].take().is_string());
+    assert_eq!(told, real);
+    assert_eq!(fault.strikes(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_watch_from_what_is_yet_to_come_is_silent_until_it_has_come() -> Result<()> {
+    let Behind { stage, newer, fault, .. } = Behind::set().await?;
+    let direct = stage.cluster.admin().client().await?;
+    let uri = |version: u64| stage.path(&format!("watch=true&resourceVersion={version}"));
+    let told = begun(&stage.client, &uri(newer)).await?;
+    let real = begun(&direct, &uri(future(&stage).await?)).await?;
+    assert_eq!(told, real);
+
+    let mut behind = watch(&stage.through, &newer.to_string()).await?;
+    let mut real = watch(&stage.direct, &future(&stage).await?.to_string()).await?;
+    nothing_comes(async {
+        tokio::select! { it = behind.next() => it, it = real.next() => it }
+    })
+    .await?;
+    assert_eq!(fault.strikes(), 2);
+
+    fault.lift();
+    for event in &SINCE_THEN[1..] {
+        assert_eq!(&next(&mut behind).await?, event);
+    }
+    stage.create("live").await?;
+    assert_eq!(next(&mut behind).await?, "added live");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_watch_from_what_is_yet_to_come_needs_the_right_to_watch() -> Result<()> {
+    let Behind { stage, newer, .. } = Behind::set().await?;
+    let stranger = stage.cluster.user("stranger-in-the-past")?.via(stage.proxy.address());
+    let maps: Api<ConfigMap> = Api::namespaced(stranger.client().await?, &stage.namespace);
+    let refused = soon(maps.watch(&WatchParams::default(), &newer.to_string())).await?;
+    assert_eq!(refusal(refused)?.code, 403);
+    Ok(())
+}
+
+/// How an answer begins: its status, and the names of its headers.
+async fn begun(client: &Client, uri: &str) -> Result<(StatusCode, BTreeSet<String>)> {
+    let request = Request::get(uri).body(Body::empty())?;
+    let response = soon(client.send(request)).await??;
+    Ok((response.status(), response.headers().keys().map(ToString::to_string).collect()))
 }

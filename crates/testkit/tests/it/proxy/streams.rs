@@ -4,22 +4,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bellwether_testkit::{Fault, Requests, Verb};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use kube::api::{ListParams, PostParams};
 use serde_json::Value;
-use tokio::time::timeout;
 
-use super::{Stage, arrived, config_map, names, next, soon, watch};
-
-/// Long enough to be sure that nothing comes.
-const SILENCE: Duration = Duration::from_secs(2);
+use super::{Stage, arrived, config_map, names, next, nothing_comes, soon, watch};
 
 fn watches() -> Requests {
     Requests::of(Verb::Watch, "configmaps")
 }
 
 #[tokio::test]
-async fn late_events_keep_their_order_and_wait_together() -> Result<()> {
+async fn late_events_keep_their_order() -> Result<()> {
     let late = Duration::from_secs(2);
     let stage = Stage::set("streams").await?;
     let fault = stage.proxy.inject(watches(), Fault::DelayEvents(late));
@@ -36,12 +32,10 @@ async fn late_events_keep_their_order_and_wait_together() -> Result<()> {
     for event in &expected {
         assert_eq!(&next(&mut direct).await?, event);
     }
-    let on_time = begin.elapsed();
     for event in &expected {
         assert_eq!(&next(&mut through).await?, event);
         assert!(begin.elapsed() >= late, "{event} came too early");
     }
-    assert!(begin.elapsed() < on_time + 2 * late, "they waited one after another");
     Ok(())
 }
 
@@ -121,8 +115,7 @@ async fn a_half_open_watch_says_nothing_more() -> Result<()> {
     let anything = async {
         tokio::select! { it = mute.next() => it, it = falling_mute.next() => it }
     };
-    assert!(timeout(SILENCE, anything).await.is_err(), "neither an event nor an end");
-    Ok(())
+    nothing_comes(anything).await
 }
 
 #[tokio::test]
@@ -131,8 +124,9 @@ async fn a_half_open_request_is_never_answered() -> Result<()> {
     let fault =
         stage.proxy.inject(Requests::of(Verb::Create, "configmaps"), Fault::HalfOpen { after_lines: 0 });
     let (parameters, map) = (PostParams::default(), config_map("one")?);
-    assert!(timeout(SILENCE, stage.through.create(&parameters, &map)).await.is_err());
+    nothing_comes(stage.through.create(&parameters, &map)).await?;
     assert_eq!(fault.strikes(), 1);
+    assert!(fault.done(1).now_or_never().is_none(), "it was kept from the API server");
     assert_eq!(names(&stage.direct).await?, [""; 0]);
     let recorded = stage.proxy.requests().pop().context("the request is on record")?;
     assert_eq!((recorded.status, recorded.struck), (None, true));
