@@ -2,10 +2,13 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{self, rule};
+use crate::{
+    schema::{self, rule},
+    state::State,
+};
 
 /// The kind that the rule is for, and the rule in one of its three forms.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,8 +98,9 @@ pub struct CelClause {
     #[schemars(length(min = 1, max = 8192))]
     pub when: String,
 
-    /// The state of the object then.
-    pub state: RuleState,
+    /// The state of the object then: Ready, InProgress, Failed, Suspended, Terminating or Unknown.
+    #[schemars(schema_with = "state_of_what_is_there")]
+    pub state: State,
 
     /// One word for programs: why the object is in that state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,21 +116,17 @@ pub struct CelClause {
     pub message: Option<String>,
 }
 
-/// The states that a rule can give an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RuleState {
-    /// It does what it is for.
-    Ready,
-    /// It is on its way.
-    InProgress,
-    /// It will not mend itself.
-    Failed,
-    /// It was suspended on purpose.
-    Suspended,
-    /// It is going away.
-    Terminating,
-    /// Nobody can tell.
-    Unknown,
+/// Any state but Missing: what a rule judges is there.
+fn state_of_what_is_there(_: &mut SchemaGenerator) -> Schema {
+    let states = [
+        State::Ready,
+        State::InProgress,
+        State::Failed,
+        State::Suspended,
+        State::Terminating,
+        State::Unknown,
+    ];
+    json_schema!({ "type": "string", "enum": states })
 }
 
 /// Flux's three expressions.
