@@ -173,7 +173,7 @@ impl Cluster {
         &self.name
     }
 
-    /// Its own directory: data, certificates, logs. Gone when the cluster is.
+    /// Its own directory: data, certificates, kubeconfigs. Gone when the cluster is.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
