@@ -6,6 +6,8 @@ mod floors;
 mod generate;
 mod run;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -43,8 +45,18 @@ enum Command {
     Cluster(cluster::Command),
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Generate { check: false } => generate::write(),
         Command::Generate { check: true } => generate::check(),
         Command::Check => check::check(),
