@@ -285,6 +285,8 @@ async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
     let one_line = explained.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains(answer), "{explained}");
 
+    let applied = kubectl.ok_with_input(&["apply", "-f", "-"], &manifest).await?;
+    assert!(applied.ends_with("/story configured\n"), "{applied}");
     let applied =
         kubectl.ok_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest).await?;
     assert!(applied.contains("serverside-applied"), "{applied}");

@@ -21,6 +21,25 @@ fn config_map(name: &str, value: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(json!({ "metadata": { "name": name }, "data": { "key": value } }))?)
 }
 
+fn deployment(replicas: i32) -> Result<Deployment> {
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
+            },
+        },
+    }))?)
+}
+
+async fn available(deployments: &Api<Deployment>, replicas: i32) -> Result<bool> {
+    let status = deployments.get("web").await?.status.context("no status yet")?;
+    Ok(status.available_replicas == Some(replicas))
+}
+
 #[tokio::test]
 async fn three_clusters_at_once_know_nothing_of_each_other() -> Result<()> {
     let clusters =
@@ -50,23 +69,8 @@ async fn a_deployment_becomes_available_and_is_garbage_collected() -> Result<()>
     let namespace = cluster.namespace("rollout").await?;
     let client = cluster.admin().client().await?;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), &namespace);
-    let web: Deployment = serde_json::from_value(json!({
-        "metadata": { "name": "web" },
-        "spec": {
-            "replicas": 3,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
-            },
-        },
-    }))?;
-    deployments.create(&PostParams::default(), &web).await?;
-    eventually(SOON, "the Deployment is available", async || {
-        let status = deployments.get("web").await?.status.context("no status yet")?;
-        Ok(status.available_replicas == Some(3))
-    })
-    .await?;
+    deployments.create(&PostParams::default(), &deployment(3)?).await?;
+    eventually(SOON, "the Deployment is available", async || available(&deployments, 3).await).await?;
 
     deployments.delete("web", &DeleteParams::background()).await?;
     let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), &namespace);
@@ -138,6 +142,52 @@ async fn parts_die_and_come_back_with_their_data() -> Result<()> {
     cluster.start_part(Part::Etcd).await?;
     cluster.start_part(Part::ApiServer).await?;
     assert!(data_is_there().await?, "after an orderly stop of both");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_part_that_does_something_is_missed_until_it_is_back() -> Result<()> {
+    let cluster = Cluster::builder().nodes(1).start().await?;
+    let namespace = cluster.namespace("parts").await?;
+    let client = cluster.admin().client().await?;
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), &namespace);
+    let pods: Api<Pod> = Api::namespaced(client, &namespace);
+    let all_pods = async || anyhow::Ok(pods.list(&ListParams::default()).await?.items);
+
+    cluster.kill_part(Part::ControllerManager)?;
+    cluster.stop_part(Part::Scheduler).await?;
+    cluster.pause_part(Part::Kwok)?;
+    deployments.create(&PostParams::default(), &deployment(1)?).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(all_pods().await?.is_empty(), "nobody makes Pods");
+
+    cluster.start_part(Part::ControllerManager).await?;
+    eventually(SOON, "there is a Pod", async || Ok(all_pods().await?.len() == 1)).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    assert_eq!(node(&all_pods().await?[0]), None, "nobody puts it on a node");
+
+    cluster.start_part(Part::Scheduler).await?;
+    eventually(SOON, "the Pod has a node", async || Ok(node(&all_pods().await?[0]).is_some())).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!available(&deployments, 1).await?, "nobody runs it");
+
+    cluster.resume_part(Part::Kwok)?;
+    eventually(SOON, "the Deployment is available", async || available(&deployments, 1).await).await
+}
+
+#[tokio::test]
+async fn of_two_parts_the_one_that_died_is_blamed() -> Result<()> {
+    let cluster = Cluster::start().await?;
+    cluster.kill_part(Part::ApiServer)?;
+    let (started, killed) = tokio::join!(cluster.start_part(Part::ApiServer), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cluster.kill_part(Part::Etcd)
+    });
+    killed?;
+    let blame = started.expect_err("an API server needs its etcd").to_string();
+    assert!(blame.starts_with("etcd of cluster ended:"), "{blame}");
+    assert!(cluster.log(Part::ApiServer)?.contains("v1."), "the others' words can be read too");
     Ok(())
 }
 
