@@ -97,9 +97,14 @@ impl Program {
         end(&mut crate::lock(&self.child));
     }
 
-    /// Freezes it: its connections stay open, and nothing answers on them.
+    /// Freezes it, and comes back when all of it stands still: its connections stay open, and nothing answers on them.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // One thread takes the signal and then stops the others, which under load work on for a while.
+        if let Some(child) = crate::lock(&self.child).as_ref() {
+            wait_until(child, WaitIdOptions::STOPPED | WaitIdOptions::EXITED);
+        }
+        Ok(())
     }
 
     /// Lets it go on after a pause.
@@ -170,15 +175,21 @@ fn reap_if_ended(slot: &mut Option<Child>) -> Running {
 
 /// Looks without reaping: until it is reaped, its id means no other process.
 fn has_ended(child: &Child) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    matches!(waitid(WaitId::Pid(Pid::from_child(child)), look), Ok(Some(_)))
+    wait_until(child, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
 }
 
-/// Kills what may still run, has the guardian forget it, and reaps it, in this order.
+/// Waits for a change without reaping, and says whether there was one.
+fn wait_until(child: &Child, change: WaitIdOptions) -> bool {
+    matches!(waitid(WaitId::Pid(Pid::from_child(child)), change | WaitIdOptions::NOWAIT), Ok(Some(_)))
+}
+
+/// Kills what may still run, waits until it is dead, has the guardian forget it, and reaps it, in this order: a dead
+/// process registers itself no more, and one that is not reaped keeps its id.
 fn end(slot: &mut Option<Child>) -> Option<ExitStatus> {
     let mut child = slot.take()?;
     // It fails only when the process has ended already.
     let _ = child.kill();
+    wait_until(&child, WaitIdOptions::EXITED);
     if let Ok(guardian) = Guardian::get() {
         guardian.forget(child.id());
     }

@@ -198,7 +198,7 @@ async fn a_paused_api_server_is_silent_until_it_goes_on() -> Result<()> {
     namespaces.get("default").await?;
     cluster.pause_part(Part::ApiServer)?;
     let silent = tokio::time::timeout(Duration::from_secs(2), namespaces.get("default")).await;
-    assert!(silent.is_err(), "neither an answer nor an error");
+    assert!(silent.is_err(), "neither an answer nor an error, but {silent:?}");
     cluster.resume_part(Part::ApiServer)?;
     tokio::time::timeout(SOON, namespaces.get("default")).await??;
     Ok(())

@@ -81,6 +81,12 @@ impl Stage {
         list.metadata.resource_version.context("a list has a resource version")
     }
 
+    /// The path of the namespace's config maps as they are now: the same bytes for ever. Without that, a list carries the
+    /// version of the whole cluster, to which other tests write.
+    async fn path_of_now(&self) -> Result<String> {
+        Ok(self.path(&format!("resourceVersion={}&resourceVersionMatch=Exact", self.now().await?)))
+    }
+
     /// The path of the namespace's config maps, with a query.
     fn path(&self, query: &str) -> String {
         format!("/api/v1/namespaces/{}/configmaps?{query}", self.namespace)

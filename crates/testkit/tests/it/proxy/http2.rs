@@ -71,9 +71,10 @@ async fn a_fault_breaks_its_stream_and_no_other() -> Result<()> {
     assert!(connection.ask(&stage.path("")).await.is_err());
     lost.lift();
 
-    let whole = soon(connection.ask(&stage.path("")).await?.collect()).await??.to_bytes();
+    let path = stage.path_of_now().await?;
+    let whole = soon(connection.ask(&path).await?.collect()).await??.to_bytes();
     let cut = stage.proxy.inject(lists, Fault::CutMidLine { after_lines: 0 });
-    let mut half = connection.ask(&stage.path("")).await?;
+    let mut half = connection.ask(&path).await?;
     let first = soon(half.frame()).await?.context("half of it comes")??;
     assert_eq!(first.into_data().ok(), Some(whole.slice(..whole.len() / 2)));
     assert!(soon(half.frame()).await?.context("the other half must fail")?.is_err());

@@ -83,12 +83,13 @@ async fn a_cut_list_is_half_a_list() -> Result<()> {
     for index in 0..50 {
         stage.create(&format!("map-{index}")).await?;
     }
-    let (all, whole) = arrived(&stage.client, &stage.path("")).await?;
+    let path = stage.path_of_now().await?;
+    let (all, whole) = arrived(&stage.client, &path).await?;
     assert!(whole);
 
     let fault =
         stage.proxy.inject(Requests::of(Verb::List, "configmaps"), Fault::CutMidLine { after_lines: 0 });
-    let (half, whole) = arrived(&stage.client, &stage.path("")).await?;
+    let (half, whole) = arrived(&stage.client, &path).await?;
     assert!(!whole);
     assert_eq!(half, all[..all.len() / 2]);
     assert!(soon(stage.through.list(&ListParams::default())).await?.is_err());
