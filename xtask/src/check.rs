@@ -4,7 +4,7 @@ use anyhow::Result;
 use bellwether_testkit::Binary;
 
 use crate::{
-    floors, generate,
+    conformance, floors, generate,
     run::{cargo, say, step},
 };
 
@@ -14,6 +14,7 @@ pub(crate) fn check() -> Result<()> {
     generate::check()?;
     floors::check()?;
     step(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
+    conformance::check()?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
     step(doc.env("RUSTDOCFLAGS", "--deny warnings"))
 }

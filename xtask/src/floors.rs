@@ -7,6 +7,8 @@ use crate::run::{cargo, say};
 /// A crate, and the packages that it must not depend on, directly or through others. After a slash: a feature of the
 /// package that it must not choose.
 const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("bellwether-model", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
+    ("bellwether-health", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether", &["bellwether-testkit"]),
 ];

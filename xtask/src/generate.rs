@@ -14,31 +14,31 @@ const HEADER: &str = "# Written by `cargo xtask generate` from the types in crat
 
 /// Writes every generated file, and removes those that are no longer generated.
 pub(crate) fn write() -> Result<()> {
-    let crds = crds()?;
-    for stale in stale(&crds)? {
+    let files = files()?;
+    for stale in stale(&files)? {
         fs::remove_file(&stale).with_context(|| format!("cannot remove {}", stale.display()))?;
     }
-    for (path, text) in &crds {
+    for (path, text) in &files {
         let directory = path.parent().context("a file without a directory")?;
         fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    say(&format!("{} files written", crds.len()));
+    say(&format!("{} files written", files.len()));
     Ok(())
 }
 
 /// Fails if a generated file is not as `write` would leave it.
 pub(crate) fn check() -> Result<()> {
     say("\n$ generated files");
-    let crds = crds()?;
-    let mut differing = stale(&crds)?;
-    for (path, text) in &crds {
+    let files = files()?;
+    let mut differing = stale(&files)?;
+    for (path, text) in &files {
         if fs::read_to_string(path).ok().as_ref() != Some(text) {
             differing.push(path.clone());
         }
     }
     if differing.is_empty() {
-        say(&format!("{} files up to date", crds.len()));
+        say(&format!("{} files up to date", files.len()));
         return Ok(());
     }
     let root = root();
@@ -51,16 +51,18 @@ fn crd_directory() -> PathBuf {
     root().join("deploy").join("crds")
 }
 
-fn crds() -> Result<BTreeMap<PathBuf, String>> {
+/// Every generated file with its text.
+fn files() -> Result<BTreeMap<PathBuf, String>> {
     let directory = crd_directory();
     let manifests = bellwether::crds::manifests()?;
-    Ok(manifests
+    let crds = manifests
         .into_iter()
-        .map(|manifest| (directory.join(manifest.file_name), format!("{HEADER}{}", manifest.yaml)))
-        .collect())
+        .map(|manifest| (directory.join(manifest.file_name), format!("{HEADER}{}", manifest.yaml)));
+    let rules = (root().join("docs").join("health-rules.md"), bellwether_health::rules_page());
+    Ok(crds.chain([rules]).collect())
 }
 
-/// Files in the generated directory that nothing generates.
+/// Files in the directory of the CRDs that nothing generates.
 fn stale(generated: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>> {
     let directory = crd_directory();
     if !directory.exists() {

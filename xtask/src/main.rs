@@ -1,8 +1,11 @@
 //! `cargo xtask`: everything in this repository that is not plain cargo.
 
+mod bench;
 mod check;
 mod cluster;
+mod conformance;
 mod floors;
+mod fuzz;
 mod generate;
 mod run;
 
@@ -26,19 +29,30 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the generated files: deploy/crds
+    /// Write the generated files: deploy/crds, docs/health-rules.md
     Generate {
         /// Write nothing; fail if a file is not up to date
         #[arg(long)]
         check: bool,
     },
-    /// Check what needs no cluster: format, lints, documentation, generated files, dependencies between crates
+    /// Check what needs no cluster: format, lints, documentation, generated files, dependencies between crates, conformance
     Check,
     /// Check everything: `check`, then every test, on real control planes that are built first if need be
     Test {
         /// Arguments for the test programs, such as a part of the tests' names
         #[arg(last = true)]
         arguments: Vec<String>,
+    },
+    /// Compare our verdicts with those that other projects wrote down for their objects
+    Conformance(conformance::Conformance),
+    /// Measure how fast we are, beside others on the same bytes; fails on no time
+    #[command(subcommand)]
+    Bench(bench::Command),
+    /// Look for objects that break the decoder or the rules; needs a nightly compiler and cargo-fuzz
+    Fuzz {
+        /// For how long
+        #[arg(long, default_value_t = 20)]
+        minutes: u32,
     },
     /// Control planes to play with
     #[command(subcommand)]
@@ -61,6 +75,9 @@ fn run(command: Command) -> Result<()> {
         Command::Generate { check: true } => generate::check(),
         Command::Check => check::check(),
         Command::Test { arguments } => check::test(&arguments),
+        Command::Conformance(conformance) => conformance.run(),
+        Command::Bench(command) => bench::run(&command),
+        Command::Fuzz { minutes } => fuzz::run(minutes),
         Command::Cluster(command) => cluster::run(command),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -37,4 +38,9 @@ pub(crate) fn step(command: &mut Command) -> Result<()> {
 #[expect(clippy::print_stderr, reason = "the one place of this program that talks to the developer")]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
+}
+
+/// What was asked for: to standard output. Whoever reads it may stop reading at any time.
+pub(crate) fn print(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
 }

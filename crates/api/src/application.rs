@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_model::{ConditionStatus, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -11,7 +12,6 @@ use serde_json::Value;
 use crate::{
     health_check::HealthCheck,
     schema::{self, rule},
-    state::{ConditionStatus, State},
 };
 
 /// The objects of one application, and what must be there for it to be whole.

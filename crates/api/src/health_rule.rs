@@ -1,14 +1,12 @@
 //! `HealthRule`: how to tell the health of a kind.
 
+use bellwether_model::State;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    schema::{self, rule},
-    state::State,
-};
+use crate::schema::{self, rule};
 
 /// The kind that the rule is for, and the rule in one of its three forms.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

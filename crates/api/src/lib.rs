@@ -27,10 +27,10 @@ mod health_check;
 mod health_rule;
 mod rollup;
 mod schema;
-mod state;
 mod status_collector;
 
 pub use application::*;
+pub use bellwether_model::{ConditionStatus, State};
 pub use binding_policy::*;
 pub use combined_status::*;
 pub use crds::crds;
@@ -39,7 +39,6 @@ pub use expression::Expression;
 pub use health_check::*;
 pub use health_rule::*;
 pub use rollup::*;
-pub use state::{ConditionStatus, State};
 pub use status_collector::*;
 
 /// The API group of all kinds here.

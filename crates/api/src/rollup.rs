@@ -1,5 +1,6 @@
 //! `Rollup`: the component objects under an umbrella operator.
 
+use bellwether_model::ConditionStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     duration::Duration,
     schema::{self, rule},
-    state::ConditionStatus,
 };
 
 /// The component objects whose operator conditions are rolled up, and how.

@@ -1,0 +1,26 @@
+// Measures the health checks of Argo CD that are written in Go, the way its cache of a cluster uses them: client-go's
+// decoding into unstructured objects, then GetResourceHealth.
+package main
+
+import (
+	"github.com/argoproj/gitops-engine/pkg/health"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"bellwether.dev/bench/measure"
+)
+
+func main() {
+	measure.Files(measure.Check[*unstructured.Unstructured]{
+		Decode: func(json []byte) (*unstructured.Unstructured, error) {
+			object := &unstructured.Unstructured{}
+			return object, object.UnmarshalJSON(json)
+		},
+		Judge: func(object *unstructured.Unstructured) (string, error) {
+			result, err := health.GetResourceHealth(object, nil)
+			if err != nil || result == nil {
+				return "", err
+			}
+			return string(result.Status), nil
+		},
+	})
+}

@@ -1,0 +1,3 @@
+module bellwether.dev/bench/measure
+
+go 1.26.0

@@ -1,0 +1,267 @@
+//! Clusters, clouds and what runs them: Crossplane, Cluster API, Config Connector, OLM, Open Cluster Management.
+
+use bellwether_model::{
+    ConditionStatus::{False, True},
+    State::{Failed, InProgress, Ready, Suspended, Terminating},
+};
+
+use super::{complete, rule};
+use crate::builtin::{
+    Judge, KindRule,
+    clause::{Clause, behind, condition, condition_for, flag, has, is, lacks, no_condition, part_is},
+    declarative::declarative_at_first,
+};
+use crate::{generic, read::Reader, verdict::Verdict};
+
+pub(super) const RULES: &[KindRule] = &[
+    // Crossplane: Synced is about the last attempt, Ready about what is there.
+    rule("*.crossplane.io/*", CROSSPLANE),
+    rule("*.upbound.io/*", CROSSPLANE),
+    declarative_at_first("*.crossplane.io/ProviderConfig"),
+    declarative_at_first("*.crossplane.io/ClusterProviderConfig"),
+    declarative_at_first("*.crossplane.io/StoreConfig"),
+    declarative_at_first("*.upbound.io/ProviderConfig"),
+    declarative_at_first("*.upbound.io/ClusterProviderConfig"),
+    declarative_at_first("*.upbound.io/StoreConfig"),
+    declarative_at_first("apiextensions.crossplane.io/*"),
+    rule("pkg.crossplane.io/*", PACKAGE),
+    // AWS Controllers for Kubernetes.
+    rule(
+        "*.services.k8s.aws/*",
+        &[
+            condition("ACK.Terminal", True, Failed),
+            condition("ACK.Recoverable", True, Failed),
+            condition("ACK.ResourceSynced", False, InProgress),
+            condition("ACK.ResourceSynced", True, Ready),
+            no_condition("ACK.ResourceSynced", InProgress),
+        ],
+    ),
+    // Google's Config Connector.
+    rule(
+        "*.cnrm.cloud.google.com/*",
+        &[
+            condition_for(
+                "Ready",
+                False,
+                &[
+                    "UpdateFailed",
+                    "CreateFailed",
+                    "DeleteFailed",
+                    "DependencyNotFound",
+                    "DependencyInvalid",
+                    "ManagementConflict",
+                    "PreconditionFailed",
+                ],
+                Failed,
+            ),
+            condition_for("Ready", False, &["DependencyNotReady", "Unmanaged"], Suspended),
+            flag("status.healthy", false, Failed),
+            flag("status.healthy", true, Ready),
+        ],
+    ),
+    // Cluster API.
+    KindRule {
+        id: "cluster.x-k8s.io/Cluster",
+        says: "What the generic rules say, and in progress while its phase is Pending or Provisioning.",
+        reads: generic::READS,
+        judge: Judge::By(cluster),
+    },
+    rule(
+        "cluster.x-k8s.io/Machine",
+        &[is("status.phase", &["Failed"], Failed), is("status.phase", &["Deleting"], Terminating)],
+    ),
+    rule(
+        "cluster.x-k8s.io/MachineDeployment",
+        &[
+            flag("spec.paused", true, Suspended),
+            is("status.phase", &["Failed"], Failed),
+            is("status.phase", &["ScalingUp", "ScalingDown"], InProgress),
+        ],
+    ),
+    rule(
+        "controlplane.cluster.x-k8s.io/AWSManagedControlPlane",
+        &[
+            condition("EKSControlPlaneUpdating", True, InProgress),
+            condition("EKSControlPlaneCreating", True, InProgress),
+        ],
+    ),
+    // The Operator Lifecycle Manager.
+    rule(
+        "operators.coreos.com/Subscription",
+        &[
+            condition("CatalogSourcesUnhealthy", True, Failed),
+            condition("InstallPlanFailed", True, Failed),
+            condition("ResolutionFailed", True, Failed),
+            condition("BundleUnpackFailed", True, Failed),
+            condition("BundleUnpacking", True, InProgress),
+            condition_for(
+                "InstallPlanPending",
+                True,
+                &["Installing", "InstallPlanNotYetReconciled"],
+                InProgress,
+            ),
+            // What waits for the approval of a person is as it should be until somebody decides.
+            condition_for("InstallPlanPending", True, &["RequiresApproval"], Ready),
+            is("status.state", &["AtLatestKnown", "UpgradeAvailable"], Ready),
+            condition_for("InstallPlanMissing", True, &["ReferencedInstallPlanNotFound"], Ready),
+            is("status.state", &["UpgradePending"], InProgress),
+            is("status.state", &["UpgradeFailed"], Failed),
+            lacks("status.state", InProgress),
+        ],
+    ),
+    rule(
+        "operators.coreos.com/ClusterServiceVersion",
+        &[
+            is("status.phase", &["Succeeded"], Ready),
+            is("status.phase", &["Failed"], Failed),
+            is("status.phase", &["Deleting"], Terminating),
+            is(
+                "status.phase",
+                &["Pending", "InstallReady", "Installing", "Replacing", "Unknown", ""],
+                InProgress,
+            ),
+        ],
+    ),
+    rule(
+        "operators.coreos.com/InstallPlan",
+        &[
+            is("status.phase", &["Complete"], Ready),
+            is("status.phase", &["Failed"], Failed),
+            is("status.phase", &["RequiresApproval"], Suspended),
+            is("status.phase", &["Planning", "Installing", ""], InProgress),
+        ],
+    ),
+    rule(
+        "operators.coreos.com/CatalogSource",
+        &[
+            is("status.connectionState.lastObservedState", &["READY"], Ready),
+            is("status.connectionState.lastObservedState", &["TRANSIENT_FAILURE", "SHUTDOWN"], Failed),
+            is("status.connectionState.lastObservedState", &["CONNECTING", "IDLE"], InProgress),
+        ],
+    ),
+    // Open Cluster Management's policies.
+    rule(
+        "policy.open-cluster-management.io/OperatorPolicy",
+        &[
+            condition("Compliant", True, Ready),
+            condition("Compliant", False, Failed),
+            no_condition("Compliant", InProgress),
+        ],
+    ),
+    complete("policy.open-cluster-management.io/*", COMPLIANCE, InProgress),
+    rule("nmstate.io/NodeNetworkConfigurationPolicy", &[condition("Ignored", True, Suspended)]),
+    // OpenShift.
+    rule(
+        "machineconfiguration.openshift.io/MachineConfigPool",
+        &[
+            flag("spec.paused", true, Suspended),
+            condition("Degraded", True, Failed),
+            condition("Updating", True, InProgress),
+            condition("Updated", True, Ready),
+        ],
+    ),
+    rule(
+        "hypershift.openshift.io/HostedCluster",
+        &[
+            condition("Degraded", True, Failed),
+            condition("ClusterVersionProgressing", True, InProgress),
+            condition("Available", True, Ready),
+            condition("Available", False, InProgress),
+        ],
+    ),
+    // Karpenter decides about its own objects: not ready means that somebody must act.
+    rule("karpenter.k8s.aws/EC2NodeClass", &[condition("Ready", False, Failed)]),
+    rule("karpenter.sh/NodePool", &[condition("Ready", False, Failed)]),
+    // Karmada.
+    rule("work.karmada.io/ResourceBinding", KARMADA),
+    rule("work.karmada.io/ClusterResourceBinding", KARMADA),
+    // NetApp.
+    rule("astra.netapp.io/Application", &[condition("Ready", False, Failed)]),
+    rule("protect.trident.netapp.io/Application", &[condition("Ready", False, Failed)]),
+    rule("astra.netapp.io/ExecHook", HOOK),
+    rule("protect.trident.netapp.io/ExecHook", HOOK),
+    declarative_at_first("astra.netapp.io/Schedule"),
+    declarative_at_first("protect.trident.netapp.io/Schedule"),
+    rule(
+        "trident.netapp.io/TridentBackendConfig",
+        &[
+            is("status.lastOperationStatus", &["Failed"], Failed),
+            is("status.phase", &["Lost", "Failed"], Failed),
+            is("status.lastOperationStatus", &["Success"], Ready),
+            is("status.lastOperationStatus", &["Progressing", ""], InProgress),
+            is("status.phase", &["Deleting"], Terminating),
+        ],
+    ),
+    // Storage.
+    rule(
+        "snapshot.storage.k8s.io/VolumeSnapshot",
+        &[
+            has("status.error.message", Failed),
+            flag("status.readyToUse", true, Ready),
+            flag("status.readyToUse", false, InProgress),
+            lacks("status.readyToUse", InProgress),
+        ],
+    ),
+    rule(
+        "snapshot.storage.k8s.io/VolumeSnapshotContent",
+        &[
+            has("status.error.message", Failed),
+            flag("status.readyToUse", true, Ready),
+            lacks("status.readyToUse", InProgress),
+        ],
+    ),
+    rule("capabilities.3scale.net/*", &[condition("Orphan", True, Failed)]),
+    rule("bitnami.com/SealedSecret", &[condition("Synced", False, Failed)]),
+    rule(
+        "longhorn.io/Volume",
+        &[
+            condition_for("Scheduled", False, &["ReplicaSchedulingFailure"], Failed),
+            is("status.robustness", &["faulted", "degraded"], Failed),
+            is("status.robustness", &["healthy"], Ready),
+            is("status.state", &["detached"], Suspended),
+        ],
+    ),
+];
+
+const CROSSPLANE: &[Clause] = &[
+    condition_for("Synced", False, &["ReconcilePaused"], Suspended),
+    condition_for("Ready", False, &["ReconcilePaused"], Suspended),
+    condition("LastAsyncOperation", False, Failed),
+    condition("Synced", False, Failed),
+];
+
+const PACKAGE: &[Clause] = &[
+    condition_for("Installed", False, &["InactivePackageRevision"], Suspended),
+    condition("Installed", False, Failed),
+    condition("Healthy", False, Failed),
+];
+
+const COMPLIANCE: &[Clause] = &[
+    // Those that have it say in a field of their own which generation they have seen.
+    behind("status.lastEvaluatedGeneration", InProgress),
+    is("status.compliant", &["NonCompliant"], Failed),
+    is("status.compliant", &["Compliant"], Ready),
+    is("status.compliant", &["Pending"], InProgress),
+];
+
+const KARMADA: &[Clause] = &[
+    condition("Scheduled", False, InProgress),
+    no_condition("FullyApplied", InProgress),
+    condition("FullyApplied", False, InProgress),
+    part_is("status.aggregatedStatus", "applied", &["false"], Failed),
+    part_is("status.aggregatedStatus", "health", &["Unhealthy"], Failed),
+    condition("FullyApplied", True, Ready),
+];
+
+const HOOK: &[Clause] = &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended)];
+
+fn cluster(o: &Reader<'_>) -> Verdict {
+    let verdict = generic::judge(o).or_else(|| generic::unreported(o));
+    match (verdict, o.text("status.phase")) {
+        (Some(verdict), "Pending" | "Provisioning") if verdict.state == Ready => {
+            Verdict::in_progress("Provisioning", "its parts are ready, and it is being provisioned")
+        }
+        (Some(verdict), _) => verdict,
+        (None, _) => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+    }
+}

@@ -1,0 +1,248 @@
+//! Workloads of others: Argo Rollouts, OpenKruise, KEDA, Knative, KubeVirt, Numaflow.
+
+use bellwether_model::{
+    ConditionStatus::{False, True, Unknown},
+    State::{Failed, InProgress, Ready, Suspended, Terminating},
+};
+
+use super::rule;
+use crate::{
+    builtin::{
+        Judge, KindRule,
+        apps::some,
+        clause::{Clause, condition, condition_for, fewer, flag, has, is, label_is, no_condition},
+    },
+    generation, generic,
+    read::Reader,
+    verdict::Verdict,
+};
+
+pub(super) const RULES: &[KindRule] = &[
+    KindRule {
+        id: "argoproj.io/Rollout",
+        says: "As Deployment, with its pauses and aborts: Suspended while paused, Failed when aborted, invalid or stuck.",
+        reads: &["metadata.annotations[rollout.argoproj.io/workload-generation]", "spec.*", "status"],
+        judge: Judge::By(rollout),
+    },
+    KindRule { id: "apps.kruise.io/CloneSet", says: KRUISE, reads: KRUISE_READS, judge: Judge::By(kruise) },
+    KindRule {
+        id: "apps.kruise.io/StatefulSet",
+        says: KRUISE,
+        reads: KRUISE_READS,
+        judge: Judge::By(kruise),
+    },
+    rule(
+        "apps.kruise.io/DaemonSet",
+        &[
+            flag("spec.updateStrategy.rollingUpdate.paused", true, Suspended),
+            fewer("status.updatedNumberScheduled", "status.desiredNumberScheduled", InProgress),
+            fewer("status.numberAvailable", "status.desiredNumberScheduled", InProgress),
+            fewer("status.numberReady", "status.desiredNumberScheduled", InProgress),
+            has("status.desiredNumberScheduled", Ready),
+        ],
+    ),
+    // KEDA.
+    rule("keda.sh/ScaledObject", KEDA),
+    rule("keda.sh/ScaledJob", KEDA),
+    rule(
+        "openfaas.com/Function",
+        // Scaled to nothing is what it does when nobody calls.
+        &[condition_for("Healthy", False, &["NoReplicas", "ReplicaAvailable"], Suspended)],
+    ),
+    rule("core.spinkube.dev/SpinApp", &[fewer("status.readyReplicas", "spec.replicas", InProgress)]),
+    rule(
+        "k8s.keycloak.org/Keycloak",
+        &[condition("HasErrors", True, Failed), condition("RollingUpdate", True, InProgress)],
+    ),
+    rule(
+        "monitoring.coreos.com/*",
+        &[
+            flag("spec.paused", true, Suspended),
+            condition("Available", False, Failed),
+            condition("Reconciled", False, Failed),
+            no_condition("Available", InProgress),
+        ],
+    ),
+    // KubeVirt.
+    rule(
+        "kubevirt.io/VirtualMachine",
+        &[
+            is("status.printableStatus", &["Stopped", "Paused"], Suspended),
+            is("status.printableStatus", &["Terminating"], Terminating),
+            is(
+                "status.printableStatus",
+                &[
+                    "CrashLoopBackOff",
+                    "ErrorUnschedulable",
+                    "ErrorPvcNotFound",
+                    "ErrImagePull",
+                    "ImagePullBackOff",
+                    "DataVolumeError",
+                ],
+                Failed,
+            ),
+            is(
+                "status.printableStatus",
+                &["Provisioning", "Starting", "Stopping", "Migrating", "Unknown", "WaitingForVolumeBinding"],
+                InProgress,
+            ),
+            condition("Ready", False, InProgress),
+            is("status.printableStatus", &["Running"], Ready),
+        ],
+    ),
+    rule(
+        "kubevirt.io/VirtualMachineInstance",
+        &[
+            condition("Paused", True, Suspended),
+            is("status.phase", &["Failed"], Failed),
+            condition("Ready", True, Ready),
+            is("status.phase", &["Succeeded"], Ready),
+        ],
+    ),
+    rule(
+        "cdi.kubevirt.io/DataVolume",
+        &[
+            is("status.phase", &["Succeeded"], Ready),
+            is("status.phase", &["Failed", "Unknown"], Failed),
+            is("status.phase", &["Paused"], Suspended),
+        ],
+    ),
+    // Numaflow and Numaplane: an upgrade that failed is only in a label.
+    rule("numaflow.numaproj.io/Pipeline", NUMAFLOW),
+    rule("numaflow.numaproj.io/MonoVertex", NUMAFLOW),
+    rule("numaflow.numaproj.io/InterStepBufferService", NUMAFLOW),
+    rule("numaflow.numaproj.io/Vertex", NUMAFLOW),
+    rule("numaplane.numaproj.io/*", NUMAPLANE),
+];
+
+const KRUISE: &str = "Ready when all replicas are updated and available. Suspended when paused, and when a partition keeps \
+                      the rest from being updated. Failed when a condition says that Pods cannot be made or updated.";
+const KRUISE_READS: &[&str] = &["spec.replicas", "spec.updateStrategy", "status"];
+
+const KEDA: &[Clause] = &[
+    condition("Paused", True, Suspended),
+    condition_for("Ready", Unknown, &["PartialTriggerError"], Failed),
+    condition("Ready", False, Failed),
+    condition("Fallback", True, Failed),
+    condition("Ready", True, Ready),
+    no_condition("Ready", InProgress),
+];
+
+const NUMAFLOW: &[Clause] = &[
+    label_is("numaplane.numaproj.io/upgrade-state", &["failed"], Failed),
+    label_is("numaplane.numaproj.io/progressive-result-state", &["failed"], Failed),
+    is("status.phase", &["Failed"], Failed),
+    condition("Configured", False, Failed),
+    condition("Deployed", False, Failed),
+    condition("ChildrenResourcesHealthy", False, Failed),
+    condition("DaemonServiceHealthy", False, Failed),
+    condition("SideInputsManagersHealthy", False, Failed),
+    condition("VerticesHealthy", False, Failed),
+    condition("PodsHealthy", False, Failed),
+    is("status.phase", &["Paused", "Running"], Ready),
+    is("status.phase", &["Pausing", "Deleting", "Unknown", ""], InProgress),
+];
+
+const NUMAPLANE: &[Clause] = &[
+    is("status.phase", &["Failed"], Failed),
+    condition("ProgressiveUpgradeSucceeded", False, Failed),
+    is("status.phase", &["Pending", ""], InProgress),
+    condition_for("ChildResourcesHealthy", False, &["Progressing"], InProgress),
+    condition("ChildResourcesHealthy", False, Failed),
+    condition("MonoVertexPausingOrPaused", True, Ready),
+    condition("PipelinePausingOrPaused", True, Ready),
+];
+
+fn rollout(o: &Reader<'_>) -> Verdict {
+    let wanted = o.int("spec.replicas").unwrap_or(1);
+    let ready = o.count("status.availableReplicas");
+    rollout_state(o, wanted).progress(ready, wanted)
+}
+
+fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
+    let paused = o.condition("Progressing").filter(|progressing| progressing.reason() == "RolloutPaused");
+    if o.flag("spec.paused") || paused.is_some() || o.text("status.phase") == "Paused" {
+        let message = match o.text("status.message") {
+            "" => "it is paused".to_owned(),
+            message => format!("it is paused: {message}"),
+        };
+        return Verdict::suspended("Paused", message);
+    }
+    if !o.has("status") {
+        return Verdict::in_progress("NoStatusYet", "nobody has reported on it yet");
+    }
+    // Early versions wrote a hash there, which says nothing.
+    if let Some(behind) = generation::reported_behind(o) {
+        return behind;
+    }
+    // A Deployment that it takes its template from has a generation of its own.
+    let workload = o.annotation("rollout.argoproj.io/workload-generation").parse::<i64>().ok();
+    let observed = o.int("status.workloadObservedGeneration");
+    if let (Some(workload), Some(observed)) = (workload, observed)
+        && observed < workload
+    {
+        return Verdict::in_progress(
+            "LatestGenerationNotObserved",
+            format!("the controller has seen generation {observed} of its workload, not yet {workload}"),
+        );
+    }
+    if let Some(generic) = generic::judge(o).filter(|verdict| verdict.state == Failed) {
+        return generic;
+    }
+    let updated = o.count("status.updatedReplicas");
+    let (existing, available) = (o.count("status.replicas"), o.count("status.availableReplicas"));
+    if updated < wanted {
+        return Verdict::in_progress("RollingOut", format!("{updated} of {wanted} replicas updated"));
+    }
+    if available < updated {
+        return Verdict::in_progress(
+            "ReplicasNotAvailable",
+            format!("{available} of {updated} replicas available"),
+        );
+    }
+    if existing > updated {
+        return Verdict::in_progress(
+            "OldReplicas",
+            some(existing - updated, "old ", "replica") + " still there",
+        );
+    }
+    generic::judge(o).unwrap_or_else(|| {
+        Verdict::ready("ReplicasReady", format!("{available} of {wanted} replicas available"))
+    })
+}
+
+fn kruise(o: &Reader<'_>) -> Verdict {
+    if !o.has("status") {
+        return Verdict::in_progress("NoStatusYet", "nobody has reported on it yet");
+    }
+    if let Some(behind) = generation::reported_behind(o) {
+        return behind;
+    }
+    let wanted = o.int("spec.replicas").unwrap_or(1);
+    let available = o.count("status.updatedAvailableReplicas");
+    let message = format!("{available} of {wanted} replicas updated and available");
+    let strategy = |field: &str| {
+        let paths =
+            [format!("spec.updateStrategy.{field}"), format!("spec.updateStrategy.rollingUpdate.{field}")];
+        paths.into_iter().find(|path| o.has(path)).unwrap_or_default()
+    };
+    let due = o.int("status.expectedUpdatedReplicas").unwrap_or(wanted - o.count(&strategy("partition")));
+    let partitioned = o.count(&strategy("partition")) > 0 && o.count("status.updatedReplicas") >= due;
+    let all_available = o.int("status.availableReplicas").is_none_or(|available| available >= wanted);
+    let failure = o
+        .conditions_at("status.conditions")
+        .find(|condition| condition.kind.starts_with("Failed") && condition.is_true() && available < wanted);
+    let verdict = if o.flag(&strategy("paused")) {
+        Verdict::suspended("Paused", format!("paused with {message}"))
+    } else if let Some(failure) = failure {
+        failure.look();
+        Verdict::failed(failure.kind.to_owned(), format!("{message}: {}", failure.says()))
+    } else if partitioned && all_available {
+        Verdict::suspended("Partitioned", format!("the partition keeps the rest as it is, with {message}"))
+    } else if available >= wanted {
+        Verdict::ready("ReplicasReady", message)
+    } else {
+        Verdict::in_progress("RollingOut", message)
+    };
+    verdict.progress(available, wanted)
+}

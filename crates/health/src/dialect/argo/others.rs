@@ -1,0 +1,124 @@
+//! What Argo CD knows of kinds that run nothing themselves.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{Health, Status};
+use crate::dialect::go::{self, Typed};
+
+pub(super) fn service(o: Typed<'_>) -> go::Result<Health> {
+    let addresses = o.list("status.loadBalancer.ingress")?.count();
+    Ok(if o.text("spec.type")? == "LoadBalancer" && addresses == 0 {
+        Health::progressing("")
+    } else {
+        Health::healthy("")
+    })
+}
+
+/// The one check that takes a wrong type for nothing.
+#[expect(clippy::unnecessary_wraps, reason = "as all checks have it")]
+pub(super) fn ingress(o: Typed<'_>) -> go::Result<Health> {
+    let addresses = o.list("status.loadBalancer.ingress").map_or(0, Iterator::count);
+    Ok(if addresses == 0 { Health::progressing("") } else { Health::healthy("") })
+}
+
+pub(super) fn claim(o: Typed<'_>) -> go::Result<Health> {
+    let status = match o.text("status.phase")? {
+        "Lost" => Status::Degraded,
+        "Pending" => Status::Progressing,
+        "Bound" => Status::Healthy,
+        _ => Status::Unknown,
+    };
+    Ok(Health::new(status, ""))
+}
+
+pub(super) fn api_service(o: Typed<'_>) -> go::Result<Health> {
+    let conditions = go::conditions(o)?;
+    Ok(match conditions.iter().find(|condition| condition.kind == "Available") {
+        None => Health::progressing("Waiting to be processed"),
+        Some(available) => {
+            let status = if available.is_true() { Status::Healthy } else { Status::Progressing };
+            Health::new(status, format!("{}: {}", available.reason, available.message))
+        }
+    })
+}
+
+pub(super) fn workflow(o: Typed<'_>) -> go::Result<Health> {
+    let status = match o.text("status.phase")? {
+        "" | "Pending" | "Running" => Status::Progressing,
+        "Succeeded" => Status::Healthy,
+        "Failed" | "Error" => Status::Degraded,
+        _ => Status::Unknown,
+    };
+    Ok(Health::new(status, o.text("status.message")?.to_owned()))
+}
+
+/// The conditions of an autoscaler are in its status, or, in its first version, in an annotation.
+pub(super) fn autoscaler(o: Typed<'_>) -> go::Result<Health> {
+    if o.text("apiVersion")? != "autoscaling/v1" {
+        let conditions: Vec<_> = go::conditions(o)?.into_iter().map(Scaling::from).collect();
+        return Ok(scaling(&conditions));
+    }
+    let annotations = o.at("metadata.annotations")?;
+    let Some(annotation) = annotations.entry("autoscaling.alpha.kubernetes.io/conditions")? else {
+        return Ok(scaling(&[]));
+    };
+    Ok(match serde_json::from_str::<Option<Vec<Option<Scaling<'_>>>>>(annotation) {
+        Ok(conditions) => scaling(&conditions.into_iter().flatten().flatten().collect::<Vec<_>>()),
+        Err(error) => Health::unknown(format!("failed to convert conditions annotation to typed: {error}")),
+    })
+}
+
+/// A condition of an autoscaler.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Scaling<'o> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'o, str>,
+    #[serde(borrow)]
+    status: Cow<'o, str>,
+    #[serde(borrow)]
+    reason: Cow<'o, str>,
+    #[serde(borrow)]
+    message: Cow<'o, str>,
+}
+
+impl<'o> From<go::Condition<'o>> for Scaling<'o> {
+    fn from(condition: go::Condition<'o>) -> Self {
+        Self {
+            kind: condition.kind.into(),
+            status: condition.status.into(),
+            reason: condition.reason.into(),
+            message: condition.message.into(),
+        }
+    }
+}
+
+/// What keeps an autoscaler from its work: conditions, and their reasons.
+const TROUBLES: &[(&str, &str)] = &[
+    ("AbleToScale", "FailedGetScale"),
+    ("AbleToScale", "FailedUpdateScale"),
+    ("ScalingActive", "FailedGetResourceMetric"),
+    ("ScalingActive", "FailedGetObjectMetric"),
+    ("ScalingActive", "FailedGetPodsMetric"),
+    ("ScalingActive", "FailedGetExternalMetric"),
+    ("ScalingActive", "FailedComputeMetricsReplicas"),
+    ("ScalingActive", "InvalidSelector"),
+];
+
+/// Trouble anywhere counts for more than what works.
+fn scaling(conditions: &[Scaling<'_>]) -> Health {
+    let is_trouble =
+        |condition: &&Scaling<'_>| TROUBLES.contains(&(condition.kind.as_ref(), condition.reason.as_ref()));
+    let works = |condition: &&Scaling<'_>| {
+        matches!(condition.kind.as_ref(), "AbleToScale" | "ScalingLimited") && condition.status == "True"
+    };
+    if let Some(trouble) = conditions.iter().find(is_trouble) {
+        return Health::degraded(trouble.message.to_string());
+    }
+    match conditions.iter().find(works) {
+        Some(working) => Health::healthy(working.message.to_string()),
+        None => Health::progressing("Waiting to Autoscale"),
+    }
+}

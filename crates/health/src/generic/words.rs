@@ -1,0 +1,239 @@
+//! The words that operators use, and what they mean.
+//!
+//! This is the place to add a word. Keep a word out if operators disagree about it: what no table knows is judged by the
+//! next rule, and in the end is `Unknown`, which is honest.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use bellwether_model::State;
+
+/// What the words of a phase, a state or a reason mean, in lower case.
+pub(crate) const WORDS: &[(State, &str)] = &[
+    (
+        State::Ready,
+        "accepted active allocated applied assigned attached available bound complete completed \
+         compliant configured connected deployed done enabled established finished green healthy \
+         installed issued joined listening live mounted normal ok online operational passed programmed \
+         provisioned ready reconciled registered running serving stable succeed succeeded success \
+         successful successfully synced synchronized valid validated verified working",
+    ),
+    (State::InProgress, "pending progress queued requested retry scheduled submitted unready wait yellow"),
+    (
+        State::Failed,
+        "aborted blocked broken canceled cancelled corrupted crash \
+         crashed crashing dead degraded denied err error errored errors evicted exceeded \
+         exhausted expired fail failed failing fails failure failures fatal faulted faulty \
+         forbidden inaccessible inconsistent insufficient invalid killed lost malformed \
+         misconfiguration misconfigured mismatch noncompliant oom panic red refused \
+         rejected stalled stuck unauthenticated unauthorized unhealthy \
+         unreachable unresponsive unschedulable unsupported violation violations warn warning \
+         warnings",
+    ),
+    (
+        State::Suspended,
+        "disabled halted hibernated hibernating inactive maintenance parked pause paused shelved \
+         sleeping stopped suspend suspended",
+    ),
+    (State::Terminating, "deleted deleting deletion destroying terminating uninstalling"),
+];
+
+/// Words that mean something only where they stand alone: a new object is on its way, a new replica set is not.
+pub(crate) const ALONE: &[(State, &str)] = &[
+    (State::Failed, "conflict down missing timeout unavailable"),
+    (State::Ready, "current exists started up updated"),
+    (State::InProgress, "initial initialized new restart rollback unknown upgrade"),
+];
+
+/// Phrases that mean something else than their words.
+pub(crate) const PHRASES: &[(State, &[&str])] =
+    &[(State::Failed, &["back off", "timed out"]), (State::InProgress, &["in progress", "not yet"])];
+
+/// Words that mean failure when they are denied: *not found*. Other good words, denied, are in progress: *not ready*.
+pub(crate) const FAILED_WHEN_DENIED: &[&str] = &[
+    "accepted",
+    "allowed",
+    "authorized",
+    "compliant",
+    "found",
+    "permitted",
+    "supported",
+    "valid",
+    "exist",
+    "exists",
+];
+
+/// Words that leave open whether a good word holds: *partially ready*, *to be installed*, *rollback complete*.
+pub(crate) const LIMITS: &[&str] = &[
+    "almost",
+    "be",
+    "delete",
+    "false",
+    "halfway",
+    "partial",
+    "partially",
+    "previously",
+    "rollback",
+    "to",
+    "was",
+];
+
+/// Words that deny what follows them.
+const DENIALS: &[&str] = &["cannot", "no", "non", "not", "never", "without"];
+
+/// Words that end in *-ing* and do not mean that something is under way.
+const NOT_UNDER_WAY: &[&str] = &["existing", "following", "nothing", "something", "string"];
+
+static MEANINGS: LazyLock<HashMap<&str, State>> = LazyLock::new(|| {
+    WORDS.iter().flat_map(|(state, words)| words.split_whitespace().map(|word| (word, *state))).collect()
+});
+
+/// What a word means.
+fn of_word(word: &str) -> Option<State> {
+    MEANINGS.get(word).copied().or_else(|| {
+        let under_way = word.len() > 4 && word.ends_with("ing") && !NOT_UNDER_WAY.contains(&word);
+        under_way.then_some(State::InProgress)
+    })
+}
+
+/// What a phase, a state or a reason means: the worst of its words.
+pub(crate) fn meaning(phrase: &str) -> Option<State> {
+    let words = words(phrase);
+    let whole = words.join(" ");
+    let padded = format!(" {whole} ");
+    let contains = |phrase: &str| padded.contains(&format!(" {phrase} "));
+    if let Some((state, _)) =
+        PHRASES.iter().find(|(_, phrases)| phrases.iter().any(|phrase| contains(phrase)))
+    {
+        return Some(*state);
+    }
+    let alone = |(_, words): &&(State, &str)| words.split_whitespace().any(|word| word == whole);
+    if let Some((state, _)) = ALONE.iter().find(alone) {
+        return Some(*state);
+    }
+    // Whoever waits for something missing, or recovers from a failure, is at it.
+    if words.first().is_some_and(|first| of_word(first) == Some(State::InProgress) && first.ends_with("ing"))
+    {
+        return Some(State::InProgress);
+    }
+    let mut denied = false;
+    let mut worst = None;
+    for word in &words {
+        if DENIALS.contains(&word.as_str()) {
+            denied = true;
+            continue;
+        }
+        let known = of_word(word);
+        let meaning = match known {
+            _ if denied && FAILED_WHEN_DENIED.contains(&word.as_str()) => Some(State::Failed),
+            Some(State::Ready) if denied => Some(State::InProgress),
+            // What is not failing is not said to be anything.
+            Some(_) if denied => None,
+            meaning => meaning,
+        };
+        denied &= meaning.is_none() && known.is_none();
+        worst = worst.into_iter().chain(meaning).max_by_key(|state| weight(*state));
+    }
+    let limited = words.iter().any(|word| LIMITS.contains(&word.as_str()));
+    if limited && worst == Some(State::Ready) { Some(State::InProgress) } else { worst }
+}
+
+/// Which word decides when a phrase has several.
+fn weight(state: State) -> u8 {
+    match state {
+        State::Ready => 0,
+        State::InProgress | State::Unknown | State::Missing => 1,
+        State::Suspended => 2,
+        State::Terminating => 3,
+        State::Failed => 4,
+    }
+}
+
+/// Whether a sentence begins as sentences about failures do.
+pub(crate) fn begins_with_failure(sentence: &str) -> bool {
+    let first = &sentence[..sentence.floor_char_boundary(24)];
+    let words = words(first);
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    matches!(first, "error" | "failed" | "failure" | "invalid" | "cannot" | "unable")
+        || matches!((first, words.get(1).map(String::as_str)), ("could" | "can", Some("not")))
+}
+
+/// The longest phrase that is looked at: whatever is longer is prose.
+const LONGEST: usize = 120;
+
+/// The words of a phrase in lower case: `ImagePullBackOff`, `image-pull-back-off` and `image pull back off` are the same.
+pub(super) fn words(phrase: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    let phrase = &phrase[..phrase.floor_char_boundary(LONGEST)];
+    let mut characters = phrase.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character.is_alphanumeric() {
+            let next_is_lower = characters.peek().is_some_and(|next| next.is_lowercase());
+            let begins = !before.is_alphanumeric()
+                || (character.is_uppercase()
+                    && (before.is_lowercase() || before.is_numeric() || next_is_lower));
+            if begins {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(character.to_lowercase());
+            }
+        }
+        before = character;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("ImagePullBackOff", "image pull back off")]
+    #[case("OOMKilled", "oom killed")]
+    #[case("rolling-update", "rolling update")]
+    #[case("InProgress", "in progress")]
+    #[case("CREATE_FAILED", "create failed")]
+    #[case("READY", "ready")]
+    #[case("EKSControlPlaneReady", "eks control plane ready")]
+    #[case("", "")]
+    fn splitting(#[case] phrase: &str, #[case] expected: &str) {
+        assert_eq!(words(phrase).join(" "), expected);
+    }
+
+    #[rstest]
+    #[case("Running", Some(State::Ready))]
+    #[case("READY", Some(State::Ready))]
+    #[case("Not Ready", Some(State::InProgress))]
+    #[case("NotReady", Some(State::InProgress))]
+    #[case("CreatingCluster", Some(State::InProgress))]
+    #[case("Creation in progress", Some(State::InProgress))]
+    #[case("UpdateFailed", Some(State::Failed))]
+    #[case("SecretNotFound", Some(State::Failed))]
+    #[case("NotDegraded", None)]
+    #[case("Paused", Some(State::Suspended))]
+    #[case("Deleting", Some(State::Terminating))]
+    #[case("CrashLoopBackOff", Some(State::Failed))]
+    #[case("ROLLBACK_COMPLETE", Some(State::InProgress))]
+    #[case("PartiallyReady", Some(State::InProgress))]
+    #[case("To be installed", Some(State::InProgress))]
+    #[case("WaitingForMissingSecret", Some(State::InProgress))]
+    #[case("RecoveringFromFailure", Some(State::InProgress))]
+    #[case("not ready: failed", Some(State::Failed))]
+    #[case("MinimumReplicasUnavailable", None)]
+    #[case("Unavailable", Some(State::Failed))]
+    #[case("UpdateConflict", None)]
+    #[case("main progress failed", Some(State::Failed))]
+    #[case("Blue", None)]
+    fn meanings(#[case] phrase: &str, #[case] expected: Option<State>) {
+        assert_eq!(meaning(phrase), expected);
+    }
+
+    #[test]
+    fn no_word_has_two_meanings() {
+        let all: Vec<_> = WORDS.iter().flat_map(|(_, words)| words.split_whitespace()).collect();
+        assert_eq!(all.len(), MEANINGS.len());
+    }
+}

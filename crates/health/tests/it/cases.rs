@@ -1,0 +1,213 @@
+//! Tables of objects and what is said of each.
+//!
+//! A table is a file in `cases`. What a case expects is written from what the fields of the object mean, not from what
+//! the rules happen to say.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{Display, Write as _},
+    fs,
+    path::PathBuf,
+};
+
+use bellwether_health::{Context, Source, Verdict, assess, plan, rules};
+use bellwether_model::{Object, Plan, State};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// When every case happens that does not say otherwise.
+pub(crate) const NOON: &str = "2026-03-01T12:00:00Z";
+
+/// A file of cases.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// The fields that an object has where its case does not give them.
+    #[serde(default)]
+    object: Map<String, Value>,
+    /// The rule that decides where a case does not say.
+    #[serde(default)]
+    rule: Option<String>,
+    cases: Vec<Case>,
+}
+
+/// An object, and what is said of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Case {
+    /// What it shows.
+    name: String,
+    #[serde(default)]
+    now: Option<String>,
+    /// What discovery says about the kind.
+    #[serde(default)]
+    has_status: Option<bool>,
+    #[serde(default)]
+    object: Map<String, Value>,
+    expect: Expect,
+    /// Why the rules may still say something else.
+    #[serde(default)]
+    pending: Option<String>,
+}
+
+/// What must be said. What is left out may be anything, but for `later`: without it, time alone changes nothing.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expect {
+    state: State,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    progress: Option<u8>,
+    /// The source and the id: `builtin apps/Deployment`.
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    since: Option<String>,
+    #[serde(default)]
+    later: Option<Later>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Later {
+    at: String,
+    state: State,
+}
+
+#[test]
+fn each_object_gets_its_verdict() {
+    let mut complaints = Vec::new();
+    for (file, table) in tables() {
+        let mut names = BTreeSet::new();
+        for case in &table.cases {
+            let about = |what: &str| format!("{file}: {}: {what}", case.name);
+            if !names.insert(&case.name) {
+                complaints.push(about("another case has this name"));
+            }
+            match (&case.pending, complaint(&table, case)) {
+                (None, None) => {}
+                (None, Some(complaint)) => complaints.push(about(&complaint)),
+                (Some(why), Some(complaint)) => {
+                    eprintln!("pending: {}\n    because {why}", about(&complaint));
+                }
+                (Some(_), None) => complaints.push(about("no longer pending: remove the mark")),
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{} complaints:\n- {}", complaints.len(), complaints.join("\n- "));
+}
+
+#[test]
+fn every_rule_has_a_case() {
+    let decided: BTreeSet<String> = tables()
+        .flat_map(|(_, table)| {
+            table.cases.iter().map(|case| named(&verdict(&table, case, None))).collect::<Vec<_>>()
+        })
+        .collect();
+    let without: Vec<String> = rules()
+        .into_iter()
+        .map(|rule| match rule.id {
+            // The last of the generic rules is that there is none.
+            "none" => name_of(Source::None, "none"),
+            id => name_of(rule.source, id),
+        })
+        .filter(|rule| !decided.contains(rule))
+        .collect();
+    assert!(without.is_empty(), "{} rules have no case:\n- {}", without.len(), without.join("\n- "));
+}
+
+/// What is wrong with what is said, if anything is.
+fn complaint(table: &Table, case: &Case) -> Option<String> {
+    let whole = verdict(table, case, Some(&Plan::everything()));
+    let pruned = verdict(table, case, None);
+    if whole != pruned {
+        return Some(format!("with all fields it is {whole:?}, and with those of the plan {pruned:?}"));
+    }
+    let expect = &case.expect;
+    let mut differences = String::new();
+    let mut compare = |what: &str, expected: Option<String>, found: String| {
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            let _ = write!(differences, "\n    {what}: {found}\n      expected: {expected}");
+        }
+    };
+    let rule = expect.rule.as_ref().or(table.rule.as_ref());
+    compare("state", Some(format!("{:?}", expect.state)), format!("{:?}", whole.state));
+    compare("reason", expect.reason.clone(), whole.reason.to_string());
+    compare("message", expect.message.clone(), whole.message.to_string());
+    compare("progress", expect.progress.map(|progress| progress.to_string()), whole.progress.to_string());
+    compare("rule", rule.cloned(), named(&whole));
+    compare(
+        "since",
+        expect.since.clone(),
+        whole.since.map_or_else(|| "not known".to_owned(), |since| since.to_string()),
+    );
+    let nothing = || "nothing".to_owned();
+    let later = |at: &dyn Display, state: State| format!("{state:?} at {at}");
+    compare(
+        "later",
+        Some(expect.later.as_ref().map_or_else(nothing, |expected| later(&expected.at, expected.state))),
+        whole.later.as_ref().map_or_else(nothing, |found| later(&found.at, found.verdict.state)),
+    );
+    (!differences.is_empty()).then(|| {
+        format!(
+            "{differences}\n    all of it: {:?} {} {}% {:?}",
+            whole.state, whole.reason, whole.progress, whole.message
+        )
+    })
+}
+
+/// The objects of all tables.
+pub(crate) fn objects() -> Vec<Value> {
+    tables()
+        .flat_map(|(_, table)| {
+            table.cases.iter().map(|case| Value::Object(whole(&table, case))).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The object of a case with the fields that its table gives to all.
+fn whole(table: &Table, case: &Case) -> Map<String, Value> {
+    let mut object = case.object.clone();
+    for (field, value) in &table.object {
+        object.entry(field.clone()).or_insert_with(|| value.clone());
+    }
+    object
+}
+
+/// What is said of the object of a case, read with a plan, or with that of its kind, as a watch does.
+fn verdict(table: &Table, case: &Case, with: Option<&Plan>) -> Verdict {
+    let json = serde_json::to_vec(&whole(table, case)).expect("a map can be written");
+    let object = Object::from_json(&json, &Plan::identity()).expect("what was written can be read");
+    let own = plan(object.group(), object.kind());
+    let object = Object::from_json(&json, with.unwrap_or(&own)).expect("what was written can be read");
+    let now: Timestamp = case.now.as_deref().unwrap_or(NOON).parse().expect("a time");
+    assess(&object, &Context { has_status: case.has_status, ..Context::at(now) })
+}
+
+fn named(verdict: &Verdict) -> String {
+    name_of(verdict.rule.source, &verdict.rule.id)
+}
+
+fn name_of(source: Source, id: &str) -> String {
+    format!("{} {id}", format!("{source:?}").to_lowercase())
+}
+
+/// All tables with the names of their files.
+fn tables() -> impl Iterator<Item = (String, Table)> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/cases");
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .expect("the tables are there")
+        .map(|file| file.expect("a table is there").path())
+        .collect();
+    files.sort();
+    files.into_iter().map(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).expect("a table can be read");
+        let table = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, table)
+    })
+}

@@ -1,0 +1,395 @@
+//! A reader of JSON that is quick to pass over what nobody needs, which is most of an object.
+//!
+//! It is made for what API servers write. What it finds hard or wrong it gives up on, and the caller turns to serde_json,
+//! which reads it, or says what is wrong and where. Of the lists and maps that it passes over it sees only brackets and
+//! quotation marks: whether there is JSON between them nobody asked.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    de::{
+        DeserializeSeed, Deserializer, Error, IntoDeserializer as _, MapAccess, SeqAccess, Visitor,
+        value::BorrowedStrDeserializer,
+    },
+    forward_to_deserialize_any,
+};
+
+/// Reads one value; nothing may follow it.
+pub(crate) fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Result<S::Value, GaveUp> {
+    let mut reader = Reader { text, at: 0, depth: 0 };
+    let value = seed.deserialize(&mut reader)?;
+    match reader.peek() {
+        None => Ok(value),
+        Some(_) => Err(GaveUp),
+    }
+}
+
+/// How deep it reads, so that it never runs out of stack. serde_json has the same limit.
+const DEEPEST: u8 = 127;
+
+/// The text is not for the quick reader.
+#[derive(Debug)]
+pub(crate) struct GaveUp;
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not for the quick reader")
+    }
+}
+
+impl std::error::Error for GaveUp {}
+
+impl Error for GaveUp {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+/// A text, and how far it is read.
+struct Reader<'de> {
+    text: &'de str,
+    at: usize,
+    depth: u8,
+}
+
+impl<'de> Reader<'de> {
+    /// The next byte that is not white space; it stays the next.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                byte => return byte.copied(),
+            }
+        }
+    }
+
+    /// Passes over the next byte, which must be this one.
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Result<(), GaveUp> {
+        if self.peek() != Some(byte) {
+            return Err(GaveUp);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The next byte must be a quotation mark.
+    #[inline]
+    fn quoted(&mut self) -> Result<(), GaveUp> {
+        if self.peek() == Some(b'"') { Ok(()) } else { Err(GaveUp) }
+    }
+
+    /// Passes over this word, which must be next.
+    fn word(&mut self, word: &str) -> Result<(), GaveUp> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        if !rest.starts_with(word) {
+            return Err(GaveUp);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// The text that the next byte, a quotation mark, begins.
+    #[inline]
+    fn string(&mut self) -> Result<Cow<'de, str>, GaveUp> {
+        let start = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let end = find::<true>(bytes, start);
+        match bytes.get(end) {
+            Some(b'"') => {
+                self.at = end + 1;
+                self.text.get(start..end).map(Cow::Borrowed).ok_or(GaveUp)
+            }
+            Some(b'\\') => self.escaped(end).map(Cow::Owned),
+            _ => Err(GaveUp),
+        }
+    }
+
+    /// The text that the next byte begins, if its first escape is here.
+    #[cold]
+    fn escaped(&mut self, escape: usize) -> Result<String, GaveUp> {
+        let start = self.at;
+        self.at = after_string(self.text.as_bytes(), escape)?;
+        let quoted = self.text.get(start..self.at).ok_or(GaveUp)?;
+        serde_json::from_str(quoted).map_err(|_| GaveUp)
+    }
+
+    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GaveUp> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let end =
+            rest.find(|next: char| !next.is_ascii_digit() && !matches!(next, '-' | '+' | '.' | 'e' | 'E'));
+        let number = end.map_or(rest, |end| &rest[..end]);
+        self.at += number.len();
+        let plain = number.bytes().all(|digit| digit.is_ascii_digit());
+        // So many digits cannot overflow. JSON has no zeros before other digits.
+        if plain && (number == "0" || (1..=18).contains(&number.len()) && !number.starts_with('0')) {
+            let value = number.bytes().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+            return visitor.visit_u64(value);
+        }
+        let mut reader = serde_json::Deserializer::from_str(number);
+        let value = reader.deserialize_any(visitor).map_err(|_| GaveUp)?;
+        reader.end().map_err(|_| GaveUp)?;
+        Ok(value)
+    }
+
+    /// Passes over the list or map that the next byte begins.
+    fn pass_over(&mut self) -> Result<(), GaveUp> {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at;
+        let mut depth = 0_usize;
+        while let Some(byte) = bytes.get(at) {
+            at += 1;
+            if *byte == b'"' {
+                at = after_string(bytes, at)?;
+                continue;
+            }
+            // This bit is all that braces and brackets differ in.
+            match byte | 0x20 {
+                b'{' => depth += 1,
+                b'}' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at = at;
+                        return Ok(());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Err(GaveUp)
+    }
+}
+
+/// The place after the next quotation mark that is not escaped.
+#[inline]
+fn after_string(bytes: &[u8], from: usize) -> Result<usize, GaveUp> {
+    let mut at = from;
+    loop {
+        at = find::<false>(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(_) => at += 2,
+            None => return Err(GaveUp),
+        }
+    }
+}
+
+/// The place of the next quotation mark, backslash or, if `CONTROL`, control character; else the end.
+#[inline]
+fn find<const CONTROL: bool>(bytes: &[u8], from: usize) -> usize {
+    // Eight bytes at a time. Where a byte is less, its highest bit gets set; what it borrows can set the bits of bytes
+    // above it wrongly, but only the lowest counts.
+    const ONES: u64 = u64::MAX / 0xff;
+    let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than)) & !word & (ONES * 0x80);
+    let equal = |word: u64, to: u8| less(word ^ (ONES * u64::from(to)), 1);
+    let mut at = from;
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let word = u64::from_le_bytes(*eight);
+        let found = equal(word, b'"') | equal(word, b'\\') | if CONTROL { less(word, b' ') } else { 0 };
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\') || (CONTROL && *byte < b' '));
+    at + found.unwrap_or(rest.len())
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = GaveUp;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
+        match self.peek().ok_or(GaveUp)? {
+            b'"' => match self.string()? {
+                Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+                Cow::Owned(text) => visitor.visit_string(text),
+            },
+            open @ (b'{' | b'[') => {
+                if self.depth == DEEPEST {
+                    return Err(GaveUp);
+                }
+                self.depth += 1;
+                self.at += 1;
+                let (value, close) = if open == b'{' {
+                    (visitor.visit_map(Entries { reader: self, first: true })?, b'}')
+                } else {
+                    (visitor.visit_seq(Entries { reader: self, first: true })?, b']')
+                };
+                self.depth -= 1;
+                self.expect(close)?;
+                Ok(value)
+            }
+            b't' => self.word("true").and_then(|()| visitor.visit_bool(true)),
+            b'f' => self.word("false").and_then(|()| visitor.visit_bool(false)),
+            b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
+            _ => self.number(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
+        match self.peek() {
+            Some(b'{' | b'[') => self.pass_over().and_then(|()| visitor.visit_unit()),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
+        match self.peek() {
+            Some(b'n') => self.word("null").and_then(|()| visitor.visit_none()),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, GaveUp> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(self, _: &str, _: &[&str], visitor: V) -> Result<V::Value, GaveUp> {
+        self.quoted()?;
+        visitor.visit_enum(self.string()?.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier
+    }
+}
+
+/// The entries of a list or a map, after its opening bracket.
+struct Entries<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    first: bool,
+}
+
+impl Entries<'_, '_> {
+    /// Whether there is another entry; if so, it is next.
+    #[inline]
+    fn another(&mut self, close: u8) -> Result<bool, GaveUp> {
+        match self.reader.peek() {
+            Some(byte) if byte == close => Ok(false),
+            Some(_) if self.first => {
+                self.first = false;
+                Ok(true)
+            }
+            Some(b',') => {
+                self.reader.at += 1;
+                Ok(true)
+            }
+            _ => Err(GaveUp),
+        }
+    }
+}
+
+impl<'de> SeqAccess<'de> for Entries<'_, 'de> {
+    type Error = GaveUp;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, GaveUp> {
+        if !self.another(b']')? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+    type Error = GaveUp;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, GaveUp> {
+        if !self.another(b'}')? {
+            return Ok(None);
+        }
+        self.reader.quoted()?;
+        match self.reader.string()? {
+            Cow::Borrowed(key) => seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some),
+            Cow::Owned(key) => seed.deserialize(key.into_deserializer()).map(Some),
+        }
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, GaveUp> {
+        self.reader.expect(b':')?;
+        seed.deserialize(&mut *self.reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::marker::PhantomData;
+
+    use rstest::rstest;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::{ObjectSeed, Plan};
+
+    /// What API servers write must not take the slow way, which would go unnoticed.
+    #[rstest]
+    #[case::compact(
+        r#"{"kind":"Pod","metadata":{"labels":{},"managedFields":[{"a":"\"]}"}]},"status":{"a":[1,true]}}"#
+    )]
+    #[case::with_an_end_of_line("{\"kind\":\"Pod\"}\n")]
+    #[case::spread_out("\r\n\t{\n  \"kind\": \"Pod\",\n  \"metadata\": { },\n  \"status\": [ ]\n}")]
+    #[case::escapes(r#"{"status":"\u003ca\u003e \"b\" \n \ud83d\udc0f","a\tb":1,"spec":"\\"}"#)]
+    #[case::numbers(
+        r#"{"status":[0,-0,-1,1.5,1e3,-2E-2,999999999999999999,1000000000000000000,18446744073709551615]}"#
+    )]
+    #[case::words(r#"{"status":[null,true,false],"spec":null}"#)]
+    #[case::beyond_ascii(r#"{"status":"größer 🐏","größer":"🐏"}"#)]
+    fn reads(#[case] json: &str) {
+        for plan in [Plan::identity(), Plan::everything()] {
+            assert!(read(json, ObjectSeed(&plan)).is_ok());
+        }
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Event<'a> {
+        r#type: Type,
+        code: Option<Code>,
+        message: Option<&'a str>,
+        reason: Option<Cow<'a, str>>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    enum Type {
+        Error,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Code(u16);
+
+    #[test]
+    fn reads_types_too() {
+        let json = r#"{"message":"gone","type":"ERROR","code":410,"reason":null,"more":{}}"#;
+        let event = Event { r#type: Type::Error, code: Some(Code(410)), message: Some("gone"), reason: None };
+        assert_eq!(read(json, PhantomData::<Event<'_>>).ok(), Some(event));
+    }
+
+    #[test]
+    fn has_an_end_of_its_stack() {
+        let text = "[".repeat(1_000_000);
+        assert!(read(&text, PhantomData::<serde_json::Value>).is_err());
+    }
+
+    #[test]
+    fn finds_the_first_at_every_place() {
+        for length in 0..20 {
+            let plain = vec![0x80_u8; length];
+            assert_eq!(find::<true>(&plain, 0), length);
+            for (place, found) in (0..length).flat_map(|place| [(place, b'"'), (place, b'\\'), (place, 0x1f)])
+            {
+                let mut text = plain.clone();
+                text[place..].fill(found);
+                let expected = if found == 0x1f { length } else { place };
+                for from in 0..=place {
+                    assert_eq!(find::<true>(&text, from), place);
+                    assert_eq!(find::<false>(&text, from), expected);
+                }
+            }
+        }
+        assert_eq!(find::<true>(b"ab", 7), 7, "beyond the end nothing is found");
+    }
+}

@@ -1,0 +1,182 @@
+//! Values: what JSON and YAML can say, borrowed from the text where possible.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Serialize,
+    ser::{SerializeMap as _, SerializeSeq as _, Serializer},
+};
+
+/// A JSON value whose text is borrowed from what it was read from, unless the text had escapes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value<'a> {
+    /// `null`, and whatever lies deeper than a person would nest it.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    Text(Cow<'a, str>),
+    /// A list.
+    List(Vec<Value<'a>>),
+    /// A map.
+    Map(Map<'a>),
+}
+
+/// The fields of a map, in the order of the text.
+///
+/// A key that is given twice has its last value, as for the API server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Map<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
+
+impl<'a> Value<'a> {
+    /// The value of a field, if this is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        match self {
+            Self::Map(map) => map.get(key),
+            _ => None,
+        }
+    }
+
+    /// The value at a path of fields: `status.loadBalancer.ingress`. Fields with a dot in their name need [`Self::get`].
+    pub fn at(&self, path: &str) -> Option<&Value<'a>> {
+        path.split('.').try_fold(self, |value, field| value.get(field))
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The truth value, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    /// The entries, if it is a list.
+    pub fn as_list(&self) -> Option<&[Value<'a>]> {
+        match self {
+            Self::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The fields, if it is a map.
+    pub fn as_map(&self) -> Option<&Map<'a>> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// A copy that borrows nothing.
+    pub fn to_static(&self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(truth) => Value::Bool(*truth),
+            Self::Int(number) => Value::Int(*number),
+            Self::Float(number) => Value::Float(*number),
+            Self::Text(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
+            Self::List(list) => Value::List(list.iter().map(Value::to_static).collect()),
+            Self::Map(map) => Value::Map(
+                map.iter().map(|(key, value)| (Cow::Owned(key.to_owned()), value.to_static())).collect(),
+            ),
+        }
+    }
+}
+
+impl<'a> Map<'a> {
+    /// The value of a field.
+    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        self.0.iter().rev().find(|(own, _)| own == key).map(|(_, value)| value)
+    }
+
+    /// The fields in the order of the text.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value<'a>)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// How many fields there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, key: Cow<'a, str>, value: Value<'a>) {
+        *self.place(key) = value;
+    }
+
+    /// Adds a field, and gives the place for its value.
+    #[inline]
+    pub(crate) fn place(&mut self, key: Cow<'a, str>) -> &mut Value<'a> {
+        if self.0.capacity() == 0 {
+            // Room for a condition, the map that is read most often, at once.
+            self.0.reserve_exact(8);
+        }
+        &mut self.0.push_mut((key, Value::Null)).1
+    }
+}
+
+impl<'a> FromIterator<(Cow<'a, str>, Value<'a>)> for Map<'a> {
+    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Value<'a>)>>(fields: I) -> Self {
+        Self(fields.into_iter().collect())
+    }
+}
+
+/// Text as it is, everything else as JSON.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            other => f.write_str(&serde_json::to_string(other).map_err(|_| fmt::Error)?),
+        }
+    }
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(truth) => serializer.serialize_bool(*truth),
+            Self::Int(number) => serializer.serialize_i64(*number),
+            Self::Float(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(list) => {
+                let mut entries = serializer.serialize_seq(Some(list.len()))?;
+                for entry in list {
+                    entries.serialize_element(entry)?;
+                }
+                entries.end()
+            }
+            Self::Map(map) => {
+                let mut fields = serializer.serialize_map(Some(map.len()))?;
+                for (key, value) in map.iter() {
+                    fields.serialize_entry(key, value)?;
+                }
+                fields.end()
+            }
+        }
+    }
+}

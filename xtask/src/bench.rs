@@ -1,0 +1,241 @@
+//! `cargo xtask bench`: how fast we are, beside others on the same bytes.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command as Process, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Subcommand;
+use serde::Deserialize;
+
+use crate::run::{cargo, print, root, say, step};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// From the bytes of an object to the verdict on it, beside kstatus and those checks of Argo CD that are written in Go
+    Health,
+}
+
+pub(crate) fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Health => health(),
+    }
+}
+
+/// What a program says of an object. No program says everything.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line {
+    file: String,
+    size: u64,
+    /// The verdict; empty where a peer has no rule for the kind, and so does only half of the work.
+    status: String,
+    ns: u64,
+    decode_ns: u64,
+    rule_ns: u64,
+    allocs: u64,
+    bytes: u64,
+}
+
+/// Another project that judges objects, and how many times as fast we want to be.
+struct Peer {
+    name: &'static str,
+    /// Its module below `bench/peers`.
+    module: &'static str,
+    goal: f64,
+}
+
+const PEERS: [Peer; 2] = [
+    Peer { name: "kstatus", module: "kstatus", goal: 10.0 },
+    Peer { name: "Argo CD", module: "argo", goal: 15.0 },
+];
+
+/// So long from the bytes to the verdict, for an object of so many bytes.
+const GOAL: (f64, f64) = (15_000.0, 6_000.0);
+
+/// How often the programs take turns. What else the machine does changes from turn to turn, so the quickest one counts.
+const TURNS: usize = 5;
+
+fn health() -> Result<()> {
+    let files = objects()?;
+    let own = build_ours()?;
+    let counted = measure(&own.join("health-allocations"), &files)?;
+    let mut programs = vec![own.join("health-times")];
+    if has_go() {
+        for peer in &PEERS {
+            programs
+                .push(peer.build().with_context(|| format!("cannot build the program for {}", peer.name))?);
+        }
+    } else {
+        say("Go is not installed: the table has our figures alone.");
+    }
+
+    let mut results: Vec<Vec<Line>> = Vec::new();
+    for turn in 1..=TURNS {
+        say(&format!("measuring, turn {turn} of {TURNS}"));
+        for (position, program) in programs.iter().enumerate() {
+            let lines = measure(program, &files)?;
+            match results.get_mut(position) {
+                Some(before) => {
+                    before.iter_mut().zip(lines).for_each(|(before, line)| before.keep_quickest(&line));
+                }
+                None => results.push(lines),
+            }
+        }
+    }
+    let mut results = results.into_iter();
+    let mut ours = results.next().unwrap_or_default();
+    for (line, counted) in ours.iter_mut().zip(counted) {
+        (line.allocs, line.bytes) = (counted.allocs, counted.bytes);
+    }
+    print(&table(&ours, &PEERS.iter().zip(results).collect::<Vec<_>>())?);
+    Ok(())
+}
+
+impl Line {
+    fn keep_quickest(&mut self, other: &Self) {
+        self.ns = self.ns.min(other.ns);
+        self.decode_ns = self.decode_ns.min(other.decode_ns);
+        self.rule_ns = self.rule_ns.min(other.rule_ns);
+    }
+}
+
+/// The files with the objects.
+fn objects() -> Result<Vec<PathBuf>> {
+    let directory = root().join("bench").join("objects");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Cargo's target directory, wherever it is.
+fn target() -> Result<PathBuf> {
+    let own = env::current_exe()?;
+    Ok(own.ancestors().nth(2).context("this program is in no target directory")?.to_owned())
+}
+
+/// Builds our programs, and says where they are.
+fn build_ours() -> Result<PathBuf> {
+    step(&mut cargo(&["build", "--release", "--package", "bellwether-bench"]))?;
+    Ok(target()?.join("release"))
+}
+
+fn has_go() -> bool {
+    Process::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+impl Peer {
+    fn build(&self) -> Result<PathBuf> {
+        say(&format!("building {}, which takes some minutes the first time", self.name));
+        let program = target()?.join("bench-peers").join(self.module);
+        let built = Process::new("go")
+            .current_dir(root().join("bench").join("peers").join(self.module))
+            .env("CGO_ENABLED", "0")
+            .env("GOWORK", "off")
+            .args(["build", "-trimpath", "-mod=readonly", "-buildvcs=false", "-o"])
+            .arg(&program)
+            .arg(".")
+            .status()?;
+        ensure!(built.success(), "go build failed");
+        Ok(program)
+    }
+}
+
+/// What a program says of the files, a line each. What it has to tell the developer it tells itself.
+fn measure(program: &Path, files: &[PathBuf]) -> Result<Vec<Line>> {
+    let run = || -> Result<Vec<Line>> {
+        let output = Process::new(program).args(files).stderr(Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "it failed");
+        let lines: Vec<Line> =
+            String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let measured = lines.iter().map(|line| Some(line.file.as_ref()));
+        ensure!(measured.eq(files.iter().map(|file| file.file_name())), "it measured other files");
+        Ok(lines)
+    };
+    run().with_context(|| format!("cannot measure with {}", program.display()))
+}
+
+fn table(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
+    let mut text = format!("{:<24}{:>8}  {:<12}{:^38}", "", "", "", "Bellwether");
+    for (peer, _) in peers {
+        write!(text, "  {:^25}", peer.name)?;
+    }
+    let own = ["µs", "decode", "rule", "allocs", "bytes"];
+    write!(text, "\n{:<24}{:>8}  {:<12}", "object", "bytes", "verdict")?;
+    write!(text, "{:>8}{:>8}{:>7}{:>7}{:>8}", own[0], own[1], own[2], own[3], own[4])?;
+    for _ in peers {
+        write!(text, "  {:>9}{:>8}{:>8}", "µs", "allocs", "times")?;
+    }
+    let mut rows: Vec<_> = ours.iter().enumerate().collect();
+    rows.sort_by_key(|(_, line)| line.size);
+    for (row, own) in rows {
+        let object = own.file.trim_end_matches(".json");
+        write!(text, "\n{object:<24}{:>8}  {:<12}", own.size, own.status)?;
+        write!(text, "{:>8.2}{:>8.2}{:>7.2}", micros(own.ns), micros(own.decode_ns), micros(own.rule_ns))?;
+        write!(text, "{:>7}{:>8}", own.allocs, own.bytes)?;
+        for (_, lines) in peers {
+            let line = &lines[row];
+            match slower(line, own) {
+                Some(slower) => {
+                    write!(text, "  {:>9.2}{:>8}{slower:>7.1}x", micros(line.ns), line.allocs)?;
+                }
+                None => write!(text, "  {:>25}", "no rule")?,
+            }
+        }
+    }
+    write!(text, "\n\n{}", goals(ours, peers)?)?;
+    Ok(text)
+}
+
+/// How many times as long the peer takes, if it judges the object at all.
+fn slower(peer: &Line, ours: &Line) -> Option<f64> {
+    (!peer.status.is_empty()).then(|| micros(peer.ns) / micros(ours.ns))
+}
+
+/// Whether we are as fast as we want to be. Times depend on the machine and on what else it does, so this fails nothing.
+fn goals(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
+    let (most, size) = GOAL;
+    let scaled: Vec<_> = ours.iter().map(|line| float(line.ns) * size / float(line.size)).collect();
+    let mut text = format!(
+        "Median: {:.2} µs for each 6 KB of an object. Goal: at most {:.0} µs, reached by {} of {}.",
+        median(&scaled) / 1_000.0,
+        most / 1_000.0,
+        scaled.iter().filter(|ns| **ns <= most).count(),
+        scaled.len()
+    );
+    for (peer, lines) in peers {
+        let all: Vec<_> = lines.iter().zip(ours).filter_map(|(line, own)| slower(line, own)).collect();
+        write!(
+            text,
+            "\nMedian: {:.1} times as fast as {}. Goal: at least {:.0} times, reached by {} of {}.",
+            median(&all),
+            peer.name,
+            peer.goal,
+            all.iter().filter(|times| **times >= peer.goal).count(),
+            all.len()
+        )?;
+    }
+    Ok(text)
+}
+
+fn median(all: &[f64]) -> f64 {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn micros(ns: u64) -> f64 {
+    float(ns) / 1_000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no measurement here has more digits than a float")]
+fn float(number: u64) -> f64 {
+    number as f64
+}

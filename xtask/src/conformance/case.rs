@@ -1,0 +1,147 @@
+//! One case: an object, what others say of it, and whether we say the same.
+
+use anyhow::{Context as _, Result};
+use bellwether_health::{
+    Verdict,
+    dialect::{argo, kstatus},
+};
+use bellwether_model::State;
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+/// An object, and what others say of it.
+pub(super) struct Case {
+    pub(super) id: String,
+    pub(super) now: Timestamp,
+    /// Their word for the state; nothing if they have no opinion.
+    status: Option<String>,
+    /// Their message, where it must be ours.
+    message: Option<String>,
+    /// The conditions that there must be: their type, status and reason.
+    conditions: Vec<[String; 3]>,
+    /// The types of conditions that there must not be.
+    absent: Vec<String>,
+    pub(super) object: Vec<u8>,
+}
+
+/// What we say, and whether they say so too.
+pub(super) struct Outcome {
+    pub(super) agrees: bool,
+    /// They call it bad and we call it good.
+    pub(super) false_green: bool,
+    pub(super) expected: String,
+    pub(super) got: String,
+}
+
+impl Case {
+    pub(super) fn read(line: &str) -> Result<Self> {
+        let mut case: Json = serde_json::from_str(line)?;
+        let now = match &case["now"] {
+            Json::String(now) => now.parse().with_context(|| format!("{now} is no time"))?,
+            _ => Timestamp::now(),
+        };
+        Ok(Self {
+            id: text(&case["id"]).context("a case without an id")?,
+            now,
+            status: text(&case["status"]),
+            message: text(&case["message"]),
+            conditions: entries(&case["conditions"])
+                .map(|condition| {
+                    ["type", "status", "reason"].map(|field| text(&condition[field]).unwrap_or_default())
+                })
+                .collect(),
+            absent: entries(&case["absent"]).filter_map(text).collect(),
+            object: serde_json::to_vec(&case["object"].take())?,
+        })
+    }
+}
+
+fn text(value: &Json) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn entries(value: &Json) -> impl Iterator<Item = &Json> {
+    value.as_array().into_iter().flatten()
+}
+
+/// The dialect kstatus beside kstatus.
+pub(super) fn kstatus(case: &Case, ours: &kstatus::Assessment) -> Outcome {
+    let theirs = case.status.as_deref().unwrap_or("none");
+    let got = format!("{:?}", ours.status);
+    let conditions: Vec<_> = ours
+        .conditions
+        .iter()
+        .map(|condition| {
+            [condition.kind.to_owned(), format!("{:?}", condition.status), condition.reason.to_string()]
+        })
+        .collect();
+    Outcome {
+        agrees: got == theirs
+            && case.message.as_ref().is_none_or(|message| *message == ours.message)
+            && case.conditions.iter().all(|condition| conditions.contains(condition))
+            && !conditions.iter().any(|[kind, ..]| case.absent.contains(kind)),
+        false_green: theirs == "Failed" && got == "Current",
+        expected: format!(
+            "{theirs} {:?} with {:?} and without {:?}",
+            bounded(case.message.as_deref().unwrap_or("any message")),
+            case.conditions,
+            case.absent
+        ),
+        got: format!("{got} {:?} with {conditions:?}", bounded(&ours.message)),
+    }
+}
+
+/// The dialect argo beside Argo CD.
+pub(super) fn argo(case: &Case, ours: Option<&argo::Health>) -> Outcome {
+    let got = ours.map(|health| format!("{:?}", health.status));
+    let word = |status: Option<&str>| status.unwrap_or("no opinion").to_owned();
+    Outcome {
+        agrees: got == case.status,
+        false_green: case.status.as_deref() == Some("Degraded") && got.as_deref() == Some("Healthy"),
+        expected: word(case.status.as_deref()),
+        got: format!("{} {:?}", word(got.as_deref()), bounded(ours.map_or("", |health| &health.message))),
+    }
+}
+
+/// Whether our state says the same as the word of Argo CD. It has none for what is being deleted, and gives up where we
+/// still wait.
+fn means(status: &str, state: State) -> bool {
+    match status {
+        "Healthy" => state == State::Ready,
+        "Progressing" => matches!(state, State::InProgress | State::Terminating),
+        "Degraded" => state == State::Failed,
+        "Suspended" => state == State::Suspended,
+        "Missing" => state == State::InProgress,
+        "Unknown" => matches!(state, State::Unknown | State::InProgress),
+        _ => false,
+    }
+}
+
+/// Our own verdict beside Argo CD's.
+pub(super) fn native(case: &Case, verdict: &Verdict) -> Outcome {
+    let status = case.status.as_deref().unwrap_or("none");
+    Outcome {
+        agrees: means(status, verdict.state),
+        false_green: status == "Degraded" && verdict.state == State::Ready,
+        expected: status.to_owned(),
+        got: format!(
+            "{:?} {} by {}: {}",
+            verdict.state,
+            verdict.reason,
+            verdict.rule.id,
+            bounded(&verdict.message)
+        ),
+    }
+}
+
+/// Enough of a message to recognise it.
+fn bounded(message: &str) -> String {
+    const LONGEST: usize = 160;
+    let mut characters =
+        message.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let mut bounded: String = characters.by_ref().take(LONGEST).collect();
+    if characters.next().is_some() {
+        bounded.push('…');
+    }
+    bounded
+}

@@ -1,0 +1,335 @@
+//! `cargo xtask conformance`: our verdicts beside those that other projects wrote down for their objects.
+//!
+//! The cases are not part of this repository. Where they are, every figure has a bar that it must not fall below.
+
+mod case;
+mod deviations;
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use bellwether_health::{
+    Context, assess,
+    dialect::{argo, kstatus},
+};
+use bellwether_model::{Object, Plan};
+use clap::{Args, ValueEnum};
+
+use self::case::{Case, Outcome};
+use crate::run::{print, root, say};
+
+#[derive(Debug, Args)]
+pub(crate) struct Conformance {
+    /// Where the cases are; else where BELLWETHER_CONFORMANCE points, else ../shared/conformance beside this repository
+    #[arg(long, value_name = "DIR")]
+    cases: Option<PathBuf>,
+    /// Print the cases of one row that disagree, instead of the table
+    #[arg(long, value_name = "ROW")]
+    list: Option<Row>,
+}
+
+/// A row of the table: whose cases, judged in which way.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Row {
+    /// The dialect kstatus on its own cases
+    Kstatus,
+    /// The dialect kstatus on the cases of kubectl-status, which have messages
+    KubectlStatus,
+    /// The dialect argo on the cases of Argo CD's built-in checks
+    Gitops,
+    /// Our rules on Argo CD's cases
+    Native,
+    /// Our generic rules alone on Argo CD's cases
+    Generic,
+}
+
+/// What must hold for a row.
+struct Bar {
+    /// The least part of the cases that agrees, in percent; of 100, those that are listed as seen differently may be missing.
+    agree: usize,
+    /// The most cases that we call good and the others bad.
+    false_green: usize,
+}
+
+impl Row {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kstatus => "kstatus",
+            Self::KubectlStatus => "kubectl-status",
+            Self::Gitops => "gitops",
+            Self::Native => "native",
+            Self::Generic => "generic",
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Kstatus => "kstatus.jsonl",
+            Self::KubectlStatus => "kubectlstatus.jsonl",
+            Self::Gitops => "gitops.jsonl",
+            Self::Native | Self::Generic => "argo.jsonl",
+        }
+    }
+
+    fn bar(self) -> Bar {
+        match self {
+            Self::Kstatus | Self::KubectlStatus | Self::Gitops => Bar { agree: 100, false_green: 0 },
+            Self::Native => Bar { agree: 98, false_green: 0 },
+            Self::Generic => Bar { agree: 76, false_green: 7 },
+        }
+    }
+
+    fn judge(self, case: &Case, object: &Object<'_>) -> Outcome {
+        match self {
+            Self::Kstatus | Self::KubectlStatus => case::kstatus(case, &kstatus::assess(object, case.now)),
+            Self::Gitops => case::argo(case, argo::assess(object).as_ref()),
+            Self::Native => case::native(case, &assess(object, &Context::at(case.now))),
+            Self::Generic => {
+                case::native(case, &assess(object, &Context { builtin: false, ..Context::at(case.now) }))
+            }
+        }
+    }
+}
+
+/// How many of the cases agree.
+struct Score {
+    row: Row,
+    cases: usize,
+    agree: usize,
+    false_green: usize,
+    /// Those that disagree and are listed as seen differently.
+    listed: usize,
+}
+
+impl Conformance {
+    pub(crate) fn run(self) -> Result<()> {
+        let Some(cases) = find_cases(self.cases) else { return Ok(()) };
+        match self.list {
+            Some(row) => list(&cases, row),
+            None => table(&cases, print),
+        }
+    }
+}
+
+/// Fails if a figure falls below its bar.
+pub(crate) fn check() -> Result<()> {
+    say("\n$ conformance");
+    match find_cases(None) {
+        Some(cases) => table(&cases, say),
+        None => Ok(()),
+    }
+}
+
+/// The directory of the cases, if there is one; the developer is told if there is none.
+fn find_cases(named: Option<PathBuf>) -> Option<PathBuf> {
+    let directory = named
+        .or_else(|| env::var_os("BELLWETHER_CONFORMANCE").map(PathBuf::from))
+        .unwrap_or_else(|| root().join("../shared/conformance"));
+    if directory.is_dir() {
+        return Some(directory);
+    }
+    say(&format!("conformance skipped: there are no cases in {}", directory.display()));
+    None
+}
+
+fn table(directory: &Path, tell: fn(&str)) -> Result<()> {
+    tell(&format!(
+        "{:<15} {:>5} {:>6} {:>8} {:>12}  {}",
+        "row", "cases", "agree", "percent", "false green", "bar"
+    ));
+    let mut low = Vec::new();
+    for row in Row::value_variants() {
+        let outcomes = judge(directory, *row)?;
+        let score = Score {
+            row: *row,
+            cases: outcomes.len(),
+            agree: outcomes.iter().filter(|(_, outcome)| outcome.agrees).count(),
+            false_green: outcomes.iter().filter(|(_, outcome)| outcome.false_green).count(),
+            listed: outcomes
+                .iter()
+                .filter(|(case, outcome)| !outcome.agrees && deviations::why(&case.id).is_some())
+                .count(),
+        };
+        tell(&score.line());
+        if !score.holds() {
+            low.push(row.name());
+        }
+    }
+    if low.is_empty() {
+        return Ok(());
+    }
+    bail!("below the bar: {}; `cargo xtask conformance --list ROW` shows the cases", low.join(", "))
+}
+
+impl Score {
+    /// The least number of cases that reaches the bar.
+    fn least(&self) -> usize {
+        match self.row.bar().agree {
+            100 => self.cases - self.listed,
+            percent => (self.cases * percent).div_ceil(100),
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.agree >= self.least() && self.false_green <= self.row.bar().false_green
+    }
+
+    fn line(&self) -> String {
+        let bar = self.row.bar();
+        let per_mille = (self.agree * 1000).checked_div(self.cases).unwrap_or(1000);
+        let mut line = format!(
+            "{:<15} {:>5} {:>6} {:>6}.{} {:>12}  {} of them ({} %), {} false green",
+            self.row.name(),
+            self.cases,
+            self.agree,
+            per_mille / 10,
+            per_mille % 10,
+            self.false_green,
+            self.least(),
+            bar.agree,
+            bar.false_green,
+        );
+        if self.listed > 0 {
+            let _ = write!(line, ", {} listed as seen differently", self.listed);
+        }
+        if !self.holds() {
+            line.push_str("  BELOW");
+        }
+        line
+    }
+}
+
+fn list(directory: &Path, row: Row) -> Result<()> {
+    for (case, outcome) in judge(directory, row)? {
+        if outcome.agrees {
+            continue;
+        }
+        let mut marks = String::new();
+        if outcome.false_green {
+            marks.push_str("  FALSE GREEN");
+        }
+        if let Some(why) = deviations::why(&case.id) {
+            let _ = write!(marks, "  (listed: {why})");
+        }
+        print(&format!("{}  expected {}, got {}{marks}", case.id, outcome.expected, outcome.got));
+    }
+    Ok(())
+}
+
+fn judge(directory: &Path, row: Row) -> Result<Vec<(Case, Outcome)>> {
+    let path = directory.join(row.file());
+    let lines = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let plan = Plan::everything();
+    lines
+        .lines()
+        .enumerate()
+        .map(|(index, line)| {
+            let place = || format!("{}, line {}", path.display(), index + 1);
+            let case = Case::read(line).with_context(place)?;
+            let object = Object::from_json(&case.object, &plan).with_context(place)?;
+            let outcome = row.judge(&case, &object);
+            Ok((case, outcome))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    /// Whether a case agrees, and whether it is a false green.
+    fn outcome(row: Row, kind: &str, mut expectation: Json) -> (bool, bool) {
+        expectation["id"] = "it".into();
+        expectation["object"] = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "it"}});
+        let case = Case::read(&expectation.to_string()).unwrap();
+        let object = Object::from_json(&case.object, &Plan::everything()).unwrap();
+        let outcome = row.judge(&case, &object);
+        (outcome.agrees, outcome.false_green)
+    }
+
+    #[test]
+    fn a_case_agrees_in_all_that_it_asks_for() {
+        let claim = |reason| json!([{"type": "Reconciling", "status": "True", "reason": reason}]);
+        for (row, kind, expectation, expected) in [
+            (Row::Kstatus, "Service", json!({"status": "Current", "absent": ["Stalled"]}), (true, false)),
+            (Row::Kstatus, "Service", json!({"status": "InProgress"}), (false, false)),
+            (Row::Kstatus, "Service", json!({"status": "Failed"}), (false, true)),
+            (
+                Row::Kstatus,
+                "PersistentVolumeClaim",
+                json!({"status": "InProgress", "conditions": claim("NotBound")}),
+                (true, false),
+            ),
+            (
+                Row::Kstatus,
+                "PersistentVolumeClaim",
+                json!({"status": "InProgress", "conditions": claim("Lost")}),
+                (false, false),
+            ),
+            (
+                Row::Kstatus,
+                "PersistentVolumeClaim",
+                json!({"status": "InProgress", "absent": ["Reconciling"]}),
+                (false, false),
+            ),
+            (
+                Row::KubectlStatus,
+                "Service",
+                json!({"status": "Current", "message": "Service is ready"}),
+                (true, false),
+            ),
+            (
+                Row::KubectlStatus,
+                "Service",
+                json!({"status": "Current", "message": "Service is Ready"}),
+                (false, false),
+            ),
+            (Row::Gitops, "Service", json!({"status": "Healthy"}), (true, false)),
+            (Row::Gitops, "Service", json!({"status": "Degraded"}), (false, true)),
+            (Row::Gitops, "Service", json!({"status": null}), (false, false)),
+            (Row::Gitops, "ConfigMap", json!({"status": null}), (true, false)),
+            (
+                Row::Native,
+                "Service",
+                json!({"status": "Healthy", "message": "of no interest"}),
+                (true, false),
+            ),
+            (Row::Native, "Service", json!({"status": "Degraded"}), (false, true)),
+        ] {
+            assert_eq!(outcome(row, kind, expectation.clone()), expected, "{row:?} {kind} {expectation}");
+        }
+    }
+
+    #[test]
+    fn a_figure_must_reach_its_bar() {
+        for (row, cases, agree, false_green, listed, expected) in [
+            (Row::Kstatus, 58, 58, 0, 0, true),
+            (Row::Kstatus, 58, 57, 0, 0, false),
+            (Row::KubectlStatus, 110, 109, 0, 1, true),
+            (Row::KubectlStatus, 110, 108, 0, 1, false),
+            (Row::Native, 674, 661, 0, 8, true),
+            (Row::Native, 674, 660, 0, 8, false),
+            (Row::Native, 674, 674, 1, 0, false),
+            (Row::Generic, 674, 513, 7, 0, true),
+            (Row::Generic, 674, 512, 7, 0, false),
+            (Row::Generic, 674, 513, 8, 0, false),
+            (Row::Generic, 0, 0, 0, 0, true),
+        ] {
+            let score = Score { row, cases, agree, false_green, listed };
+            assert_eq!(score.holds(), expected, "{}", score.line());
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_never_rounded_up_to_its_bar() {
+        let score = Score { row: Row::Native, cases: 1123, agree: 1100, false_green: 0, listed: 0 };
+        assert!(!score.holds() && score.line().contains("97.9"), "{}", score.line());
+    }
+}
