@@ -1,7 +1,14 @@
 //! The commands and their flags: the one definition from which parsing, help and completions come.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::{
+    io::{IsTerminal as _, stdin},
+    path::PathBuf,
+};
+
+use bellwether_health::Context;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use jiff::Timestamp;
 
 /// One trustworthy status for many Kubernetes objects.
 ///
@@ -25,6 +32,20 @@ pub struct Cli {
 /// What Bellwether can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say how objects from files are, the worst first
+    ///
+    /// Reads YAML of many documents, JSON, JSON lines and lists, and says of every object whether it is ready, why not, for
+    /// how long and how far along. What is no Kubernetes object is an error, and the rest is judged all the same.
+    #[command(after_help = ASSESS_HELP)]
+    Assess(Assess),
+
+    /// Say how a verdict on objects from files came about
+    ///
+    /// For every object: how it is, since when, which rule says so, the fields that the rule read with their values, and
+    /// what time alone will change.
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(Explain),
+
     /// Print the CustomResourceDefinitions of Bellwether's kinds
     ///
     /// Install them with: bellwether crds | kubectl apply --server-side -f -
@@ -48,6 +69,137 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+const ASSESS_HELP: &str = "Examples:
+  kubectl get deploy,pods -A -o yaml | bellwether assess -
+  bellwether assess -f dump/ -o json
+  bellwether assess web.yaml --explain
+
+Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+
+const EXPLAIN_HELP: &str = "Examples:
+  kubectl get deploy web -o yaml | bellwether explain -
+  bellwether explain -f web.yaml -o json
+
+Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+
+/// The arguments of `bellwether assess`.
+#[derive(Debug, Args)]
+pub struct Assess {
+    /// The objects.
+    #[command(flatten)]
+    pub objects: Objects,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t = AssessFormat::Table)]
+    pub output: AssessFormat,
+
+    /// In whose words: kstatus and Argo CD judge some objects differently
+    #[arg(long, value_enum, default_value_t = Dialect::Native)]
+    pub dialect: Dialect,
+
+    /// Show the fields that each verdict rests on
+    #[arg(long)]
+    pub explain: bool,
+
+    /// List what is ready too, however much it is
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// The arguments of `bellwether explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The objects.
+    #[command(flatten)]
+    pub objects: Objects,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
+}
+
+/// Objects from files, and what their verdicts depend on besides them.
+#[derive(Debug, Args)]
+pub struct Objects {
+    /// The same as FILE, as kubectl has it
+    #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub named: Vec<PathBuf>,
+
+    /// A file with objects, a directory of such files, or - for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+
+    /// Judge as of this time, such as 2026-11-14T12:00:00Z, instead of now
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub now: Option<Timestamp>,
+
+    /// Judge by the generic rules alone, without those for particular kinds
+    #[arg(long)]
+    pub no_builtin: bool,
+}
+
+impl Objects {
+    /// Where the objects are, for a command of this name.
+    pub(crate) fn inputs(&self, command: &str) -> Result<Vec<PathBuf>, String> {
+        let inputs: Vec<_> = self.named.iter().chain(&self.files).cloned().collect();
+        if !inputs.is_empty() {
+            return Ok(inputs);
+        }
+        if stdin().is_terminal() {
+            return Err(format!(
+                "there is nothing to judge: name files or directories, or pipe objects in, as in kubectl get pods -o yaml | \
+                 bellwether {command} -"
+            ));
+        }
+        Ok(vec![PathBuf::from("-")])
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context { builtin: !self.no_builtin, ..Context::at(self.now.unwrap_or_else(Timestamp::now)) }
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "a time looks like 2026-11-14T12:00:00Z".to_owned())
+}
+
+/// The formats of `bellwether assess`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AssessFormat {
+    /// For people: the worst first, cut to the width of the terminal
+    Table,
+    /// The same with reasons and rules, and nothing left out
+    Wide,
+    /// An array, in the order of the input
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// The names of the objects, one on a line
+    Name,
+}
+
+/// The formats of `bellwether explain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// For people
+    Text,
+    /// An array, in the order of the input
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// In whose words objects are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dialect {
+    /// Our own
+    Native,
+    /// Those of kstatus, which Flux and Helm wait with
+    Kstatus,
+    /// Those of Argo CD
+    Argo,
 }
 
 /// The formats of `bellwether crds`.

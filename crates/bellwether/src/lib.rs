@@ -3,23 +3,36 @@
 //! It is a library only so that the tools beside the product can use the same definitions: the generated manifests come
 //! from the code that `bellwether crds` runs.
 
+mod assess;
 pub mod cli;
 mod completions;
 pub mod crds;
+mod evidence;
+mod explain;
+mod input;
 mod output;
+mod said;
+mod table;
+mod terminal;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command};
+use crate::{
+    cli::{Cli, Command},
+    output::Outcome,
+    terminal::Screen,
+};
 
 /// Runs the command that the process's arguments ask for.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let text = match cli.command {
-        Command::Crds { output } => crds::print(output),
-        Command::Completions { shell } => completions::print(shell),
+    let outcome = match &cli.command {
+        Command::Assess(command) => assess::run(command, Screen::of_stdout()),
+        Command::Explain(command) => explain::run(command, Screen::of_stdout()),
+        Command::Crds { output } => crds::print(*output).map(Outcome::from),
+        Command::Completions { shell } => completions::print(*shell).map(Outcome::from),
     };
-    output::finish(text)
+    output::finish(outcome)
 }

@@ -1,4 +1,4 @@
-//! The end of every command: data to standard output, one sentence about what went wrong to standard error.
+//! The end of every command: data to standard output, one sentence about each thing that went wrong to standard error.
 
 use std::{
     io::{ErrorKind, Write as _, stderr, stdout},
@@ -7,22 +7,61 @@ use std::{
 
 use anyhow::Result;
 
-/// Prints the text, or why there is none, and says how the process ends.
-pub(crate) fn finish(text: Result<String>) -> ExitCode {
-    let printed = text.and_then(|text| {
-        let mut stdout = stdout().lock();
-        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| match error.kind() {
-            // Whoever read it, `head` for one, has had enough: that is no failure.
-            ErrorKind::BrokenPipe => Ok(()),
-            _ => Err(anyhow::Error::from(error).context("cannot write to standard output")),
-        })
+/// What a command has to say, and how the process ends.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The data.
+    pub(crate) text: String,
+    /// What went wrong, a sentence each.
+    pub(crate) errors: Vec<String>,
+    /// The exit code.
+    pub(crate) code: u8,
+}
+
+impl Outcome {
+    /// The command cannot begin with what it was given.
+    pub(crate) fn bad_input(error: String) -> Self {
+        Self { text: String::new(), errors: vec![error], code: BAD_INPUT }
+    }
+}
+
+impl From<String> for Outcome {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+/// The exit code for input that makes no sense; the parser of the command line has the same.
+pub(crate) const BAD_INPUT: u8 = 2;
+
+/// Prints what a command has to say, or why it has nothing to, and says how the process ends.
+pub(crate) fn finish(outcome: Result<Outcome>) -> ExitCode {
+    let printed = outcome.and_then(|outcome| {
+        print(&outcome.text)?;
+        Ok(outcome)
     });
     match printed {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(outcome) => {
+            outcome.errors.iter().for_each(|error| complain(error));
+            ExitCode::from(outcome.code)
+        }
         Err(error) => {
-            // Nobody is left to tell when standard error is closed too.
-            let _ = writeln!(stderr(), "error: {error:#}");
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| match error.kind() {
+        // Whoever read it, `head` for one, has had enough: that is no failure.
+        ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(anyhow::Error::from(error).context("cannot write to standard output")),
+    })
+}
+
+fn complain(error: &str) {
+    // Nobody is left to tell when standard error is closed too.
+    let _ = writeln!(stderr(), "error: {error}");
 }

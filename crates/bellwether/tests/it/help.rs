@@ -15,6 +15,16 @@ fn help() {
 }
 
 #[test]
+fn help_of_assess() {
+    assert_snapshot!(run(&["assess", "--help"]));
+}
+
+#[test]
+fn help_of_explain() {
+    assert_snapshot!(run(&["explain", "--help"]));
+}
+
+#[test]
 fn help_of_crds() {
     assert_snapshot!(run(&["crds", "--help"]));
 }

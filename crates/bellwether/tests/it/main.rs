@@ -1,10 +1,17 @@
 //! The binary as its users meet it.
 
+mod assess;
 mod completions;
 mod crds;
+mod explain;
 mod help;
+mod living;
+mod terminal;
 
-use std::process::{Command, Output, Stdio};
+use std::{
+    io::Write as _,
+    process::{Command, Output, Stdio},
+};
 
 /// What the binary printed, and how it ended.
 struct Run {
@@ -40,4 +47,32 @@ fn bellwether(arguments: &[&str]) -> Command {
 #[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
 fn run(arguments: &[&str]) -> Run {
     bellwether(arguments).output().expect("the binary runs").into()
+}
+
+/// The time of these tests.
+const NOW: &str = "2026-11-14T12:00:00Z";
+
+/// The command among the objects of these tests, and at their time.
+fn judge(arguments: &[&str]) -> Command {
+    let mut command = bellwether(arguments);
+    command.args(["--now", NOW]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/objects"));
+    command
+}
+
+#[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
+fn judged(arguments: &[&str]) -> Run {
+    judge(arguments).output().expect("the binary runs").into()
+}
+
+/// The same with objects on standard input.
+#[expect(clippy::expect_used, reason = "the binary reads all of its input")]
+fn judged_from(arguments: &[&str], input: &str) -> Run {
+    let mut child = judge(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends").into()
 }

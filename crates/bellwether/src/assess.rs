@@ -1,0 +1,205 @@
+//! `bellwether assess`: the health of objects from files.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use bellwether_health::Evidence;
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use crate::{
+    cli::{Assess, AssessFormat, Dialect},
+    evidence,
+    input::{self, Problem},
+    output::{BAD_INPUT, Outcome},
+    said::{Row, Speaker, WORST_FIRST, entries, rank, sign, style},
+    table::{BELOW, Cell, Table},
+    terminal::{Screen, bar, how_long, percent, printable},
+};
+
+pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
+    if command.dialect != Dialect::Native && (command.explain || command.objects.no_builtin) {
+        let error = "--explain and --no-builtin are for the native dialect only: leave them or --dialect out";
+        return Ok(Outcome::bad_input(error.to_owned()));
+    }
+    let inputs = match command.objects.inputs("assess") {
+        Ok(inputs) => inputs,
+        Err(error) => return Ok(Outcome::bad_input(error)),
+    };
+    let context = command.objects.context();
+    let speaker = Speaker { dialect: command.dialect, context, evidence: command.explain };
+    let read = input::read(&inputs, &|object| speaker.of(object));
+    let text = match command.output {
+        AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
+        AssessFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
+        AssessFormat::Name => names(&read),
+        AssessFormat::Table | AssessFormat::Wide => {
+            let wide = command.output == AssessFormat::Wide;
+            let rows = read.iter().flatten().collect();
+            let page = Page { rows, wide, all: wide || command.all, now: context.now };
+            page.print(if wide { screen.without_end() } else { screen }, read.len())
+        }
+    };
+    Ok(Outcome { text, errors: errors(&read), code: exit_code(&read) })
+}
+
+/// Whether all is well: 0 if it is, 1 if something is not, 2 if something could not be read.
+pub(crate) fn exit_code(read: &[Result<Row, Problem>]) -> u8 {
+    if read.iter().any(Result::is_err) {
+        BAD_INPUT
+    } else {
+        u8::from(read.iter().flatten().any(|row| !row.said.is_fine()))
+    }
+}
+
+/// What is said of an empty list.
+pub(crate) const NO_OBJECTS: &str = "No objects.\n";
+
+/// How many errors a person can be expected to read.
+const MOST_ERRORS: usize = 20;
+
+/// What could not be read, a sentence each.
+pub(crate) fn errors(read: &[Result<Row, Problem>]) -> Vec<String> {
+    let problems = || read.iter().filter_map(|entry| entry.as_ref().err());
+    let mut errors: Vec<_> = problems().take(MOST_ERRORS).map(Problem::to_string).collect();
+    let more = problems().count() - errors.len();
+    if more > 0 {
+        errors.push(format!("and {more} more like these (-o json has them all)"));
+    }
+    errors
+}
+
+fn names(read: &[Result<Row, Problem>]) -> String {
+    read.iter().flatten().fold(String::new(), |mut names, row| {
+        names.push_str(&row.identity.qualified());
+        names.push('\n');
+        names
+    })
+}
+
+/// The answer for a person: the worst first, and at the end what it comes to.
+struct Page<'r> {
+    rows: Vec<&'r Row>,
+    wide: bool,
+    /// Whether what is ready has rows too, however much it is.
+    all: bool,
+    now: Timestamp,
+}
+
+/// So many rows of what is ready still leave the rest in sight.
+const MANY: usize = 20;
+
+/// Narrower screens need their room for the reasons.
+const ROOM_FOR_BARS: usize = 100;
+
+impl Page<'_> {
+    fn print(mut self, screen: Screen, entries: usize) -> String {
+        if self.rows.is_empty() {
+            // Where there are errors, they are the answer.
+            return if entries == 0 { NO_OBJECTS.to_owned() } else { String::new() };
+        }
+        self.rows.sort_by_key(|row| rank(row.said.state()));
+        let ready = self.rows.iter().filter(|row| row.said.state() == Some(State::Ready)).count();
+        let hides = ready > MANY && !self.all;
+        let summary = self.summary(hides, entries - self.rows.len());
+        if hides {
+            self.rows.retain(|row| row.said.state() != Some(State::Ready));
+        }
+        let table = self.table(screen);
+        if table.is_empty() { summary } else { format!("{}\n{summary}", table.print(screen)) }
+    }
+
+    fn table(&self, screen: Screen) -> Table {
+        let native = self.rows.iter().any(|row| row.said.verdict().is_some());
+        let mut headers = vec!["NAMESPACE", "NAME", if native { "STATE" } else { "STATUS" }];
+        let bars = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+        if native {
+            headers.extend(["FOR", if bars { "PROGRESS" } else { "DONE" }]);
+            headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
+        }
+        headers.push("WHY");
+        let mut table = Table::new(headers);
+        for row in &self.rows {
+            let state = row.said.state();
+            let mut cells: Vec<Cell> = vec![
+                printable(&row.identity.namespace).into_owned().into(),
+                row.identity.short().into(),
+                Cell::styled(format!("{} {}", sign(state), row.said.word()), style(state)),
+            ];
+            if let Some(verdict) = row.said.verdict() {
+                let progress = (verdict.state != State::Unknown).then_some(verdict.progress);
+                cells.push(verdict.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
+                cells.push(if bars { bar(progress) } else { percent(progress) }.into());
+                if self.wide {
+                    cells.push(verdict.reason.clone().into_owned().into());
+                    cells.push(evidence::rule(verdict).into());
+                }
+            }
+            // What is well needs no reason, unless somebody wants to see everything.
+            let why = if row.said.is_fine() && !self.wide {
+                String::new()
+            } else {
+                row.said.message().into_owned()
+            };
+            cells.push(why.into());
+            table.push(
+                cells,
+                row.evidence.as_deref().map(|evidence| reasons(evidence, screen)).unwrap_or_default(),
+            );
+        }
+        table
+    }
+
+    fn summary(&self, hides: bool, errors: usize) -> String {
+        let mut parts: Vec<_> = WORST_FIRST
+            .iter()
+            .filter_map(|state| {
+                let mut rows = self.rows.iter().filter(|row| row.said.state() == *state);
+                let word = in_words(&rows.next()?.said.word());
+                Some(format!("{} {word}", 1 + rows.count()))
+            })
+            .collect();
+        if hides && let Some(ready) = parts.last_mut() {
+            ready.push_str(" (--all lists them)");
+        }
+        if errors > 0 {
+            parts.push(format!("{errors} error{}", if errors == 1 { "" } else { "s" }));
+        }
+        let mut summary = format!("{}.", parts.join(", "));
+        let without = self.rows.iter().filter(|row| row.said.has_no_rule()).count();
+        if without > 0 {
+            let all = self.rows.len();
+            let have = if without == 1 { "has" } else { "have" };
+            let _ = write!(
+                summary,
+                " {} of {all} objects judged; {without} {have} no rule (bellwether explain -f shows what was looked for).",
+                all - without
+            );
+        }
+        summary.push('\n');
+        summary
+    }
+}
+
+/// The fields that a verdict rests on.
+fn reasons(evidence: &[Evidence], screen: Screen) -> Vec<String> {
+    let mut lines = evidence::found(evidence);
+    let absent = evidence::absent(evidence, screen.page() - BELOW - "absent: ".len());
+    lines.extend(absent.iter().enumerate().map(|(index, line)| {
+        let title = if index == 0 { "absent: " } else { "        " };
+        format!("{title}{line}")
+    }));
+    lines
+}
+
+/// `InProgress` as a person would say it.
+fn in_words(word: &str) -> String {
+    let mut words = String::new();
+    for character in word.chars() {
+        if character.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(character.to_lowercase());
+    }
+    words
+}

@@ -1,0 +1,87 @@
+//! `bellwether explain`: how a verdict came about.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use bellwether_health::{Rule, RuleText, Source, Verdict, rules};
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use crate::{
+    assess::{NO_OBJECTS, errors, exit_code},
+    cli::{Dialect, Explain, ExplainFormat},
+    evidence, input,
+    output::Outcome,
+    said::{Row, Speaker, entries, style},
+    terminal::{Screen, bar, cut, how_long, printable, wrap},
+};
+
+pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
+    let inputs = match command.objects.inputs("explain") {
+        Ok(inputs) => inputs,
+        Err(error) => return Ok(Outcome::bad_input(error)),
+    };
+    let context = command.objects.context();
+    let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
+    let read = input::read(&inputs, &|object| speaker.of(object));
+    let text = match command.output {
+        ExplainFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
+        ExplainFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
+        ExplainFormat::Text if read.is_empty() => NO_OBJECTS.to_owned(),
+        ExplainFormat::Text => {
+            let rules = rules();
+            let stories: Vec<_> =
+                read.iter().flatten().map(|row| story(row, &rules, context.now, screen)).collect();
+            stories.join("\n")
+        }
+    };
+    Ok(Outcome { text, errors: errors(&read), code: exit_code(&read) })
+}
+
+/// The width of the titles at the left.
+const TITLES: usize = 12;
+
+fn story(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> String {
+    let width = screen.page().saturating_sub(TITLES);
+    let Some(verdict) = row.said.verdict() else { return String::new() };
+    let word = row.said.word();
+    let state = screen.paint(&word, style(row.said.state()));
+    let mut text = format!("{} is {state}: {}\n", row.identity.in_words(), sentence(&row.said.message()));
+    let mut add = |title: &str, lines: Vec<String>| {
+        for (index, line) in lines.iter().enumerate() {
+            let title = if index == 0 { title } else { "" };
+            let line = screen.width.map_or(line.as_str().into(), |all| cut(line, all.saturating_sub(TITLES)));
+            let _ = writeln!(text, "  {title:<8}  {line}");
+        }
+    };
+    if let Some(since) = verdict.since {
+        add("since", vec![format!("{since}, for {}", how_long(since, now))]);
+    }
+    if verdict.state != State::Unknown {
+        add("progress", vec![bar(Some(verdict.progress))]);
+    }
+    add("rule", vec![evidence::rule(verdict)]);
+    if let Some(rule) = rules.iter().find(|rule| is_told_in(verdict, rule)) {
+        add("", wrap(&rule.says, width));
+    }
+    if let Some(later) = &verdict.later {
+        let then = format!("{:?} from {} on if nothing changes", later.verdict.state, later.at);
+        add("later", wrap(&format!("{then}: {}", sentence(&printable(&later.verdict.message))), width));
+    }
+    let evidence = row.evidence.as_deref().unwrap_or_default();
+    add("read", evidence::found(evidence));
+    add("absent", evidence::absent(evidence, width));
+    text
+}
+
+/// Whether this is the rule of the verdict, or says that there is none.
+fn is_told_in(verdict: &Verdict, rule: &RuleText) -> bool {
+    let Rule { source, id } = &verdict.rule;
+    rule.id == id && (rule.source == *source || *source == Source::None)
+}
+
+/// With a full stop, unless it ends in a way of its own.
+fn sentence(message: &str) -> String {
+    let message = message.trim();
+    if message.ends_with(['.', '!', '?', '…']) { message.to_owned() } else { format!("{message}.") }
+}

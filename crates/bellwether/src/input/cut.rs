@@ -1,0 +1,227 @@
+//! Cutting YAML into documents, and lists into their items, before anything is parsed.
+//!
+//! So a broken piece does not hide the others, the limits of the parser are those of one object rather than of a whole dump,
+//! and all cores can parse, which is slow for YAML. What a cut needs to know stands at the beginning of lines: nothing inside
+//! of a value may be indented less than the value, so neither text nor comments can look like a document or an item.
+
+use std::borrow::Cow;
+
+use super::{Place, json, seeds::Head};
+
+/// A document of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Document<'t> {
+    pub(super) text: &'t str,
+    /// Its number, from 1. Documents without content do not count.
+    pub(super) number: usize,
+    /// The line of the text on which it begins, from 1.
+    pub(super) line: usize,
+}
+
+/// A part of a document that is read on its own.
+#[derive(Clone, Debug)]
+pub(super) struct Piece<'t> {
+    pub(super) text: &'t str,
+    pub(super) place: Place,
+    pub(super) content: Content<'t>,
+}
+
+/// What a piece holds.
+#[derive(Clone, Debug)]
+pub(super) enum Content<'t> {
+    /// JSON values.
+    Json,
+    /// One object.
+    Object,
+    /// One item of a list with this head.
+    Item(Head<'t>),
+    /// A document that is an object or a list.
+    Unclear,
+}
+
+/// The documents that have content.
+pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
+    let mut documents = Vec::new();
+    let mut start = 0;
+    let mut start_line = 1;
+    let mut offset = 0;
+    let mut end = |text, line| documents.extend(Document::of(text, line, documents.len() + 1));
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if is_separator(line) {
+            end(&text[start..offset], start_line);
+            start = offset + SEPARATOR;
+            start_line = index + 1;
+        }
+        offset += line.len();
+    }
+    end(&text[start..], start_line);
+    documents
+}
+
+/// All of a text that has one JSON value on each line.
+pub(super) fn json_lines(text: &str) -> Option<(Document<'_>, Vec<Piece<'_>>)> {
+    let document = Document { text, number: 1, line: 1 };
+    let piece = Piece { content: Content::Json, ..document.whole() };
+    (!text.trim().is_empty()).then(|| (document, vec![piece]))
+}
+
+/// The length of `---` and `...`.
+const SEPARATOR: usize = 3;
+
+fn is_separator(line: &str) -> bool {
+    (line.starts_with("---") || line.starts_with("..."))
+        && line[SEPARATOR..].chars().next().is_none_or(char::is_whitespace)
+}
+
+impl<'t> Document<'t> {
+    /// What there is from the first line on that is neither a comment nor a directive.
+    fn of(text: &'t str, line: usize, number: usize) -> Option<Self> {
+        let mut offset = 0;
+        for (index, content) in text.split_inclusive('\n').enumerate() {
+            let first = content.trim_start().chars().next();
+            if first.is_some_and(|first| !matches!(first, '#' | '%')) {
+                return Some(Self { text: &text[offset..], number, line: line + index });
+            }
+            offset += content.len();
+        }
+        None
+    }
+
+    /// The parts that can be read on their own.
+    pub(super) fn pieces(&self) -> Vec<Piece<'t>> {
+        if json::looks_like_it(self.text) {
+            return vec![Piece { content: Content::Json, ..self.whole() }];
+        }
+        let Some(outline) = Outline::of(self.text) else { return vec![self.whole()] };
+        if !outline.head.kind.ends_with("List") {
+            return vec![Piece { content: Content::Object, ..self.whole() }];
+        }
+        if outline.items.is_empty() {
+            return vec![self.whole()];
+        }
+        let items = outline.items.iter().enumerate();
+        items
+            .map(|(index, item)| {
+                let content = Content::Item(outline.head.clone());
+                self.piece(item.text, self.line + item.line, Some(index + 1), content)
+            })
+            .collect()
+    }
+
+    /// All of it as one piece.
+    pub(super) fn whole(&self) -> Piece<'t> {
+        self.piece(self.text, self.line, None, Content::Unclear)
+    }
+
+    fn piece(&self, text: &'t str, line: usize, item: Option<usize>, content: Content<'t>) -> Piece<'t> {
+        Piece { text, place: Place { document: self.number, item, line }, content }
+    }
+}
+
+/// What the lines of a document show of it: its head, and where its items are.
+#[derive(Debug, Default)]
+struct Outline<'t> {
+    head: Head<'t>,
+    items: Vec<Item<'t>>,
+}
+
+/// The lines of one item, with its dash: a list of one item.
+#[derive(Debug)]
+struct Item<'t> {
+    text: &'t str,
+    /// How many lines of the document are before it.
+    line: usize,
+}
+
+/// What indented lines belong to.
+enum Under {
+    /// A word, or nothing.
+    Word,
+    /// The items.
+    Items,
+    /// Whatever else.
+    Other,
+}
+
+impl<'t> Outline<'t> {
+    /// Nothing if the document is written in a way that needs a parser to be understood.
+    fn of(text: &'t str) -> Option<Self> {
+        let mut outline = Self::default();
+        // Where the item begins that the lines belong to, and how far the dashes of the items are indented.
+        let mut item: Option<(usize, usize)> = None;
+        let mut dashes: Option<usize> = None;
+        let mut under = Under::Word;
+        let mut offset = 0;
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            let start = offset;
+            offset += line.len();
+            let content = line.trim_start_matches(' ');
+            if content.trim_end().is_empty() || content.starts_with('#') {
+                continue;
+            }
+            let indent = line.len() - content.len();
+            let is_dash = content.starts_with("- ") || content.trim_end() == "-";
+            if indent == 0 && !is_dash {
+                outline.end(text, item.take(), start);
+                let (key, value) = key_and_value(content)?;
+                under = match key {
+                    "apiVersion" => {
+                        outline.head.api_version = Cow::Borrowed(word(value)?);
+                        Under::Word
+                    }
+                    "kind" => {
+                        outline.head.kind = Cow::Borrowed(word(value)?);
+                        Under::Word
+                    }
+                    "items" if dashes.is_some() => return None,
+                    "items" if value.is_empty() => Under::Items,
+                    _ => Under::Other,
+                };
+                continue;
+            }
+            match under {
+                Under::Other => {}
+                // The word goes on, or the document did not begin as a map does.
+                Under::Word => return None,
+                Under::Items => {
+                    let dashes = *dashes.get_or_insert(indent);
+                    if indent <= dashes {
+                        if !is_dash || indent < dashes {
+                            return None;
+                        }
+                        outline.end(text, item.replace((start, number)), start);
+                    }
+                }
+            }
+        }
+        outline.end(text, item, offset);
+        Some(outline)
+    }
+
+    fn end(&mut self, text: &'t str, item: Option<(usize, usize)>, end: usize) {
+        if let Some((start, line)) = item {
+            self.items.push(Item { text: &text[start..end], line });
+        }
+    }
+}
+
+/// The parts of a line such as `kind: List`.
+fn key_and_value(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_plain = key.starts_with(|first: char| first.is_ascii_alphabetic())
+        && key.chars().all(|character| character.is_ascii_alphanumeric());
+    (is_plain && value.chars().next().is_none_or(char::is_whitespace)).then(|| (key, without_comment(value)))
+}
+
+fn without_comment(value: &str) -> &str {
+    value.split_once(" #").map_or(value, |(value, _)| value).trim()
+}
+
+/// A word, in quotes or without.
+fn word(value: &str) -> Option<&str> {
+    let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    let word = inside('"').or_else(|| inside('\'')).unwrap_or(value);
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '-');
+    (!word.is_empty() && word.chars().all(is_plain)).then_some(word)
+}

@@ -1,0 +1,256 @@
+//! Objects from files, directories and standard input: YAML of many documents, JSON, JSON lines, lists.
+//!
+//! Every object is judged as soon as it is read, and forgotten: what is kept is what was said of it, and the text of one
+//! file at a time. What is no Kubernetes object becomes a [`Problem`] at its place, and does not hide the rest.
+
+mod cut;
+mod json;
+mod parallel;
+mod seeds;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use std::{
+    fmt, fs, io,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use bellwether_model::{Object, Plan};
+
+use self::seeds::Head;
+use crate::terminal::printable;
+
+/// What is done with an object. Many threads may do it at once.
+pub(crate) type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;
+
+/// Why there is no object at some place, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What became of each object, in the order of the input.
+pub(crate) type Entries<R> = Vec<Result<R, Problem>>;
+
+/// Reads every object of the inputs and judges it. The path `-` is standard input.
+pub(crate) fn read<R: Send>(inputs: &[PathBuf], judge: &Judge<'_, R>) -> Entries<R> {
+    let mut entries = Vec::new();
+    for input in inputs {
+        let source = if input == Path::new("-") { Source::StandardInput } else { Source::File(input) };
+        let before = entries.len();
+        let documents = match source {
+            Source::File(path) if path.is_dir() => read_directory(path, judge, &mut entries),
+            _ => read_one(source, judge, &mut entries),
+        };
+        // An empty answer of a command that failed must not pass for a healthy one.
+        if documents == 0 && entries.len() == before {
+            entries.push(Err(Problem(format!("{source} holds no object, so there is nothing to judge"))));
+        }
+    }
+    entries
+}
+
+/// Where a text comes from.
+#[derive(Clone, Copy)]
+enum Source<'p> {
+    StandardInput,
+    File(&'p Path),
+}
+
+impl Source<'_> {
+    fn read(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::StandardInput => {
+                let mut bytes = Vec::new();
+                io::stdin().lock().read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+            Self::File(path) => fs::read(path),
+        }
+    }
+
+    /// Whether the name of the file says that every line is a document.
+    fn has_json_lines(self) -> bool {
+        matches!(self, Self::File(path) if extension(path).is_some_and(|extension| JSON_LINES.contains(&extension)))
+    }
+}
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StandardInput => f.write_str("standard input"),
+            Self::File(path) => f.write_str(&printable(&path.to_string_lossy())),
+        }
+    }
+}
+
+const JSON_LINES: [&str; 2] = ["jsonl", "ndjson"];
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(|extension| extension.to_str())
+}
+
+/// Reads all files with objects in a directory, and says how many documents they have.
+fn read_directory<R: Send>(directory: &Path, judge: &Judge<'_, R>, entries: &mut Entries<R>) -> usize {
+    match files_in(directory) {
+        Ok(files) => files.iter().map(|file| read_one(Source::File(file), judge, entries)).sum(),
+        Err(error) => {
+            entries.push(Err(cannot_read(Source::File(directory), &error)));
+            0
+        }
+    }
+}
+
+/// The files with objects in a directory and the directories below it, by name. What is hidden stays so, and links to
+/// directories are not followed, because they may lead in circles.
+fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut paths: Vec<_> =
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+    paths.sort();
+    for path in paths {
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+            continue;
+        }
+        if path.is_dir() {
+            if !path.is_symlink() {
+                files.extend(files_in(&path)?);
+            }
+        } else if extension(&path).is_some_and(holds_objects) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+fn holds_objects(extension: &str) -> bool {
+    ["yaml", "yml", "json"].contains(&extension) || JSON_LINES.contains(&extension)
+}
+
+/// Reads one text, and says how many documents it has.
+fn read_one<R: Send>(source: Source<'_>, judge: &Judge<'_, R>, entries: &mut Entries<R>) -> usize {
+    let bytes = match source.read() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            entries.push(Err(cannot_read(source, &error)));
+            return 0;
+        }
+    };
+    let text = match str::from_utf8(&bytes) {
+        Ok(text) => text.trim_start_matches('\u{feff}'),
+        Err(error) => {
+            let what = format!("{source}: it is no UTF-8 text from byte {} on", error.valid_up_to());
+            entries.push(Err(Problem(what)));
+            return 0;
+        }
+    };
+    let (documents, found) = read_text(text, source.has_json_lines(), judge);
+    entries
+        .extend(found.into_iter().map(|entry| entry.map_err(|fault| Problem(format!("{source}, {fault}")))));
+    documents
+}
+
+fn cannot_read(source: Source<'_>, error: &io::Error) -> Problem {
+    Problem(format!("cannot read {source}: {error}"))
+}
+
+/// Where in a text something stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The document, from 1.
+    document: usize,
+    /// The item of its list, from 1.
+    item: Option<usize>,
+    /// The line of the text, from 1.
+    line: usize,
+}
+
+/// What is wrong at a place.
+#[derive(Clone, Debug)]
+struct Fault {
+    place: Place,
+    what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "document {}", self.place.document)?;
+        if let Some(item) = self.place.item {
+            write!(f, ", item {item}")?;
+        }
+        write!(f, ", line {}: {}", self.place.line, printable(&self.what))
+    }
+}
+
+/// What became of the objects of a text.
+type Found<R> = Vec<Result<R, Fault>>;
+
+/// Judges the objects of a text, and says how many documents it has.
+fn read_text<R: Send>(text: &str, json_lines: bool, judge: &Judge<'_, R>) -> (usize, Found<R>) {
+    let plan = Plan::everything();
+    let documents: Vec<_> = if json_lines {
+        cut::json_lines(text).into_iter().collect()
+    } else {
+        cut::documents(text).into_iter().map(|document| (document, document.pieces())).collect()
+    };
+    let pieces: Vec<_> = documents.iter().flat_map(|(_, pieces)| pieces).collect();
+    let mut results = parallel::map(&pieces, |piece| piece.read(&plan, judge)).into_iter();
+    let mut found = Vec::new();
+    for (document, pieces) in &documents {
+        let results: Vec<_> = results.by_ref().take(pieces.len()).collect();
+        // Items that point to one another make sense only together.
+        if results.len() > 1
+            && results.iter().any(Result::is_err)
+            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(&plan, judge))
+        {
+            found.append(together);
+            continue;
+        }
+        for result in results {
+            match result {
+                Ok(objects) => found.extend(objects),
+                Err(fault) => found.push(Err(fault)),
+            }
+        }
+    }
+    (documents.len(), found)
+}
+
+/// Judges objects as they are read, and writes down what became of each.
+struct Taker<'t, R> {
+    head: &'t Head<'t>,
+    place: Place,
+    judge: &'t Judge<'t, R>,
+    found: Found<R>,
+}
+
+impl<'t, R> Taker<'t, R> {
+    /// For the objects of a document with this head, or for one of them.
+    fn new(head: &'t Head<'t>, place: Place, judge: &'t Judge<'t, R>) -> Self {
+        let item = place.item.or(head.is_list().then_some(1));
+        Self { head, place: Place { item, ..place }, judge, found: Vec::new() }
+    }
+
+    fn take(&mut self, object: Result<Object<'_>, String>) {
+        let place = self.place;
+        let judged = object.and_then(|object| self.judge(&self.head.item(object)));
+        self.found.push(judged.map_err(|what| Fault { place, what }));
+        self.place.item = place.item.map(|item| item + 1);
+    }
+
+    fn judge(&self, object: &Object<'_>) -> Result<R, String> {
+        let missing = match (object.api_version(), object.kind()) {
+            ("", "") => "neither apiVersion nor kind",
+            ("", _) => "no apiVersion",
+            (_, "") => "no kind",
+            _ => return Ok((self.judge)(object)),
+        };
+        Err(format!("it has {missing}, so it is no Kubernetes object"))
+    }
+}

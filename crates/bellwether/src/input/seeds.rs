@@ -1,0 +1,245 @@
+//! How documents of any format are read: first what they are, then the objects that they hold, one by one.
+
+use std::{borrow::Cow, fmt};
+
+use bellwether_model::{Object, ObjectSeed, Plan};
+use serde::de::{
+    DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
+};
+
+/// A value, looked at from above: of a map there is what was made of it, of the rest little more than what it is.
+pub(super) enum Value<'de, T> {
+    Map(T),
+    List,
+    Text(Cow<'de, str>),
+    Null,
+    Truth,
+    Number,
+}
+
+impl<T> Value<'_, T> {
+    /// The map, or why there is no object.
+    pub(super) fn map(self) -> Result<T, String> {
+        let other = match self {
+            Self::Map(map) => return Ok(map),
+            Self::List => "a list",
+            Self::Text(_) => "text",
+            Self::Null => "null",
+            Self::Truth => "a truth value",
+            Self::Number => "a number",
+        };
+        Err(format!("it is {other}, no Kubernetes object"))
+    }
+}
+
+/// What is made of a map.
+pub(super) trait OfMap<'de> {
+    type Made;
+
+    fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Made, A::Error>;
+}
+
+/// Reads any value, to its end.
+#[derive(Clone, Copy)]
+pub(super) struct Any<M>(pub(super) M);
+
+impl<'de, M: OfMap<'de>> DeserializeSeed<'de> for Any<M> {
+    type Value = Value<'de, M::Made>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, M: OfMap<'de>> Visitor<'de> for Any<M> {
+    type Value = Value<'de, M::Made>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        self.0.read(fields).map(Value::Map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        while entries.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::List)
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Value::Truth)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Value::Number)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Value::Number)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Value::Number)
+    }
+}
+
+/// Makes an object of a map.
+#[derive(Clone, Copy)]
+struct AnObject<'p>(&'p Plan);
+
+impl<'de> OfMap<'de> for AnObject<'_> {
+    type Made = Object<'de>;
+
+    fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Object<'de>, A::Error> {
+        ObjectSeed(self.0).deserialize(MapAccessDeserializer::new(fields))
+    }
+}
+
+/// What a document says of itself. A list tells the kind of its items only by its own: they need not repeat it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head<'t> {
+    pub(super) api_version: Cow<'t, str>,
+    pub(super) kind: Cow<'t, str>,
+    /// Whether there is a list of items at the top.
+    pub(super) items: bool,
+}
+
+impl Head<'_> {
+    /// Whether it is a list of objects rather than an object.
+    pub(super) fn is_list(&self) -> bool {
+        self.items && self.kind.ends_with("List")
+    }
+
+    /// The kind of the items, where the list says so: the items of a `v1 List` are of any kind.
+    fn kind_of_items(&self) -> &str {
+        self.kind.strip_suffix("List").unwrap_or_default()
+    }
+
+    /// An item of this list.
+    pub(super) fn item<'i>(&'i self, item: Object<'i>) -> Object<'i> {
+        if item.kind().is_empty() && !self.kind_of_items().is_empty() {
+            item.of_kind(self.api_version.as_ref(), self.kind_of_items())
+        } else {
+            item
+        }
+    }
+}
+
+/// Looks at the head of a document, and skips the rest.
+#[derive(Clone, Copy)]
+pub(super) struct Skim;
+
+impl<'de> OfMap<'de> for Skim {
+    type Made = Head<'de>;
+
+    fn read<A: MapAccess<'de>>(self, mut fields: A) -> Result<Head<'de>, A::Error> {
+        let mut head = Head::default();
+        while let Some(key) = fields.next_key::<Cow<'de, str>>()? {
+            match key.as_ref() {
+                "apiVersion" => head.api_version = text(fields.next_value_seed(Any(Skip))?),
+                "kind" => head.kind = text(fields.next_value_seed(Any(Skip))?),
+                "items" => {
+                    head.items = matches!(fields.next_value_seed(Any(Skip))?, Value::List | Value::Null);
+                }
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(head)
+    }
+}
+
+fn text<T>(value: Value<'_, T>) -> Cow<'_, str> {
+    match value {
+        Value::Text(text) => text,
+        _ => Cow::Borrowed(""),
+    }
+}
+
+/// Makes nothing of a map.
+#[derive(Clone, Copy)]
+struct Skip;
+
+impl<'de> OfMap<'de> for Skip {
+    type Made = ();
+
+    fn read<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Gives away the objects of a document, each before the next is read.
+pub(super) struct Objects<'p, F> {
+    pub(super) plan: &'p Plan,
+    /// Whether the document is a list of objects.
+    pub(super) list: bool,
+    pub(super) take: F,
+}
+
+impl<'de, F: FnMut(Result<Object<'de>, String>)> OfMap<'de> for Objects<'_, F> {
+    type Made = ();
+
+    fn read<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        if !self.list {
+            let object = AnObject(self.plan).read(fields)?;
+            (self.take)(Ok(object));
+            return Ok(());
+        }
+        while let Some(key) = fields.next_key::<Cow<'de, str>>()? {
+            if key == "items" {
+                fields.next_value_seed(Items { plan: self.plan, take: &mut self.take })?;
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives away the items of a list.
+pub(super) struct Items<'p, F> {
+    pub(super) plan: &'p Plan,
+    pub(super) take: F,
+}
+
+impl<'de, F: FnMut(Result<Object<'de>, String>)> DeserializeSeed<'de> for Items<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnMut(Result<Object<'de>, String>)> Visitor<'de> for Items<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element_seed(Any(AnObject(self.plan)))? {
+            (self.take)(item.map());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! Texts, and the objects and faults that are found in them.
+
+use bellwether_model::{Object, Plan};
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::{cut, json, read_text};
+
+/// What is found, a line each: objects as `version Kind name`, faults as they are printed.
+fn found(text: &str) -> Vec<String> {
+    found_in(text, false)
+}
+
+fn found_in(text: &str, json_lines: bool) -> Vec<String> {
+    let (_, found) = read_text(text, json_lines, &name);
+    found.into_iter().map(|entry| entry.unwrap_or_else(|fault| format!("({fault})"))).collect()
+}
+
+fn name(object: &Object<'_>) -> String {
+    format!("{} {} {}", object.api_version(), object.kind(), object.name())
+}
+
+const A: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n";
+const B: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: b\n";
+
+#[rstest]
+#[case::one(A.to_owned())]
+#[case::marked(format!("---\n{A}"))]
+#[case::ended(format!("{A}...\n"))]
+#[case::with_a_directive(format!("%YAML 1.2\n---\n{A}"))]
+#[case::with_comments(format!("# first\n\n---\n# second\n{A}---\n# third\n"))]
+#[case::with_windows_lines(A.replace('\n', "\r\n"))]
+#[case::without_a_last_line(A.trim_end().to_owned())]
+#[case::in_flow("{apiVersion: v1, kind: Pod, metadata: {name: a}}".to_owned())]
+#[case::in_flow_on_the_marker("--- {apiVersion: v1, kind: Pod, metadata: {name: a}}".to_owned())]
+#[case::indented("  apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n".to_owned())]
+#[case::quoted("\"apiVersion\": \"v1\"\n\"kind\": 'Pod'\nmetadata: {name: \"a\"}\n".to_owned())]
+#[case::json(r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#.to_owned())]
+#[case::json_of_many_lines("{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Pod\",\n  \"metadata\": {\n    \"name\": \"a\"\n  }\n}\n".to_owned())]
+#[case::kind_last(r#"{"metadata":{"name":"a"},"kind":"Pod","apiVersion":"v1"}"#.to_owned())]
+#[case::a_key_twice("apiVersion: v1\nkind: Node\nkind: Pod\nmetadata:\n  name: b\n  name: a\n".to_owned())]
+#[case::a_number_without_end(format!("{A}spec:\n  commit: 12e99999\n"))]
+fn one_object_in_many_ways(#[case] text: String) {
+    assert_eq!(found(&text), ["v1 Pod a"]);
+}
+
+#[rstest]
+#[case::documents(format!("{A}---\n{B}"))]
+#[case::documents_of_json("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n---\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}".to_owned())]
+#[case::json_lines("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}\n".to_owned())]
+#[case::json_in_a_row("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}} {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}".to_owned())]
+#[case::a_list(list("- ", "  "))]
+#[case::a_list_with_indented_items(list("  - ", "    "))]
+#[case::a_list_with_dashes_apart(list("-\n  ", "  "))]
+#[case::a_list_with_its_kind_first(format!("kind: List\n{}", list("- ", "  ")))]
+#[case::a_list_in_flow("{kind: List, apiVersion: v1, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: b}}]}".to_owned())]
+#[case::a_list_of_json(r#"{"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}],"kind":"List"}"#.to_owned())]
+#[case::a_typed_list("apiVersion: v1\nitems:\n- metadata:\n    name: a\n- metadata:\n    name: b\nkind: PodList\n".to_owned())]
+#[case::a_typed_list_of_json(r#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"apiVersion":"v1","kind":"PodList"}"#.to_owned())]
+#[case::a_list_whose_items_point_to_one_another("apiVersion: v1\nkind: List\nitems:\n- &a\n  apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n- <<: *a\n  metadata: {name: b}\n".to_owned())]
+fn two_objects_in_many_ways(#[case] text: String) {
+    assert_eq!(found(&text), ["v1 Pod a", "v1 Pod b"]);
+}
+
+/// A list as kubectl prints it, with its kind after the items.
+fn list(dash: &str, indent: &str) -> String {
+    let item = |object: &str| {
+        object.lines().enumerate().fold(String::new(), |item, (index, line)| {
+            format!("{item}{}{line}\n", if index == 0 { dash } else { indent })
+        })
+    };
+    format!("apiVersion: v1\nitems:\n{}{}kind: List\nmetadata:\n  resourceVersion: \"\"\n", item(A), item(B))
+}
+
+#[test]
+fn text_that_looks_like_a_document_or_an_item_is_text() {
+    let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n  \
+                other: |\n    ---\n    kind: Pod\n    - item\n\n    ...\n  quoted: \"one\n    - two\"\n- apiVersion: v1\n  \
+                kind: ConfigMap\n  metadata:\n    name: b\n";
+    assert_eq!(found(text), ["v1 ConfigMap a", "v1 ConfigMap b"]);
+}
+
+#[rstest]
+#[case::nothing("")]
+#[case::blank(" \n\n")]
+#[case::comments("# nothing\n---\n# here\n")]
+#[case::a_list("apiVersion: v1\nitems: []\nkind: List\n")]
+#[case::a_list_of_null("apiVersion: v1\nitems: null\nkind: PodList\n")]
+#[case::a_list_of_json(r#"{"apiVersion":"v1","items":[],"kind":"List"}"#)]
+fn no_objects(#[case] text: &str) {
+    assert_eq!(found(text), [""; 0]);
+}
+
+#[rstest]
+#[case::not_a_list_by_its_kind(
+    "apiVersion: acme.io/v1\nkind: Basket\nmetadata: {name: a}\nitems:\n- apple\n",
+    "acme.io/v1 Basket a"
+)]
+#[case::not_a_list_for_want_of_items(
+    "apiVersion: acme.io/v1\nkind: AllowList\nmetadata: {name: a}\n",
+    "acme.io/v1 AllowList a"
+)]
+#[case::not_a_list_in_json(
+    r#"{"apiVersion":"acme.io/v1","kind":"AllowList","metadata":{"name":"a"},"items":{"a":1}}"#,
+    "acme.io/v1 AllowList a"
+)]
+fn objects_that_look_like_lists(#[case] text: &str, #[case] object: &str) {
+    assert_eq!(found(text), [object]);
+}
+
+#[rstest]
+#[case::text("just text\n", "(document 1, line 1: it is text, no Kubernetes object)")]
+#[case::a_number("---\n# the answer\n42\n", "(document 1, line 3: it is a number, no Kubernetes object)")]
+#[case::a_list("- a\n- b\n", "(document 1, line 1: it is a list, no Kubernetes object)")]
+#[case::a_list_of_json("[1, 2]", "(document 1, line 1: it is a list, no Kubernetes object)")]
+#[case::values(
+    "replicas: 3\nimage: web\n",
+    "(document 1, line 1: it has neither apiVersion nor kind, so it is no Kubernetes object)"
+)]
+#[case::no_kind("apiVersion: v1\n", "(document 1, line 1: it has no kind, so it is no Kubernetes object)")]
+#[case::no_version(
+    "kind: Pod\n",
+    "(document 1, line 1: it has no apiVersion, so it is no Kubernetes object)"
+)]
+#[case::a_kind_of_a_wrong_type(
+    "apiVersion: v1\nkind: 5\n",
+    "(document 1, line 1: it has no kind, so it is no Kubernetes object)"
+)]
+#[case::an_item_of_any_kind(
+    "apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n",
+    "(document 1, item 1, line 4: it has neither apiVersion nor kind, so it is no Kubernetes object)"
+)]
+#[case::an_item_that_is_none(
+    "{\"kind\":\"List\",\"items\":[7]}",
+    "(document 1, item 1, line 1: it is a number, no Kubernetes object)"
+)]
+fn no_object(#[case] text: &str, #[case] fault: &str) {
+    assert_eq!(found(text), [fault]);
+}
+
+#[test]
+fn a_broken_document_does_not_hide_the_others() {
+    let found = found(&format!("{A}---\nkind: [\napiVersion: v1\n---\n{B}"));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
+    assert!(found[1].starts_with("(document 2, line 6: it is no valid YAML: "), "{}", found[1]);
+}
+
+#[test]
+fn a_broken_item_does_not_hide_the_others() {
+    let text = list("- ", "  ").replace("name: a", "name: [a");
+    let found = found(&text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("(document 1, item 1, line "), "{}", found[0]);
+    assert_eq!(found[1], "v1 Pod b");
+}
+
+const LINE_A: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#;
+const LINE_B: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}"#;
+
+#[rstest]
+#[case::cut_short("{\"apiVersion\":\"v1\",\"kind\":")]
+#[case::no_json("{\"apiVersion\":\"v1\",nonsense}")]
+#[case::open_text("{\"apiVersion\":\"v1")]
+#[case::not_even_a_brace("nonsense")]
+fn a_broken_line_does_not_hide_the_others(#[case] line: &str) {
+    let found = found(&format!("{LINE_A}\n{line}\n{LINE_B}\n"));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
+    assert!(found[1].starts_with("(document 2, line 2: it is no valid JSON: "), "{}", found[1]);
+}
+
+#[test]
+fn a_broken_first_line_needs_a_name_that_says_what_the_file_is() {
+    let text = format!("nonsense\n{LINE_A}\n");
+    assert_eq!(found_in(&text, true)[1], "v1 Pod a");
+    assert_eq!(found(&text).len(), 1);
+}
+
+#[test]
+fn broken_json_of_many_lines_is_one_fault() {
+    let broken =
+        "{\n  \"apiVersion\": \"v1\",\n  \"kind\": oops,\n  \"metadata\": {\n    \"name\": \"x\"\n  }\n}\n";
+    let found = found(&format!("{LINE_A}\n{broken}{LINE_B}\n"));
+    assert_eq!(found, ["v1 Pod a", "(document 2, line 4: it is no valid JSON: expected value)", "v1 Pod b"]);
+}
+
+#[test]
+fn json_that_ends_too_early_is_broken_where_it_ends() {
+    let text = "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Pod\"";
+    assert_eq!(found(text), ["(document 1, line 3: it is no valid JSON: EOF while parsing an object)"]);
+}
+
+/// Many pieces are read by many threads; the order stays.
+#[test]
+fn many_documents_keep_their_order() {
+    let count = 1000;
+    let documents: Vec<_> = (0..count)
+        .map(|number| format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: p{number}\n"))
+        .collect();
+    let expected: Vec<_> = (0..count).map(|number| format!("v1 Pod p{number}")).collect();
+    assert_eq!(found(&documents.join("---\n")), expected);
+}
+
+/// Nine aliases of nine aliases of nine…: what they stand for must never be written out.
+#[test]
+fn aliases_do_not_multiply_without_end() {
+    let mut lines = vec![A.to_owned(), "a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
+    for level in 1..20 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        lines.push(format!("a{level}: &a{level} [{aliases}]"));
+    }
+    let found = found(&lines.join("\n"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("it is no valid YAML"), "{}", found[0]);
+}
+
+/// Long text behind an alias is as much as long text without one.
+#[test]
+fn aliases_do_not_multiply_text_without_end() {
+    let text = format!(
+        "apiVersion: v1\nkind: Pod\nlong: &long \"{}\\n\"\nmany: [{}]\n",
+        "x".repeat(1 << 20),
+        vec!["*long"; 90].join(", ")
+    );
+    let found = found(&text);
+    assert!(found[0].contains("it is no valid YAML"), "{}", found[0]);
+}
+
+#[rstest]
+#[case::yaml_blocks((0..60).map(|depth| format!("{}a:", " ".repeat(depth))).collect::<Vec<_>>().join("\n"))]
+#[case::yaml_flow(format!("a: {}{}\n", "[".repeat(100), "]".repeat(100)))]
+fn values_may_nest(#[case] deep: String) {
+    assert_eq!(found(&format!("{A}{deep}")), ["v1 Pod a"]);
+}
+
+#[rstest]
+#[case::yaml(format!("{A}a: {}{}\n", "[".repeat(10_000), "]".repeat(10_000)))]
+#[case::yaml_maps(format!("{A}a: {}{}\n", "{a: ".repeat(10_000), "}".repeat(10_000)))]
+#[case::json(format!(r#"{{"apiVersion":"v1","kind":{}"#, r#"{"a":["#.repeat(10_000)))]
+fn but_not_without_end(#[case] text: String) {
+    let found = found(&text);
+    assert!(found[0].contains("it is no valid "), "{}", found[0]);
+}
+
+/// What YAML is made of, and lists in particular.
+const FRAGMENTS: &[&str] = &[
+    "apiVersion: v1\n",
+    "kind: List\n",
+    "kind: PodList\n",
+    "kind: Pod\n",
+    "items:\n",
+    "items: []\n",
+    "- kind: Pod\n",
+    "  - ",
+    "- ",
+    "-\n",
+    "  apiVersion: v1\n",
+    "  metadata:\n",
+    "    name: a\n",
+    "  metadata: {name: b}\n",
+    " ",
+    "  ",
+    "\n",
+    "a: b\n",
+    "a: ",
+    "|\n",
+    ">-\n",
+    "\"",
+    "'",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "# no\n",
+    "&a ",
+    "*a\n",
+    "? ",
+    "!!str ",
+    "\t",
+    "\r\n",
+    "<<: *a\n",
+    "é",
+    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}",
+    "\"kind\": \"List\"\n",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever the text, nothing panics; and where a document makes sense as a whole, its pieces make the same sense.
+    #[test]
+    fn pieces_say_what_the_whole_says(
+        beginning in prop::sample::select(&["", "kind: List\nitems:\n- kind: Pod\n"][..]),
+        fragments in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..14),
+    ) {
+        let text = format!("{beginning}{}", fragments.concat());
+        let (_, in_pieces) = read_text(&text, false, &name);
+        if let [document] = cut::documents(&text).as_slice()
+            && !json::looks_like_it(document.text)
+            && let Ok(whole) = document.whole().read(&Plan::everything(), &name)
+        {
+            let objects = |found: Vec<Result<String, _>>| found.into_iter().map(Result::ok).collect::<Vec<_>>();
+            prop_assert_eq!(objects(in_pieces), objects(whole), "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_without_panic(text in "(?s).{0,80}", json in any::<bool>()) {
+        found_in(&text, json);
+        found_in(&format!("{{\"{text}"), json);
+    }
+}

@@ -1,0 +1,161 @@
+//! Tables: columns that line up, and a last one that takes what room is left.
+
+use anstyle::Style;
+
+use crate::terminal::{Screen, columns, cut};
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    headers: Vec<&'static str>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    cells: Vec<Cell>,
+    below: Vec<String>,
+}
+
+/// What stands in one column of a row.
+#[derive(Debug, Default)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    pub(crate) fn styled(text: String, style: Style) -> Self {
+        Self { text, style }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, style: Style::new() }
+    }
+}
+
+/// The least that is left of the last column: a screen may be narrower than the names.
+const LEAST: usize = 20;
+
+/// How many columns are between two others.
+const GAP: usize = 2;
+
+/// How far the lines are indented that belong to a row.
+pub(crate) const BELOW: usize = 4;
+
+impl Table {
+    pub(crate) fn new(headers: Vec<&'static str>) -> Self {
+        Self { headers, rows: Vec::new() }
+    }
+
+    /// Adds a row, with a cell for every header, and lines that belong to it.
+    pub(crate) fn push(&mut self, cells: Vec<Cell>, below: Vec<String>) {
+        self.rows.push(Row { cells, below });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The text. A column that is empty in all rows is left out.
+    pub(crate) fn print(&self, screen: Screen) -> String {
+        let widths: Vec<_> = self
+            .headers
+            .iter()
+            .enumerate()
+            .map(|(column, header)| {
+                let widest = self.rows.iter().map(|row| columns(&row.cells[column].text)).max().unwrap_or(0);
+                if widest == 0 { 0 } else { widest.max(columns(header)) }
+            })
+            .collect();
+        let headers: Vec<_> = self.headers.iter().map(|header| Cell::from((*header).to_owned())).collect();
+        let mut text = String::new();
+        print_cells(&mut text, &headers, &widths, screen);
+        for row in &self.rows {
+            print_cells(&mut text, &row.cells, &widths, screen);
+            for line in &row.below {
+                let line = format!("{:BELOW$}{line}", "");
+                text.push_str(&screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+fn print_cells(text: &mut String, cells: &[Cell], widths: &[usize], screen: Screen) {
+    let line = text.len();
+    let mut used = 0;
+    for (column, (cell, width)) in cells.iter().zip(widths).enumerate().filter(|(_, (_, width))| **width > 0)
+    {
+        let shown = match screen.width {
+            Some(screen) if column + 1 == widths.len() => {
+                cut(&cell.text, screen.saturating_sub(used).max(LEAST))
+            }
+            _ => cell.text.as_str().into(),
+        };
+        text.push_str(&screen.paint(&shown, cell.style));
+        text.extend(std::iter::repeat_n(' ', width.saturating_sub(columns(&shown)) + GAP));
+        used += width + GAP;
+    }
+    text.truncate(line + text[line..].trim_end_matches(' ').len());
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(vec!["NAME", "STATE", "WHY"]);
+        let red = AnsiColor::Red.on_default();
+        let why = "a sentence that is longer than many a screen".to_owned();
+        table.push(
+            vec!["寸法".to_owned().into(), Cell::styled("Failed".into(), red), why.into()],
+            vec!["below".into()],
+        );
+        table.push(
+            vec!["long-name".to_owned().into(), "Ready".to_owned().into(), Cell::default()],
+            Vec::new(),
+        );
+        table
+    }
+
+    #[test]
+    fn columns_line_up_and_lines_end_where_their_text_does() {
+        let text = table().print(Screen { colours: false, width: None });
+        assert_eq!(
+            text,
+            "NAME       STATE   WHY\n\
+             寸法       Failed  a sentence that is longer than many a screen\n    \
+             below\n\
+             long-name  Ready\n"
+        );
+    }
+
+    #[test]
+    fn a_column_without_anything_in_it_is_left_out() {
+        let mut table = Table::new(vec!["NAME", "STATE", "WHY"]);
+        table.push(vec!["web".to_owned().into(), Cell::default(), "because".to_owned().into()], Vec::new());
+        let text = table.print(Screen { colours: false, width: None });
+        assert_eq!(text, "NAME  WHY\nweb   because\n");
+    }
+
+    #[test]
+    fn the_last_column_is_cut_to_the_screen() {
+        let text = table().print(Screen { colours: false, width: Some(45) });
+        assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is longer…"));
+        let text = table().print(Screen { colours: false, width: Some(5) });
+        assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is…"), "but not to nothing");
+    }
+
+    #[test]
+    fn colours_do_not_take_columns() {
+        let text = table().print(Screen { colours: true, width: None });
+        assert!(text.contains("寸法       \u{1b}[31mFailed\u{1b}[0m  a sentence"), "{text:?}");
+    }
+}

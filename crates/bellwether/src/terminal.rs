@@ -1,0 +1,196 @@
+//! What a person reads: how wide it may be, whether it has colours, and that nothing in it plays tricks.
+
+use std::{
+    borrow::Cow,
+    io::{IsTerminal as _, stdout},
+};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use jiff::Timestamp;
+use terminal_size::terminal_size_of;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// What standard output can show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// Whether there are colours. `NO_COLOR` and its relatives have their say.
+    pub(crate) colours: bool,
+    /// How many columns there are; nothing where lines may be of any length, in files and pipes.
+    pub(crate) width: Option<usize>,
+}
+
+impl Screen {
+    pub(crate) fn of_stdout() -> Self {
+        let stdout = stdout();
+        Self {
+            colours: AutoStream::choice(&stdout) != ColorChoice::Never,
+            width: stdout
+                .is_terminal()
+                .then(|| terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)))
+                .flatten(),
+        }
+    }
+
+    /// The same, with room for lines of any length.
+    pub(crate) fn without_end(self) -> Self {
+        Self { width: None, ..self }
+    }
+
+    /// The width for sentences: that of a page, unless the screen is narrower.
+    pub(crate) fn page(self) -> usize {
+        self.width.map_or(100, |width| width.clamp(40, 100))
+    }
+
+    /// The text in this style, if there are colours.
+    pub(crate) fn paint(self, text: &str, style: Style) -> Cow<'_, str> {
+        if self.colours && !style.is_plain() {
+            Cow::Owned(format!("{style}{text}{style:#}"))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+}
+
+/// The same text without anything that would move a cursor, change a colour or turn the direction of writing: objects and
+/// files come from anywhere.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_trick) {
+        Cow::Owned(
+            text.chars().map(|character| if is_trick(character) { '\u{fffd}' } else { character }).collect(),
+        )
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn is_trick(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of a text as fits into so many columns, with a sign where there was more.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if columns(text) <= most {
+        return Cow::Borrowed(text);
+    }
+    let mut room = most.saturating_sub(1);
+    let end = text.char_indices().find(|(_, character)| {
+        let width = character.width().unwrap_or(0);
+        let fits = width <= room;
+        room = room.saturating_sub(width);
+        !fits
+    });
+    let end = end.map_or(text.len(), |(index, _)| index);
+    Cow::Owned(format!("{}…", text[..end].trim_end()))
+}
+
+/// How long it has been, in the unit that matters: `38s`, `4m`, `6d`.
+pub(crate) fn how_long(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How far along, in numbers; nothing if nobody knows.
+pub(crate) fn percent(done: Option<u8>) -> String {
+    done.map(|done| format!("{done:>3}%")).unwrap_or_default()
+}
+
+/// How far along, for the eye and in numbers.
+pub(crate) fn bar(done: Option<u8>) -> String {
+    const CELLS: usize = 9;
+    let halves = usize::from(done.unwrap_or(0)) * 2 * CELLS / 100;
+    let mut bar = "█".repeat(halves / 2);
+    if halves % 2 == 1 {
+        bar.push('▌');
+    }
+    let dots = CELLS.saturating_sub(halves.div_ceil(2));
+    bar.push_str(&"·".repeat(dots));
+    format!("{bar} {}", percent(done)).trim_end().to_owned()
+}
+
+/// A text as lines of at most so many columns.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("web", "web")]
+    #[case("\u{1b}[31mred\u{7}", "\u{fffd}[31mred\u{fffd}")]
+    #[case("a\nb\tc", "a\u{fffd}b\u{fffd}c")]
+    #[case("evil\u{202e}lmth.exe", "evil\u{fffd}lmth.exe")]
+    #[case("Größe 寸法", "Größe 寸法")]
+    fn nothing_plays_tricks(#[case] text: &str, #[case] shown: &str) {
+        assert_eq!(printable(text), shown);
+    }
+
+    #[rstest]
+    #[case("as it is", 8, "as it is")]
+    #[case("one too many", 11, "one too ma…")]
+    #[case("a space goes", 8, "a space…")]
+    #[case("寸法寸法", 5, "寸法…")]
+    #[case("寸法寸法", 4, "寸…")]
+    #[case("any", 0, "…")]
+    fn cuts(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
+        assert_eq!(cut(text, most), shown);
+    }
+
+    #[rstest]
+    #[case(-5, "0s")]
+    #[case(59, "59s")]
+    #[case(60, "1m")]
+    #[case(3_599, "59m")]
+    #[case(3_600, "1h")]
+    #[case(172_799, "47h")]
+    #[case(172_800, "2d")]
+    #[case(400 * 86_400, "400d")]
+    fn durations(#[case] seconds: i64, #[case] shown: &str) {
+        let now = Timestamp::UNIX_EPOCH;
+        let since = Timestamp::from_second(-seconds).expect("a time");
+        assert_eq!(how_long(since, now), shown);
+    }
+
+    #[rstest]
+    #[case(Some(0), "·········   0%")]
+    #[case(Some(5), "·········   5%")]
+    #[case(Some(6), "▌········   6%")]
+    #[case(Some(50), "████▌····  50%")]
+    #[case(Some(99), "████████▌  99%")]
+    #[case(Some(100), "█████████ 100%")]
+    #[case(None, "·········")]
+    fn bars(#[case] percent: Option<u8>, #[case] shown: &str) {
+        assert_eq!(bar(percent), shown);
+    }
+
+    #[test]
+    fn wraps() {
+        assert_eq!(wrap("one two  three four", 9), ["one two", "three", "four"]);
+        assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+    }
+}

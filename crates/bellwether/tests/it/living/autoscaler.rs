@@ -1,0 +1,94 @@
+//! HorizontalPodAutoscalers. Their controller looks every 15 seconds, so two of them live side by side.
+
+use anyhow::Result;
+use jiff::SignedDuration;
+
+use super::Story;
+
+fn autoscaler(name: &str) -> String {
+    format!(
+        "
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: {name}, finalizers: [example.com/hold]}}
+spec:
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: {name}}}
+  minReplicas: 1
+  maxReplicas: 2
+  metrics: [{{type: Resource, resource: {{name: memory, target: {{type: AverageValue, averageValue: 1Gi}}}}}}]
+"
+    )
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      schedulerName: the-story
+      containers: [{name: server, image: 'shop/web:1'}]
+";
+
+/// To the autoscaler, objects of this kind are as good as a server of metrics.
+const METRICS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: pods.metrics.k8s.io
+  annotations: {api-approved.kubernetes.io: 'unapproved, in tests only'}
+spec:
+  group: metrics.k8s.io
+  scope: Namespaced
+  names: {plural: pods, kind: PodMetrics}
+  versions:
+    - name: v1beta1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+#[tokio::test]
+async fn autoscaler_of_a_deployment() -> Result<()> {
+    let mut story = Story::begin("autoscaler").await?;
+    let web = "horizontalpodautoscaler/web";
+    story.accepted("accepted", &autoscaler("web")).await?;
+    story.apply(DEPLOYMENT).await?;
+    story.apply(&autoscaler("web")).await?;
+    story.apply(&autoscaler("nothing")).await?;
+    let pod = story.next_pod().await?;
+    story.bind(&pod).await?;
+    story.is("one whose target does not exist", "horizontalpodautoscaler/nothing", "Failed").await?;
+    let minute = SignedDuration::from_mins(1);
+    story.is_after(minute, "nobody serves metrics, a minute on", web, "InProgress FailedGet").await?;
+    story.is_after(5 * minute, "nobody serves metrics, 5 minutes on", web, "Failed FailedGet").await?;
+
+    story.apply(METRICS).await?;
+    story.kubectl("wait --for=condition=Established customresourcedefinition/pods.metrics.k8s.io").await?;
+    let name = pod.trim_start_matches("pod/");
+    let metrics = format!(
+        "
+apiVersion: metrics.k8s.io/v1beta1
+kind: PodMetrics
+metadata: {{name: {name}, labels: {{app: web}}}}
+timestamp: '2024-01-01T10:00:00Z'
+window: 30s
+containers: [{{name: server, usage: {{cpu: 1m, memory: 2Gi}}}}]
+"
+    );
+    story.apply(&metrics).await?;
+    story.is("the metrics say that there is too little", web, "Ready").await?;
+    story.is("its target", "deployment/web", "InProgress ReplicasNotReady 50%").await?;
+    story.kubectl("scale deployment/web --replicas=0").await?;
+    story.is("its target is scaled to nothing", web, "Ready ScalingDisabled").await?;
+    story.kubectl("delete --wait=false horizontalpodautoscaler/web").await?;
+    story.is("deleted", web, "Terminating").await?;
+    story.release(web).await?;
+    story.is_gone("its finalizer has gone", web).await?;
+    story.kubectl("delete customresourcedefinition/pods.metrics.k8s.io").await?;
+    story.end("autoscaler");
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! DaemonSets on nodes that come and go.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{Story, pod};
+
+#[tokio::test]
+async fn daemon_set() -> Result<()> {
+    let mut story = Story::begin("daemon-set").await?;
+    let (agent, label) = ("daemonset/agent", story.namespace.clone());
+    // The label is the story's own: nothing else on the cluster asks for it.
+    let manifest = format!(
+        "
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: agent, finalizers: [example.com/hold]}}
+spec:
+  selector: {{matchLabels: {{app: agent}}}}
+  template:
+    metadata: {{labels: {{app: agent}}}}
+    spec:
+      schedulerName: the-story
+      nodeSelector: {{{label}: wanted}}
+      containers: [{{name: server, image: 'shop/agent:1'}}]
+"
+    );
+    story.accepted("accepted", &manifest).await?;
+    story.apply(&manifest).await?;
+    story.is("no node matches", agent, "Ready").await?;
+    story.kubectl(&format!("label node/node-0 {label}=wanted")).await?;
+    story.is("a node matches, and its Pod waits", agent, "InProgress ReplicasNotReady 0%").await?;
+    story.bind_all(1).await?;
+    story.is("its Pod runs", agent, "Ready ReplicasReady 100% 1 of 1").await?;
+    story.kubectl(&format!("label node/node-1 {label}=wanted")).await?;
+    story.is("another node matches, and its Pod waits", agent, "InProgress ReplicasNotReady 50%").await?;
+    story.bind_all(1).await?;
+    story.is("its Pod runs too", agent, "Ready ReplicasReady 100% 2 of 2").await?;
+
+    story.kubectl("set image daemonset/agent server=shop/agent:2").await?;
+    let updated = story.next_pod().await?;
+    story.is("a new image, and its first Pod waits", agent, "InProgress RollingOut 50% 1 of 2").await?;
+    story.bind(&updated).await?;
+    let updated = story.next_pod().await?;
+    story.is("it runs, and the second waits", agent, "InProgress ReplicasNotReady 50%").await?;
+    story.bind(&updated).await?;
+    story.is("both run", agent, "Ready").await?;
+
+    story.kubectl("set image daemonset/agent server=shop/agent:tpyo").await?;
+    let broken = story.next_pod().await?;
+    story.report(&broken, pod::image_pull_back_off("shop/agent:tpyo")).await?;
+    story.is("an image that there is none of", agent, "InProgress RollingOut 50% 1 of 2").await?;
+    story.is("the Pod with it", &broken, "Failed ImagePullBackOff").await?;
+    story.kubectl("set image daemonset/agent server=shop/agent:2").await?;
+    story.kubectl(&format!("wait --for=delete {broken}")).await?;
+    story.bind_all(1).await?;
+    story.is("repaired", agent, "Ready").await?;
+
+    let on_delete = json!({ "spec": { "updateStrategy": { "type": "OnDelete", "rollingUpdate": null } } });
+    story.patch(agent, on_delete).await?;
+    story.kubectl("set image daemonset/agent server=shop/agent:3").await?;
+    story.is("a new image for whoever is deleted", agent, "Ready").await?;
+    story.kubectl(&format!("label node/node-1 {label}-")).await?;
+    story.is("one node matches no more", agent, "Ready ReplicasReady 100% 1 of 1").await?;
+
+    story.patch(agent, json!({ "spec": { "minReadySeconds": 300 } })).await?;
+    story.is("its Pod counts only after 5 minutes", agent, "InProgress ReplicasNotAvailable").await?;
+    story.patch(agent, json!({ "spec": { "minReadySeconds": 0 } })).await?;
+    story.is("its Pod counts at once", agent, "Ready").await?;
+
+    story.kubectl("delete --wait=false daemonset/agent").await?;
+    story.is("deleted", agent, "Terminating").await?;
+    story.release(agent).await?;
+    story.is_gone("its finalizer has gone", agent).await?;
+    story.kubectl(&format!("label node/node-0 {label}-")).await?;
+    story.end("daemon_set");
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! On a terminal, and away from one.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use rstest::rstest;
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::{Run, judge, judged};
+
+const ESCAPE: char = '\u{1b}';
+
+/// Runs the command on a terminal of this width.
+#[expect(
+    clippy::expect_used,
+    reason = "every Linux has terminals, and cargo builds the binary before it runs these tests"
+)]
+fn on_a_terminal(command: &mut Command, columns: u16) -> Run {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("a terminal");
+    unlockpt(&terminal).expect("a terminal");
+    let name = ptsname(&terminal, Vec::new()).expect("a name");
+    let name = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let open = || File::options().read(true).write(true).open(name).expect("the terminal");
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).expect("a width");
+    let mut child =
+        command.stdin(open()).stdout(open()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut terminal = File::from(terminal);
+    // Reading fails when the other side is closed.
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    let mut stderr = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+    let code = child.wait().expect("it ends").code();
+    Run { stdout: String::from_utf8(shown).expect("text").replace("\r\n", "\n"), stderr, code }
+}
+
+#[rstest]
+#[case::narrow(80)]
+#[case::wide(120)]
+fn a_table_fits(#[case] columns: u16) {
+    let run = on_a_terminal(&mut judge(&["assess", "shop.yaml"]), columns);
+    let (table, _) = run.stdout.split_once("\n\n").expect("a table and a sentence");
+    assert!(table.lines().all(|line| line.chars().count() <= usize::from(columns)), "{table}");
+    assert!(table.contains("…\n"), "{table}");
+    assert_eq!(table.contains('█'), columns >= 100, "bars need room: {table}");
+}
+
+#[rstest]
+#[case::no_color(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], false)]
+#[case::a_dumb_terminal(&[("TERM", "dumb")], false)]
+#[case::as_usual(&[("TERM", "xterm-256color")], true)]
+fn colours_on_a_terminal(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+    let mut command = judge(&["assess", "shop.yaml"]);
+    let run = on_a_terminal(command.envs(environment.iter().copied()), 80);
+    let state = if colours { "\u{1b}[31m✗ Failed\u{1b}[0m" } else { "✗ Failed" };
+    assert!(run.stdout.contains(state), "{}", run.stdout);
+    assert_eq!(run.stdout.contains(ESCAPE), colours, "{}", run.stdout);
+}
+
+#[rstest]
+#[case::as_usual(&[], false)]
+#[case::forced(&[("CLICOLOR_FORCE", "1")], true)]
+#[case::forced_and_forbidden(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false)]
+fn colours_in_a_pipe(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+    for arguments in [["assess", "shop.yaml"], ["explain", "shop.yaml"]] {
+        let mut command = judge(&arguments);
+        let run = Run::from(command.envs(environment.iter().copied()).output().expect("the binary runs"));
+        assert_eq!(run.stdout.contains(ESCAPE), colours, "{}", run.stdout);
+    }
+}
+
+#[test]
+fn programs_never_get_colours() {
+    for format in ["json", "yaml", "name"] {
+        let mut command = judge(&["assess", "shop.yaml", "-o", format]);
+        let run = Run::from(command.env("CLICOLOR_FORCE", "1").output().expect("the binary runs"));
+        assert!(!run.stdout.contains(ESCAPE), "{format}");
+    }
+}
+
+#[test]
+fn a_pipe_gets_whole_sentences() {
+    assert!(!judged(&["assess", "shop.yaml"]).stdout.contains('…'));
+}
+
+#[test]
+fn so_does_who_wants_it_wide() {
+    let run = on_a_terminal(&mut judge(&["assess", "shop.yaml", "-o", "wide"]), 80);
+    assert_eq!(run.stdout, judged(&["assess", "shop.yaml", "-o", "wide"]).stdout);
+}
+
+#[rstest]
+#[case::assess("assess")]
+#[case::explain("explain")]
+fn without_input_it_says_what_to_do(#[case] command: &str) {
+    let run = on_a_terminal(&mut judge(&[command]), 80);
+    assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
+    let hint = format!("| bellwether {command} -\n");
+    assert!(
+        run.stderr.starts_with("error: there is nothing to judge: name files") && run.stderr.ends_with(&hint),
+        "{}",
+        run.stderr
+    );
+}
