@@ -36,9 +36,9 @@ pub(crate) fn stale(o: &Reader<'_>, condition: &Condition<'_>) -> Option<Verdict
 const REASON: &str = "LatestGenerationNotObserved";
 
 fn not_observed(generation: i64, observed: i64) -> Verdict {
-    let seen = match observed {
-        0 => "no generation".to_owned(),
-        observed => format!("generation {observed}"),
+    let message = match observed {
+        0 => "the controller has not seen it yet".to_owned(),
+        observed => format!("the controller has seen generation {observed}, not yet {generation}"),
     };
-    Verdict::in_progress(REASON, format!("the controller has seen {seen}, not yet {generation}"))
+    Verdict::in_progress(REASON, message)
 }

@@ -118,6 +118,11 @@ impl<'o> Reader<'o> {
         })
     }
 
+    /// Whether it is a map. Not a look.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.value, Some(Value::Map(_)))
+    }
+
     /// Whether it is text. Not a look.
     pub(crate) fn is_text(&self) -> bool {
         self.value.is_some_and(|value| value.as_text().is_some())
@@ -149,8 +154,7 @@ impl<'o> Reader<'o> {
             }
             _ => self.fields().map(|(_, field)| field).collect(),
         };
-        let is_map = |place: &Self| matches!(place.value, Some(Value::Map(_)));
-        if maps.iter().all(is_map) { maps } else { Vec::new() }
+        if maps.iter().all(Self::is_map) { maps } else { Vec::new() }
     }
 
     /// The condition of this type, in `status.conditions`.

@@ -372,14 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn no_kind_has_two_rules() {
-        let mut ids: Vec<_> = builtin::all().map(|rule| rule.id).collect();
-        let all = ids.len();
-        ids.dedup();
-        assert_eq!(ids.len(), all);
-    }
-
-    #[test]
     fn every_state_that_a_rule_can_give_is_explained() {
         for state in [State::Ready, State::InProgress, State::Failed, State::Suspended, State::Terminating] {
             assert!(page().contains(&format!("| {state:?} |")), "{state:?}");

@@ -204,10 +204,7 @@ impl Counts {
         }
         if existing > desired {
             let more = some(existing - desired, "", what);
-            return Verdict::in_progress(
-                "ScalingDown",
-                format!("{more} more than the {desired} wanted still there"),
-            );
+            return Verdict::in_progress("ScalingDown", format!("{more} left over, {desired} wanted"));
         }
         if ready < desired {
             return Verdict::in_progress("ReplicasNotReady", format!("{} ready", of_all(ready)));

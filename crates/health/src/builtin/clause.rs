@@ -161,12 +161,26 @@ pub(super) fn judge(clauses: &[Clause], otherwise: Otherwise, o: &Reader<'_>) ->
         Otherwise::Generic => generic::judge(o).or_else(|| generic::unreported(o)),
         Otherwise::Is(_) => None,
     };
-    generic.unwrap_or_else(|| match otherwise {
+    if let Some(verdict) = generic {
+        return verdict;
+    }
+    match otherwise {
         Otherwise::Is(State::Ready) => Verdict::ready("NothingWrong", "nothing in its status says otherwise"),
         Otherwise::Is(state) if state != State::InProgress => {
             Verdict::new(state, "NotRecognised", "its status says nothing that is known")
         }
-        _ => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+        _ => match word_on_the_way(clauses, o) {
+            Some(word) => by_word(o, State::InProgress, &word),
+            None => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+        },
+    }
+}
+
+/// What a field says that a clause asks for, though it is none of the words that the clause knows.
+fn word_on_the_way(clauses: &[Clause], o: &Reader<'_>) -> Option<String> {
+    clauses.iter().find_map(|clause| match clause.when {
+        When::Is(path, _) => word(o.at(path).value()?).filter(|word| !word.is_empty()),
+        _ => None,
     })
 }
 
@@ -325,8 +339,12 @@ fn by_field(o: &Reader<'_>, state: State, path: &str, value: &str) -> Verdict {
     Verdict::new(state, reason, message)
 }
 
+/// The value of a field where it is short enough to be told.
 fn text(o: &Reader<'_>, path: &str) -> String {
-    o.at(path).value().map(ToString::to_string).unwrap_or_default()
+    match o.at(path).value() {
+        Some(Value::Map(_) | Value::List(_)) | None => "there is one".to_owned(),
+        Some(value) => value.to_string(),
+    }
 }
 
 fn word(value: &Value<'_>) -> Option<String> {

@@ -96,7 +96,9 @@ fn attached(o: &Reader<'_>) -> Verdict {
     let silent = silent.map(|silent| {
         Verdict::in_progress("NoStatusYet", format!("parent {} has not answered yet", silent.text("name")))
     });
-    worst(verdicts.chain(silent)).unwrap_or_else(unreported)
+    let more = [&named, &reported].into_iter().any(|parents| parents.len() == MOST_PARENTS);
+    let more = more.then(|| Verdict::unknown("TooManyParents", "it has more parents than anybody looks at"));
+    worst(verdicts.chain(silent).chain(more)).unwrap_or_else(unreported)
 }
 
 /// Whether two references name the same parent; a namespace that is not given is the route's own.

@@ -13,7 +13,10 @@ mod pod;
 mod scaling;
 mod storage;
 
-use std::sync::LazyLock;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::LazyLock,
+};
 
 use bellwether_model::Plan;
 
@@ -86,23 +89,22 @@ const TABLES: &[&[KindRule]] = &[
 ];
 
 /// All rules by group and kind.
-static RULES: LazyLock<Vec<(&str, &str, &KindRule)>> = LazyLock::new(|| {
-    let mut rules: Vec<_> = TABLES
-        .iter()
-        .chain(operators::TABLES)
-        .flat_map(|table| table.iter())
-        .map(|rule| {
-            let (group, kind) = rule.id.split_once('/').unwrap_or(("", rule.id));
-            (group, kind, rule)
-        })
-        .collect();
-    rules.sort_by_key(|(group, kind, _)| (*group, *kind));
-    rules
+static RULES: LazyLock<BTreeMap<(&str, &str), &KindRule>> = LazyLock::new(|| {
+    let rules = TABLES.iter().chain(operators::TABLES).flat_map(|table| table.iter());
+    rules.map(|rule| (rule.id.split_once('/').unwrap_or(("", rule.id)), rule)).collect()
 });
+
+/// The same, to be found quickly: every verdict begins with it.
+static INDEX: LazyLock<HashMap<(&str, &str), &KindRule>> =
+    LazyLock::new(|| RULES.iter().map(|(key, rule)| (*key, *rule)).collect());
+
+/// The groups by which `*` stands for others, without it.
+static ENDINGS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| RULES.keys().filter_map(|(group, _)| group.strip_prefix('*')).collect());
 
 /// All rules, by group and kind.
 pub(crate) fn all() -> impl Iterator<Item = &'static KindRule> {
-    RULES.iter().map(|(_, _, rule)| *rule)
+    RULES.values().copied()
 }
 
 /// The longest name of a group that Kubernetes accepts.
@@ -110,24 +112,45 @@ const LONGEST_GROUP: usize = 253;
 
 /// The rule for a kind, if there is one: for the kind itself, for its whole group, or for all groups of an ending.
 pub(crate) fn find(group: &str, kind: &str) -> Option<&'static KindRule> {
-    exactly(group, kind).or_else(|| exactly(group, "*")).or_else(|| {
+    let of = |group: &str| INDEX.get(&(group, kind)).or_else(|| INDEX.get(&(group, "*"))).copied();
+    of(group).or_else(|| {
         if group.len() > LONGEST_GROUP {
             return None;
         }
         // `rds.aws.crossplane.io`, then `aws.crossplane.io`, then `crossplane.io`.
-        let endings = group.match_indices('.').map(|(dot, _)| &group[dot..]);
-        endings.into_iter().find_map(|ending| of_ending(ending, kind).or_else(|| of_ending(ending, "*")))
+        let mut endings = group.match_indices('.').map(|(dot, _)| &group[dot..]);
+        let ending = endings.find(|ending| ENDINGS.contains(ending))?;
+        of(&format!("*{ending}"))
     })
 }
 
-fn exactly(group: &str, kind: &str) -> Option<&'static KindRule> {
-    let found = RULES.binary_search_by_key(&(group, kind), |(group, kind, _)| (*group, *kind)).ok()?;
-    Some(RULES[found].2)
-}
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
 
-/// The rule whose group is `*` and this ending.
-fn of_ending(ending: &str, kind: &str) -> Option<&'static KindRule> {
-    let found =
-        RULES.iter().find(|(group, own, _)| group.strip_prefix('*') == Some(ending) && *own == kind)?;
-    Some(found.2)
+    use super::*;
+
+    #[test]
+    fn no_kind_has_two_rules() {
+        let all: usize = TABLES.iter().chain(operators::TABLES).map(|table| table.len()).sum();
+        assert_eq!(all, RULES.len());
+    }
+
+    #[rstest]
+    #[case::its_own("apps", "Deployment", Some("apps/Deployment"))]
+    #[case::its_own_in_the_core_group("", "Pod", Some("Pod"))]
+    #[case::its_own_before_that_of_its_group(
+        "monitoring.coreos.com",
+        "Probe",
+        Some("monitoring.coreos.com/Probe")
+    )]
+    #[case::its_group("monitoring.coreos.com", "Prometheus", Some("monitoring.coreos.com/*"))]
+    #[case::an_ending("rds.aws.crossplane.io", "DBCluster", Some("*.crossplane.io/*"))]
+    #[case::a_kind_of_an_ending("aws.upbound.io", "ProviderConfig", Some("*.upbound.io/ProviderConfig"))]
+    #[case::a_group_before_an_ending("pkg.crossplane.io", "Provider", Some("pkg.crossplane.io/*"))]
+    #[case::another_group("example.com", "Deployment", None)]
+    #[case::an_ending_without_a_dot("mycrossplane.io", "Thing", None)]
+    fn who_has_which_rule(#[case] group: &str, #[case] kind: &str, #[case] rule: Option<&str>) {
+        assert_eq!(find(group, kind).map(|rule| rule.id), rule);
+    }
 }

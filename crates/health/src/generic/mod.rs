@@ -92,10 +92,12 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
                 name => name,
             };
             let parts = if entries.is_empty() { vec![part] } else { entries };
-            parts.into_iter().map(move |part| (what, part))
+            parts.into_iter().filter(Reader::is_map).map(move |part| (what, part))
         });
-    parts
+    let mut looked_at = 0;
+    let mut verdicts: Vec<_> = parts
         .take(MOST_PARTS)
+        .inspect(|_| looked_at += 1)
         .filter_map(|(what, part)| {
             let conditions = Conditions::at(o, &part);
             let verdict =
@@ -109,7 +111,11 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
                 .unwrap_or_default();
             Some(verdict.about(&format!("{what}{name}")))
         })
-        .collect()
+        .collect();
+    if looked_at == MOST_PARTS {
+        verdicts.push(Verdict::unknown("TooManyParts", "its status has more parts than anybody looks at"));
+    }
+    verdicts
 }
 
 /// The worst of several verdicts; the first of equals.

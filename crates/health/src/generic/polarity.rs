@@ -3,6 +3,8 @@
 //! This is the place to add a type. A type that is not here, and whose last word is not here, says nothing about health:
 //! better no evidence than the wrong one.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use super::words;
 
 /// What a condition is about.
@@ -83,6 +85,13 @@ pub(crate) const ENDINGS: &[(Polarity, &str)] = &[
 /// What the first word of a type says where its last word says nothing: `InvalidSpec`, `FailedCreatePod`.
 const BAD_BEGINNINGS: &[&str] = &["failed", "invalid"];
 
+static BY_ENDING: LazyLock<HashMap<&str, Polarity>> = LazyLock::new(|| {
+    ENDINGS
+        .iter()
+        .flat_map(|(polarity, endings)| endings.split_whitespace().map(|ending| (ending, *polarity)))
+        .collect()
+});
+
 /// What a condition of this type is about, if that is known.
 pub(crate) fn of(kind: &str) -> Option<Polarity> {
     // A prefix says whose condition it is: `example.com/Ready`.
@@ -111,8 +120,7 @@ pub(crate) fn speaks_of_an_end(kind: &str) -> bool {
 }
 
 fn of_last_word(word: &str) -> Option<Polarity> {
-    let listed = |(_, endings): &&(Polarity, &str)| endings.split_whitespace().any(|ending| ending == word);
-    ENDINGS.iter().find(listed).map(|(polarity, _)| *polarity)
+    BY_ENDING.get(word).copied()
 }
 
 #[cfg(test)]

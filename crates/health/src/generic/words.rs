@@ -97,6 +97,9 @@ fn of_word(word: &str) -> Option<State> {
 
 /// What a phase, a state or a reason means: the worst of its words.
 pub(crate) fn meaning(phrase: &str) -> Option<State> {
+    if phrase.is_empty() {
+        return None;
+    }
     let words = words(phrase);
     let whole = words.join(" ");
     let padded = format!(" {whole} ");
@@ -176,7 +179,11 @@ pub(super) fn words(phrase: &str) -> Vec<String> {
                 words.push(String::new());
             }
             if let Some(word) = words.last_mut() {
-                word.extend(character.to_lowercase());
+                if character.is_ascii() {
+                    word.push(character.to_ascii_lowercase());
+                } else {
+                    word.extend(character.to_lowercase());
+                }
             }
         }
         before = character;

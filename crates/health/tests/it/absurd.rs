@@ -39,7 +39,7 @@ const MANY: usize = 100_000;
     object("gateway.networking.k8s.io/v1", "HTTPRoute", "status.parents", entries(|name| json!({
         "parentRef": {"name": name}, "conditions": conditions_of(&["Accepted"]),
     }))).with("spec.parentRefs", entries(|name| json!({"name": name}))),
-    State::Ready
+    State::Unknown
 )]
 #[case::addresses_that_are_none(
     object("v1", "Service", "status.loadBalancer.ingress", entries(|_| json!({}))).with("spec.type", json!("LoadBalancer")),
@@ -53,7 +53,7 @@ const MANY: usize = 100_000;
 #[case::phases(object("acme.io/v1", "Widget", "status", fields(|_| json!("Running"))), State::Ready)]
 #[case::parts(
     object("acme.io/v1", "Widget", "status", fields(|name| json!({"name": name, "conditions": conditions_of(&["Ready"])}))),
-    State::Ready
+    State::Unknown
 )]
 #[case::of_a_spec(object("acme.io/v1", "Widget", "spec", fields(|_| json!(1))), State::InProgress)]
 // Text.

@@ -46,9 +46,6 @@ struct Case {
     #[serde(default)]
     object: Map<String, Value>,
     expect: Expect,
-    /// Why the rules may still say something else.
-    #[serde(default)]
-    pending: Option<String>,
 }
 
 /// What must be said. What is left out may be anything, but for `later`: without it, time alone changes nothing.
@@ -88,14 +85,7 @@ fn each_object_gets_its_verdict() {
             if !names.insert(&case.name) {
                 complaints.push(about("another case has this name"));
             }
-            match (&case.pending, complaint(&table, case)) {
-                (None, None) => {}
-                (None, Some(complaint)) => complaints.push(about(&complaint)),
-                (Some(why), Some(complaint)) => {
-                    eprintln!("pending: {}\n    because {why}", about(&complaint));
-                }
-                (Some(_), None) => complaints.push(about("no longer pending: remove the mark")),
-            }
+            complaints.extend(complaint(&table, case).map(|complaint| about(&complaint)));
         }
     }
     assert!(complaints.is_empty(), "{} complaints:\n- {}", complaints.len(), complaints.join("\n- "));

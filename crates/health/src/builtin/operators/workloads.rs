@@ -10,7 +10,7 @@ use crate::{
     builtin::{
         Judge, KindRule,
         apps::some,
-        clause::{Clause, condition, condition_for, fewer, flag, has, is, label_is, no_condition},
+        clause::{Clause, condition, condition_for, fewer, flag, is, label_is, no_condition},
     },
     generation, generic,
     read::Reader,
@@ -31,16 +31,12 @@ pub(super) const RULES: &[KindRule] = &[
         reads: KRUISE_READS,
         judge: Judge::By(kruise),
     },
-    rule(
-        "apps.kruise.io/DaemonSet",
-        &[
-            flag("spec.updateStrategy.rollingUpdate.paused", true, Suspended),
-            fewer("status.updatedNumberScheduled", "status.desiredNumberScheduled", InProgress),
-            fewer("status.numberAvailable", "status.desiredNumberScheduled", InProgress),
-            fewer("status.numberReady", "status.desiredNumberScheduled", InProgress),
-            has("status.desiredNumberScheduled", Ready),
-        ],
-    ),
+    KindRule {
+        id: "apps.kruise.io/DaemonSet",
+        says: "Ready when the Pod of every node that should have one is updated, available and ready. Suspended when paused.",
+        reads: &["spec.updateStrategy.rollingUpdate.paused", "status"],
+        judge: Judge::By(kruise_daemon_set),
+    },
     // KEDA.
     rule("keda.sh/ScaledObject", KEDA),
     rule("keda.sh/ScaledJob", KEDA),
@@ -245,4 +241,22 @@ fn kruise(o: &Reader<'_>) -> Verdict {
         Verdict::in_progress("RollingOut", message)
     };
     verdict.progress(available, wanted)
+}
+
+fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
+    if o.flag("spec.updateStrategy.rollingUpdate.paused") {
+        return Verdict::suspended("Paused", "its roll-out is paused");
+    }
+    let Some(wanted) = o.int("status.desiredNumberScheduled") else {
+        return Verdict::in_progress("NoStatusYet", "nobody has counted its nodes yet");
+    };
+    let counters = ["updatedNumberScheduled", "numberAvailable", "numberReady"];
+    let least = counters.into_iter().map(|counter| o.count(&format!("status.{counter}"))).min().unwrap_or(0);
+    let message = format!("{least} of {wanted} Pods updated, available and ready");
+    let verdict = if least < wanted {
+        Verdict::in_progress("ReplicasNotReady", message)
+    } else {
+        Verdict::ready("ReplicasReady", message)
+    };
+    verdict.progress(o.count("status.numberReady"), wanted)
 }
