@@ -62,10 +62,16 @@ async fn job_that_fails() -> Result<()> {
     let second = story.next_pod().await?;
     story.is("another takes its place", import, "InProgress Running 0% 0 of 1 completed, 1").await?;
     story.report(&second, pod::failed(3)).await?;
-    story.is("it fails too", import, "Failed").await?;
+    story.is("it fails too", import, "Failed BackoffLimitExceeded 0% 0 of 1 completed, 2 failed").await?;
 
     story.apply(&job("late", "activeDeadlineSeconds: 1")).await?;
-    story.is("another that may take a second", "job/late", "Failed").await?;
+    story
+        .is(
+            "another that may take a second",
+            "job/late",
+            "Failed DeadlineExceeded 0% 0 of 1 completed, 1 failed",
+        )
+        .await?;
     story.end("job_that_fails");
     Ok(())
 }
