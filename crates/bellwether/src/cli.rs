@@ -196,9 +196,9 @@ pub enum ExplainFormat {
 pub enum Dialect {
     /// Our own
     Native,
-    /// Those of kstatus, which Flux and Helm wait with
+    /// Those of kstatus (cli-utils 0.37.2, and its newer rule for suspended Jobs)
     Kstatus,
-    /// Those of Argo CD
+    /// Those of the checks that are built into Argo CD 3.6
     Argo,
 }
 

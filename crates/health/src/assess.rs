@@ -78,7 +78,7 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context) -> Verdic
         return verdict;
     }
     if context.has_status == Some(false) && !reader.has("status") {
-        return no_status_expected();
+        return Verdict::no_status_expected();
     }
     if let Some(verdict) = generic::unreported(reader) {
         return verdict;
@@ -121,9 +121,4 @@ fn deleted_at(reader: &Reader<'_>) -> Option<Timestamp> {
     let gone_by = reader.time("metadata.deletionTimestamp")?;
     let grace = SignedDuration::from_secs(reader.count("metadata.deletionGracePeriodSeconds"));
     gone_by.checked_sub(grace).ok()
-}
-
-/// Nothing in the object will ever say that it is ready, because nothing has to happen.
-pub(crate) fn no_status_expected() -> Verdict {
-    Verdict::ready("NoStatusExpected", "this kind has no status: it is ready as soon as it exists")
 }

@@ -124,6 +124,11 @@ impl Verdict {
         Self::new(State::Unknown, reason, message)
     }
 
+    /// Nothing in the object will ever say that it is ready, because nothing has to happen.
+    pub(crate) fn no_status_expected() -> Self {
+        Self::ready("NoStatusExpected", "this kind has no status: it is ready as soon as it exists")
+    }
+
     /// So many of so many are done.
     pub(crate) fn progress(mut self, done: i64, of: i64) -> Self {
         self.progress = percent(done, of);

@@ -3,7 +3,7 @@
 use bellwether_model::{ConditionStatus, State};
 use jiff::SignedDuration;
 
-use super::{Judge, KindRule, declarative::declarative, pod::after};
+use super::{Judge, KindRule, declarative::declarative, patience::after};
 use crate::{
     read::{Condition, Reader},
     verdict::Verdict,

@@ -1,7 +1,7 @@
 //! Kinds of which nothing has to happen: they are ready as soon as they exist.
 
 use super::{Judge, KindRule};
-use crate::{assess::no_status_expected, generic, read::Reader, verdict::Verdict};
+use crate::{generic, read::Reader, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     declarative("ConfigMap"),
@@ -53,7 +53,7 @@ pub(super) const fn declarative(id: &'static str) -> KindRule {
 }
 
 fn judge(_: &Reader<'_>) -> Verdict {
-    no_status_expected()
+    Verdict::no_status_expected()
 }
 
 /// A kind of an operator that has a status only in some versions: what it says counts where there is one.
@@ -70,5 +70,5 @@ pub(super) const fn declarative_at_first(id: &'static str) -> KindRule {
 pub(super) fn unless_it_has_a_status(o: &Reader<'_>) -> Verdict {
     let mut status = o.at("status").fields();
     let says_nothing = status.next().is_none();
-    generic::judge(o).filter(|_| !says_nothing).unwrap_or_else(no_status_expected)
+    generic::judge(o).filter(|_| !says_nothing).unwrap_or_else(Verdict::no_status_expected)
 }

@@ -9,6 +9,7 @@ mod gateway;
 mod network;
 mod operators;
 mod own;
+mod patience;
 mod pod;
 mod scaling;
 mod storage;

@@ -3,7 +3,7 @@
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Judge, KindRule};
+use super::{Judge, KindRule, patience::after};
 use crate::{
     generation,
     read::{Condition, Reader},
@@ -172,21 +172,6 @@ fn unscheduled(o: &Reader<'_>, scheduled: &Condition<'_>) -> Verdict {
             .since(since)
         }
         _ => Verdict::in_progress("NotScheduled", "it waits for the scheduler").since(scheduled.since()),
-    }
-}
-
-/// In progress for a while, then failed; in progress for ever if nobody knows since when.
-pub(super) fn after(
-    o: &Reader<'_>,
-    since: Option<Timestamp>,
-    patience: SignedDuration,
-    verdict: impl Fn(State) -> Verdict,
-) -> Verdict {
-    let in_progress = verdict(State::InProgress).since(since);
-    match since.and_then(|since| since.checked_add(patience).ok()) {
-        None => in_progress,
-        Some(deadline) if o.now() >= deadline => verdict(State::Failed).since(since),
-        Some(deadline) => in_progress.until(deadline, verdict(State::Failed).since(since)),
     }
 }
 

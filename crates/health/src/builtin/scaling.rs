@@ -3,7 +3,7 @@
 use bellwether_model::State;
 use jiff::SignedDuration;
 
-use super::{Judge, KindRule, pod::after};
+use super::{Judge, KindRule, patience::after};
 use crate::{
     generation,
     read::{Condition, Reader},
