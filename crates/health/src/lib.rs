@@ -1,6 +1,6 @@
 //! The health of any Kubernetes object, with its reason.
 //!
-//! [`assess`] says of one object whether it is ready, on its way, failed or something else, why, how far along, and by
+//! [`assess()`] says of one object whether it is ready, on its way, failed or something else, why, how far along, and by
 //! which rule. It does no I/O and has no clock: the time comes with the [`Context`].
 //!
 //! The first that applies decides: the object is being deleted; a built-in rule for its kind ([`builtin`]); the generic
