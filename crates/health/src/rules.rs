@@ -138,6 +138,13 @@ const DEVIATIONS: &[Deviation] = &[
     },
     Deviation {
         peer: "Argo CD",
+        situation: "a resource of Config Connector that waits for another; an OpenFaaS function without replicas",
+        they_say: "Suspended",
+        we_say: "InProgress",
+        because: "nobody has suspended it",
+    },
+    Deviation {
+        peer: "Argo CD",
         situation: "a suspended CronJob",
         they_say: "Suspended",
         we_say: "Ready",

@@ -23,6 +23,8 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ("operator.knative.dev/KnativeEventing#2", "a status that nobody can read is unknown, not broken"),
     ("flink.apache.org/FlinkDeployment#2", "its job was suspended on purpose"),
     ("flink.apache.org/FlinkDeployment#3", "its job was suspended on purpose"),
+    ("_.cnrm.cloud.google.com/_#1", "it waits for what it depends on, which nobody has suspended"),
+    ("openfaas.com/Function#3", "it is not healthy, and nothing in it says that somebody suspended it"),
     ("rabbitmq.com/Exchange#0", "the conditions speak of an older generation"),
     ("rabbitmq.com/Exchange#2", "the conditions speak of an older generation"),
 ];

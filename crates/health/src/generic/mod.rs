@@ -1,7 +1,8 @@
 //! The rules for any kind: what operators mean by their conditions, phases and counters.
 //!
-//! In this order, the first that has something to say: the generation; `Stalled` and `Reconciling`; `Ready`; the other
-//! conditions that are known, also those of parents, ancestors and listeners; a phase; counters of replicas.
+//! In this order, the first that has something to say: a spec that is suspended; the generation; `Stalled` and
+//! `Reconciling`; `Ready`; the worst of the other conditions that are known, of those of parts such as parents, ancestors
+//! and listeners, and of a phase; counters of replicas. What has a spec and no status is on its way.
 
 pub(crate) mod conditions;
 pub(crate) mod phase;

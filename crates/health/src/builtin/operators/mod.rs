@@ -1,6 +1,7 @@
 //! Kinds of well-known operators, where the generic rules do not say all that their status means.
 //!
-//! Each is written from what its operator documents. A line can be added by anybody: see [`super::clause`].
+//! Each is written from what the operator's words mean, as far as that is known, and compared with what others say of
+//! these kinds. A line can be added by anybody: see [`super::clause`].
 
 mod data;
 mod delivery;

@@ -56,7 +56,7 @@ pub(super) const RULES: &[KindRule] = &[
 const GLOO: &[Clause] = &[
     part_is("status.statuses", "state", &["Rejected", "2", "Warning", "3"], Failed),
     is("status.state", &["Rejected", "2", "Warning", "3"], Failed),
-    // Nobody has validated it, and traffic follows what was there before: it is on hold.
+    // Not validated yet. One could call this a delay; Suspended is what Argo CD's users know it as.
     part_is("status.statuses", "state", &["Pending", "0"], Suspended),
     is("status.state", &["Pending", "0"], Suspended),
     part_is("status.statuses", "state", &["Accepted", "1"], Ready),

@@ -40,11 +40,6 @@ pub(super) const RULES: &[KindRule] = &[
     // KEDA.
     rule("keda.sh/ScaledObject", KEDA),
     rule("keda.sh/ScaledJob", KEDA),
-    rule(
-        "openfaas.com/Function",
-        // Scaled to nothing is what it does when nobody calls.
-        &[condition_for("Healthy", False, &["NoReplicas", "ReplicaAvailable"], Suspended)],
-    ),
     rule("core.spinkube.dev/SpinApp", &[fewer("status.readyReplicas", "spec.replicas", InProgress)]),
     rule(
         "k8s.keycloak.org/Keycloak",
