@@ -18,7 +18,7 @@ pub struct Subject {
     file: String,
     json: Vec<u8>,
     plan: Plan,
-    context: Context,
+    context: Context<'static>,
 }
 
 impl Subject {

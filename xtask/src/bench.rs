@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: how fast we are, beside others on the same bytes.
 
+mod expr;
+
 use std::{
     env,
     fmt::Write as _,
@@ -10,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::run::{cargo, print, root, say, step};
 
@@ -18,11 +20,14 @@ use crate::run::{cargo, print, root, say, step};
 pub(crate) enum Command {
     /// From the bytes of an object to the verdict on it, beside kstatus and those checks of Argo CD that are written in Go
     Health,
+    /// An expression, compiled and evaluated, beside cel-go and the crate `cel`
+    Expr,
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
     match command {
         Command::Health => health(),
+        Command::Expr => expr::expr(),
     }
 }
 
@@ -148,13 +153,17 @@ impl Peer {
     }
 }
 
-/// What a program says of the files, a line each. What it has to tell the developer it tells itself.
+/// What a program prints, line by line. What it has to tell the developer it tells itself.
+fn lines_of<T: DeserializeOwned>(program: &mut Process) -> Result<Vec<T>> {
+    let output = program.stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "it failed");
+    Ok(String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+/// What a program says of the files, a line each.
 fn measure(program: &Path, files: &[PathBuf]) -> Result<Vec<Line>> {
     let run = || -> Result<Vec<Line>> {
-        let output = Process::new(program).args(files).stderr(Stdio::inherit()).output()?;
-        ensure!(output.status.success(), "it failed");
-        let lines: Vec<Line> =
-            String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let lines: Vec<Line> = lines_of(Process::new(program).args(files))?;
         let measured = lines.iter().map(|line| Some(line.file.as_ref()));
         ensure!(measured.eq(files.iter().map(|file| file.file_name())), "it measured other files");
         Ok(lines)

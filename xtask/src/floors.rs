@@ -8,6 +8,8 @@ use crate::run::{cargo, say};
 /// package that it must not choose.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-model", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
+    ("bellwether-expr", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
+    ("bellwether-lua", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-health", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether", &["bellwether-testkit"]),

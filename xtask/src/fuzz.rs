@@ -1,39 +1,109 @@
 //! `cargo xtask fuzz`: bytes that nobody thought of.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
 
 use crate::run::{root, say, step};
 
-/// Longer objects are slower to make and find nothing new.
+/// Longer inputs are slower to make and find nothing new.
 const LONGEST: &str = "-max_len=8192";
 
-/// An object that takes this long, in seconds, breaks a promise too.
+/// An input that takes this long, in seconds, breaks a promise too.
 const SLOWEST: &str = "-timeout=5";
 
-/// Runs the fuzzer from the recorded objects of the benchmark on.
-pub(crate) fn run(minutes: u32) -> Result<()> {
-    let root = root();
-    let corpus = root.join("fuzz/corpus/object");
-    seed(&root.join("bench/objects"), &corpus)?;
-    say("it takes `rustup toolchain install nightly` and `cargo install cargo-fuzz`, once");
-    let seconds = format!("-max_total_time={}", u64::from(minutes) * 60);
-    let dictionary = format!("-dict={}", root.join("fuzz/dictionary").display());
-    // The cargo that runs this program belongs to one toolchain; only the one that chooses among them knows `+nightly`.
-    let mut command = Command::new("cargo");
-    command.current_dir(&root).env_remove("RUSTUP_TOOLCHAIN");
-    command.args(["+nightly", "fuzz", "run", "--sanitizer", "none", "object", "--"]);
-    command.args([&seconds, &dictionary, LONGEST, SLOWEST]);
-    step(&mut command)
+#[derive(Debug, Args)]
+pub(crate) struct Fuzz {
+    /// What to feed
+    #[arg(value_enum, default_value_t = Target::Object)]
+    target: Target,
+    /// For how long
+    #[arg(long, default_value_t = 20)]
+    minutes: u32,
 }
 
-fn seed(objects: &Path, corpus: &Path) -> Result<()> {
-    fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    for entry in fs::read_dir(objects).with_context(|| format!("cannot read {}", objects.display()))? {
-        let path = entry?.path();
-        let Some(name) = path.file_name() else { continue };
-        fs::copy(&path, corpus.join(name)).with_context(|| format!("cannot copy {}", path.display()))?;
+/// What can be fed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Target {
+    /// The decoder and the rules, with objects
+    Object,
+    /// The reader and the evaluator of CEL, with expressions
+    Cel,
+    /// The compiler of trees, with trees
+    Tree,
+    /// The sandbox of Lua, with scripts
+    Lua,
+}
+
+impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Cel => "cel",
+            Self::Tree => "tree",
+            Self::Lua => "lua",
+        }
     }
-    Ok(())
+
+    /// What to begin with: recorded objects, written expressions, the scripts of the examples.
+    fn seeds(self, root: &Path) -> Result<Vec<Vec<u8>>> {
+        match self {
+            Self::Object => contents(&files_below(&root.join("bench/objects"))?),
+            Self::Lua => contents(&files_below(&root.join("examples/rules/from-argo-cd"))?),
+            Self::Cel | Self::Tree => {
+                let path = root.join("fuzz/seeds").join(self.name());
+                let lines =
+                    fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+                Ok(lines.lines().map(|line| line.as_bytes().to_vec()).collect())
+            }
+        }
+    }
+}
+
+impl Fuzz {
+    /// Runs the fuzzer from the seeds on.
+    pub(crate) fn run(&self) -> Result<()> {
+        let root = root();
+        let target = self.target.name();
+        let corpus = root.join("fuzz/corpus").join(target);
+        fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
+        for (index, seed) in self.target.seeds(&root)?.iter().enumerate() {
+            let path = corpus.join(format!("seed-{index}"));
+            fs::write(&path, seed).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        say("it takes `rustup toolchain install nightly` and `cargo install cargo-fuzz`, once");
+        let seconds = format!("-max_total_time={}", u64::from(self.minutes) * 60);
+        let dictionary = format!("-dict={}", root.join("fuzz/dictionaries").join(target).display());
+        // The cargo that runs this program belongs to one toolchain; only the one that chooses among them knows `+nightly`.
+        let mut command = Command::new("cargo");
+        command.current_dir(&root).env_remove("RUSTUP_TOOLCHAIN");
+        command.args(["+nightly", "fuzz", "run", "--sanitizer", "none", target, "--"]);
+        command.args([&seconds, &dictionary, LONGEST, SLOWEST]);
+        step(&mut command)
+    }
+}
+
+fn contents(files: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
+    files
+        .iter()
+        .map(|file| fs::read(file).with_context(|| format!("cannot read {}", file.display())))
+        .collect()
+}
+
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }

@@ -43,17 +43,13 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Compare our verdicts with those that other projects wrote down for their objects
+    /// Compare our verdicts with those that other projects wrote down for their objects, and our CEL with CEL's own suite
     Conformance(conformance::Conformance),
     /// Measure how fast we are, beside others on the same bytes; fails on no time
     #[command(subcommand)]
     Bench(bench::Command),
-    /// Look for objects that break the decoder or the rules; needs a nightly compiler and cargo-fuzz
-    Fuzz {
-        /// For how long
-        #[arg(long, default_value_t = 20)]
-        minutes: u32,
-    },
+    /// Look for objects, expressions and scripts that break a promise; needs a nightly compiler and cargo-fuzz
+    Fuzz(fuzz::Fuzz),
     /// Control planes to play with
     #[command(subcommand)]
     Cluster(cluster::Command),
@@ -77,7 +73,7 @@ fn run(command: Command) -> Result<()> {
         Command::Test { arguments } => check::test(&arguments),
         Command::Conformance(conformance) => conformance.run(),
         Command::Bench(command) => bench::run(&command),
-        Command::Fuzz { minutes } => fuzz::run(minutes),
+        Command::Fuzz(fuzz) => fuzz.run(),
         Command::Cluster(command) => cluster::run(command),
     }
 }

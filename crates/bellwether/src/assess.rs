@@ -12,23 +12,27 @@ use crate::{
     evidence,
     input::{self, Problem},
     output::{BAD_INPUT, Outcome},
+    rules::Chosen,
     said::{Row, Speaker, WORST_FIRST, entries, rank, sign, style},
     table::{BELOW, Cell, Table},
     terminal::{Screen, bar, how_long, percent, printable},
 };
 
 pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
-    if command.dialect != Dialect::Native && (command.explain || command.objects.no_builtin) {
-        let error = "--explain and --no-builtin are for the native dialect only: leave them or --dialect out";
+    if command.dialect != Dialect::Native
+        && (command.explain || command.objects.no_builtin || !command.objects.rules.is_empty())
+    {
+        let error = "--explain, --no-builtin and --rules are for the native dialect only: leave them or --dialect out";
         return Ok(Outcome::bad_input(error.to_owned()));
     }
     let inputs = match command.objects.inputs("assess") {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
-    let context = command.objects.context();
+    let chosen = Chosen::by(&command.objects.rules);
+    let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: command.dialect, context, evidence: command.explain };
-    let read = input::read(&inputs, &|object| speaker.of(object));
+    let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let text = match command.output {
         AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
         AssessFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
@@ -40,7 +44,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
             page.print(if wide { screen.without_end() } else { screen }, read.len())
         }
     };
-    Ok(Outcome { text, errors: errors(&read), code: exit_code(&read) })
+    Ok(chosen.spoken_of(Outcome { text, errors: errors(&read), code: exit_code(&read) }))
 }
 
 /// Whether all is well: 0 if it is, 1 if something is not, 2 if something could not be read.

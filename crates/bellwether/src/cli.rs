@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use bellwether_health::Context;
+use bellwether_health::{Context, user::UserRules};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use jiff::Timestamp;
@@ -46,6 +46,10 @@ pub enum Command {
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
 
+    /// Check and try the rules that you write for your own kinds
+    #[command(subcommand)]
+    Rules(Rules),
+
     /// Print the CustomResourceDefinitions of Bellwether's kinds
     ///
     /// Install them with: bellwether crds | kubectl apply --server-side -f -
@@ -83,6 +87,64 @@ const EXPLAIN_HELP: &str = "Examples:
   bellwether explain -f web.yaml -o json
 
 Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+
+/// What can be done with rules.
+#[derive(Debug, Subcommand)]
+pub enum Rules {
+    /// Say what is wrong with rules, and where
+    ///
+    /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND, and checks them as the API
+    /// server and the controller do: fields, expressions, scripts, and whether two rules are for the same kind.
+    #[command(after_help = LINT_HELP)]
+    Lint(RuleFiles),
+
+    /// Try rules on objects whose health is known
+    ///
+    /// Runs every suite of tests in a directory: Argo CD's health_test.yaml as they are, and files of your own that end in
+    /// _test.yaml, each with a list of objects and what is expected of them.
+    #[command(after_help = TEST_HELP)]
+    Test(RuleTests),
+}
+
+const LINT_HELP: &str = "Examples:
+  bellwether rules lint rules/
+  bellwether rules lint widgets.yaml -o json
+
+Exit codes: 0 all are right, 1 something is wrong with a rule, 2 something could not be read.";
+
+const TEST_HELP: &str = "Examples:
+  bellwether rules test rules/
+  bellwether rules test argo-cd/resource_customizations
+
+Exit codes: 0 all cases pass, 1 a case fails, 2 something could not be read.";
+
+/// The arguments of `bellwether rules lint`.
+#[derive(Debug, Args)]
+pub struct RuleFiles {
+    /// A file with rules, or a directory of such files
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
+}
+
+/// The arguments of `bellwether rules test`.
+#[derive(Debug, Args)]
+pub struct RuleTests {
+    /// A directory with rules and their tests
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directories: Vec<PathBuf>,
+
+    /// Judge as of this time, such as 2026-11-14T12:00:00Z, instead of now
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub now: Option<Timestamp>,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
+}
 
 /// The arguments of `bellwether assess`.
 #[derive(Debug, Args)]
@@ -138,6 +200,10 @@ pub struct Objects {
     /// Judge by the generic rules alone, without those for particular kinds
     #[arg(long)]
     pub no_builtin: bool,
+
+    /// Judge by the rules in this file or directory first: HealthRules, or Argo CD's GROUP/KIND/health.lua
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub rules: Vec<PathBuf>,
 }
 
 impl Objects {
@@ -156,8 +222,12 @@ impl Objects {
         Ok(vec![PathBuf::from("-")])
     }
 
-    pub(crate) fn context(&self) -> Context {
-        Context { builtin: !self.no_builtin, ..Context::at(self.now.unwrap_or_else(Timestamp::now)) }
+    pub(crate) fn context<'a>(&self, rules: &'a UserRules) -> Context<'a> {
+        Context {
+            builtin: !self.no_builtin,
+            rules: Some(rules),
+            ..Context::at(self.now.unwrap_or_else(Timestamp::now))
+        }
     }
 }
 

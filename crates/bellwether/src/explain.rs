@@ -12,6 +12,7 @@ use crate::{
     cli::{Dialect, Explain, ExplainFormat},
     evidence, input,
     output::Outcome,
+    rules::Chosen,
     said::{Row, Speaker, entries, style},
     terminal::{Screen, bar, cut, how_long, printable, wrap},
 };
@@ -21,9 +22,10 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
-    let context = command.objects.context();
+    let chosen = Chosen::by(&command.objects.rules);
+    let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
-    let read = input::read(&inputs, &|object| speaker.of(object));
+    let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let text = match command.output {
         ExplainFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
         ExplainFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
@@ -35,7 +37,7 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
             stories.join("\n")
         }
     };
-    Ok(Outcome { text, errors: errors(&read), code: exit_code(&read) })
+    Ok(chosen.spoken_of(Outcome { text, errors: errors(&read), code: exit_code(&read) }))
 }
 
 /// The width of the titles at the left.

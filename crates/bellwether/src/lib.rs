@@ -11,7 +11,9 @@ mod evidence;
 mod explain;
 mod input;
 mod output;
+mod rules;
 mod said;
+mod schema;
 mod table;
 mod terminal;
 
@@ -31,6 +33,7 @@ pub fn run() -> ExitCode {
     let outcome = match &cli.command {
         Command::Assess(command) => assess::run(command, Screen::of_stdout()),
         Command::Explain(command) => explain::run(command, Screen::of_stdout()),
+        Command::Rules(command) => rules::run(command, Screen::of_stdout()),
         Command::Crds { output } => crds::print(*output).map(Outcome::from),
         Command::Completions { shell } => completions::print(*shell).map(Outcome::from),
     };

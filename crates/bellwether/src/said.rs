@@ -43,14 +43,14 @@ pub(crate) enum Said {
 
 /// Who speaks, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct Speaker<'a> {
     pub(crate) dialect: Dialect,
-    pub(crate) context: Context,
+    pub(crate) context: Context<'a>,
     /// Whether the fields are wanted that a verdict rests on.
     pub(crate) evidence: bool,
 }
 
-impl Speaker {
+impl Speaker<'_> {
     /// Says how an object is.
     pub(crate) fn of(&self, object: &Object<'_>) -> Row {
         let identity = Identity {

@@ -10,14 +10,17 @@ use crate::{
     evidence::{Evidence, Trace},
     generation, generic,
     read::{Condition, Reader},
+    user::UserRules,
     verdict::{Rule, Source, Verdict},
 };
 
 /// What a verdict depends on besides the object.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct Context<'a> {
     /// The time.
     pub now: Timestamp,
+    /// The rules that users wrote. They go before all others.
+    pub rules: Option<&'a UserRules>,
     /// Whether the built-in rules take part. Without them only the generic rules decide.
     pub builtin: bool,
     /// Whether the kind has a status subresource, where discovery has told. A kind that has none, and an object without a
@@ -25,10 +28,10 @@ pub struct Context {
     pub has_status: Option<bool>,
 }
 
-impl Context {
-    /// With the built-in rules, and nothing known from discovery.
+impl Context<'_> {
+    /// With the built-in rules, none of users, and nothing known from discovery.
     pub fn at(now: Timestamp) -> Self {
-        Self { now, builtin: true, has_status: None }
+        Self { now, rules: None, builtin: true, has_status: None }
     }
 }
 
@@ -42,18 +45,19 @@ pub struct Explained {
 }
 
 /// Says how an object is.
-pub fn assess(object: &Object<'_>, context: &Context) -> Verdict {
+pub fn assess(object: &Object<'_>, context: &Context<'_>) -> Verdict {
     decide(object, &Reader::new(object, context.now, None), context)
 }
 
 /// Says how an object is, and on which fields that rests.
-pub fn explain(object: &Object<'_>, context: &Context) -> Explained {
+pub fn explain(object: &Object<'_>, context: &Context<'_>) -> Explained {
     let trace = Trace::default();
     let verdict = decide(object, &Reader::new(object, context.now, Some(&trace)), context);
     Explained { verdict, evidence: trace.into_evidence() }
 }
 
-/// What must be kept of the objects of a kind for [`assess`] to judge them.
+/// What must be kept of the objects of a kind for [`assess`] to judge them by our own rules; [`UserRules::plan`] says what
+/// those of users need.
 pub fn plan(group: &str, kind: &str) -> Plan {
     match builtin::find(group, kind) {
         Some(rule) => rule.plan(),
@@ -61,9 +65,12 @@ pub fn plan(group: &str, kind: &str) -> Plan {
     }
 }
 
-fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context) -> Verdict {
+fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Verdict {
     if reader.has("metadata.deletionTimestamp") {
         return terminating(reader);
+    }
+    if let Some(rule) = context.rules.and_then(|rules| rules.rule_for(object)) {
+        return rule.judge(object, reader);
     }
     if context.builtin
         && let Some(rule) = builtin::find(object.group(), object.kind())

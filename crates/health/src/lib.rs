@@ -3,7 +3,7 @@
 //! [`assess()`] says of one object whether it is ready, on its way, failed or something else, why, how far along, and by
 //! which rule. It does no I/O and has no clock: the time comes with the [`Context`].
 //!
-//! The first that applies decides: the object is being deleted; a built-in rule for its kind ([`builtin`]); the generic
+//! The first that applies decides: the object is being deleted; a rule that a user wrote for its kind ([`user`]); a built-in rule for its kind ([`builtin`]); the generic
 //! rules, for any kind ([`generic`]). What nobody can judge is `Unknown`, never green.
 
 mod assess;
@@ -15,6 +15,7 @@ mod generic;
 mod read;
 mod rules;
 mod text;
+pub mod user;
 mod verdict;
 
 pub use assess::{Context, Explained, assess, explain, plan};

@@ -50,6 +50,13 @@ impl<'o> Reader<'o> {
         self.value
     }
 
+    /// Writes down a look that somebody else took.
+    pub(crate) fn note(&self, path: impl FnOnce() -> String, value: Option<&Value<'_>>) {
+        if let Some(trail) = &self.trail {
+            trail.trace.note(path(), value);
+        }
+    }
+
     /// Whether the field is there and not null.
     pub(crate) fn has(&self, path: &str) -> bool {
         !matches!(self.at(path).value(), None | Some(Value::Null))

@@ -54,6 +54,19 @@ impl<'a> Object<'a> {
         self
     }
 
+    /// The same object without these fields of its top.
+    #[must_use]
+    pub fn without(&self, fields: &[&str]) -> Self {
+        match &self.fields {
+            Value::Map(map) => {
+                let kept = map.iter().filter(|(name, _)| !fields.contains(name));
+                let kept = kept.map(|(name, value)| (Cow::Owned(name.to_owned()), value.clone()));
+                Self { fields: Value::Map(kept.collect()) }
+            }
+            other => Self { fields: other.clone() },
+        }
+    }
+
     /// The namespace; empty if there is none.
     pub fn namespace(&self) -> &str {
         self.text("metadata.namespace")

@@ -35,10 +35,14 @@ const IDENTITY: &[&str] = &[
     "status.observedGeneration",
 ];
 
-/// What no rule needs and what nobody wants in memory: large, or secret, or both.
-const NEVER: &[&[&str]] = &[
+/// What no rule has any use for: who wrote what, and what was applied last.
+const BOOKKEEPING: &[&[&str]] = &[
     &["metadata", "managedFields"],
     &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
+];
+
+/// What our own rules do not need and what nobody wants in memory: large, or secret, or both.
+const CONTENTS: &[&[&str]] = &[
     &["data"],
     &["stringData"],
     &["binaryData"],
@@ -62,11 +66,21 @@ impl Plan {
     ///
     /// This is for objects from files, whose kind is not known before they are read.
     pub fn everything() -> Self {
-        let mut plan = Self { root: Node::ALL };
-        for path in NEVER {
-            plan.root.reach(path).all = false;
+        Self::whole().without(CONTENTS)
+    }
+
+    /// Keeps everything but the bookkeeping: managed fields and the last applied configuration.
+    ///
+    /// This is for rules that may read anything.
+    pub fn whole() -> Self {
+        Self { root: Node::ALL }.without(BOOKKEEPING)
+    }
+
+    fn without(mut self, paths: &[&[&str]]) -> Self {
+        for path in paths {
+            self.leave_out(path);
         }
-        plan
+        self
     }
 
     /// Keeps the field at this path too, with everything under it. A field with a dot in its name stands in brackets:
@@ -92,6 +106,11 @@ impl Plan {
     /// Keeps the field at a path whose fields may have dots in their names: labels and annotations.
     pub fn keep(&mut self, path: &[&str]) {
         *self.root.reach(path) = Node::ALL;
+    }
+
+    /// Keeps nothing of the field at a path, whatever was asked for.
+    pub fn leave_out(&mut self, path: &[&str]) {
+        *self.root.reach(path) = Node::NOTHING;
     }
 }
 

@@ -22,6 +22,21 @@ pub enum State {
     Missing,
 }
 
+impl State {
+    /// Its name, as it is written everywhere.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::InProgress => "InProgress",
+            Self::Failed => "Failed",
+            Self::Suspended => "Suspended",
+            Self::Terminating => "Terminating",
+            Self::Unknown => "Unknown",
+            Self::Missing => "Missing",
+        }
+    }
+}
+
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {

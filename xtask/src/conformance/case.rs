@@ -1,11 +1,14 @@
 //! One case: an object, what others say of it, and whether we say the same.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use bellwether_health::{
-    Verdict,
+    Context, Verdict, assess,
     dialect::{argo, kstatus},
+    user::{Form, JudgedKind, UserRule, UserRules},
 };
-use bellwether_model::State;
+use bellwether_model::{Object, State};
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
@@ -21,6 +24,10 @@ pub(super) struct Case {
     conditions: Vec<[String; 3]>,
     /// The types of conditions that there must not be.
     absent: Vec<String>,
+    /// Flux's expressions: current, in progress, failed.
+    expressions: [Option<String>; 3],
+    /// Flux's error, if it is one.
+    error: Option<String>,
     pub(super) object: Vec<u8>,
 }
 
@@ -51,6 +58,8 @@ impl Case {
                 })
                 .collect(),
             absent: entries(&case["absent"]).filter_map(text).collect(),
+            expressions: ["Current", "InProgress", "Failed"].map(|name| text(&case["exprs"][name])),
+            error: text(&case["err"]),
             object: serde_json::to_vec(&case["object"].take())?,
         })
     }
@@ -131,6 +140,37 @@ pub(super) fn native(case: &Case, verdict: &Verdict) -> Outcome {
             verdict.rule.id,
             bounded(&verdict.message)
         ),
+    }
+}
+
+/// A rule with Flux's expressions beside Flux: the status, or the error word for word.
+pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
+    let [current, in_progress, failed] = case.expressions.clone();
+    let rule = UserRule {
+        name: "flux".to_owned(),
+        created: None,
+        kind: JudgedKind { group: String::new(), version: None, kind: None },
+        form: Form::Flux { current: current.unwrap_or_default(), in_progress, failed },
+    };
+    let (got, verdict) = match rule.compile() {
+        Ok(rule) => {
+            let rules = UserRules::new([Arc::new(rule)]);
+            let verdict = assess(object, &Context { rules: Some(&rules), ..Context::at(case.now) });
+            let got = match verdict.state {
+                State::Ready => "Current".to_owned(),
+                State::Unknown => verdict.message.to_string(),
+                state => state.name().to_owned(),
+            };
+            (got, Some(verdict))
+        }
+        Err(flaws) => (flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), None),
+    };
+    let expected = case.error.clone().or_else(|| case.status.clone()).unwrap_or_default();
+    Outcome {
+        agrees: got == expected,
+        false_green: expected == "Failed" && verdict.is_some_and(|verdict| verdict.state == State::Ready),
+        expected,
+        got,
     }
 }
 

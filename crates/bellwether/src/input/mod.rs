@@ -38,15 +38,15 @@ impl fmt::Display for Problem {
 /// What became of each object, in the order of the input.
 pub(crate) type Entries<R> = Vec<Result<R, Problem>>;
 
-/// Reads every object of the inputs and judges it. The path `-` is standard input.
-pub(crate) fn read<R: Send>(inputs: &[PathBuf], judge: &Judge<'_, R>) -> Entries<R> {
+/// Reads what the plan keeps of every object of the inputs, and judges it. The path `-` is standard input.
+pub(crate) fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
         let source = if input == Path::new("-") { Source::StandardInput } else { Source::File(input) };
         let before = entries.len();
         let documents = match source {
-            Source::File(path) if path.is_dir() => read_directory(path, judge, &mut entries),
-            _ => read_one(source, judge, &mut entries),
+            Source::File(path) if path.is_dir() => read_directory(path, plan, judge, &mut entries),
+            _ => read_one(source, plan, judge, &mut entries),
         };
         // An empty answer of a command that failed must not pass for a healthy one.
         if documents == 0 && entries.len() == before {
@@ -97,9 +97,14 @@ fn extension(path: &Path) -> Option<&str> {
 }
 
 /// Reads all files with objects in a directory, and says how many documents they have.
-fn read_directory<R: Send>(directory: &Path, judge: &Judge<'_, R>, entries: &mut Entries<R>) -> usize {
-    match files_in(directory) {
-        Ok(files) => files.iter().map(|file| read_one(Source::File(file), judge, entries)).sum(),
+fn read_directory<R: Send>(
+    directory: &Path,
+    plan: &Plan,
+    judge: &Judge<'_, R>,
+    entries: &mut Entries<R>,
+) -> usize {
+    match files_in(directory, &holds_objects) {
+        Ok(files) => files.iter().map(|file| read_one(Source::File(file), plan, judge, entries)).sum(),
         Err(error) => {
             entries.push(Err(cannot_read(Source::File(directory), &error)));
             0
@@ -107,9 +112,9 @@ fn read_directory<R: Send>(directory: &Path, judge: &Judge<'_, R>, entries: &mut
     }
 }
 
-/// The files with objects in a directory and the directories below it, by name. What is hidden stays so, and links to
+/// The files that are wanted in a directory and the directories below it, by name. What is hidden stays so, and links to
 /// directories are not followed, because they may lead in circles.
-fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut paths: Vec<_> =
         fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
@@ -120,21 +125,29 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
         }
         if path.is_dir() {
             if !path.is_symlink() {
-                files.extend(files_in(&path)?);
+                files.extend(files_in(&path, wanted)?);
             }
-        } else if extension(&path).is_some_and(holds_objects) {
+        } else if wanted(&path) {
             files.push(path);
         }
     }
     Ok(files)
 }
 
-fn holds_objects(extension: &str) -> bool {
-    ["yaml", "yml", "json"].contains(&extension) || JSON_LINES.contains(&extension)
+/// Whether the name of a file says that it holds objects.
+pub(crate) fn holds_objects(path: &Path) -> bool {
+    extension(path).is_some_and(|extension| {
+        ["yaml", "yml", "json"].contains(&extension) || JSON_LINES.contains(&extension)
+    })
 }
 
 /// Reads one text, and says how many documents it has.
-fn read_one<R: Send>(source: Source<'_>, judge: &Judge<'_, R>, entries: &mut Entries<R>) -> usize {
+fn read_one<R: Send>(
+    source: Source<'_>,
+    plan: &Plan,
+    judge: &Judge<'_, R>,
+    entries: &mut Entries<R>,
+) -> usize {
     let bytes = match source.read() {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -150,7 +163,7 @@ fn read_one<R: Send>(source: Source<'_>, judge: &Judge<'_, R>, entries: &mut Ent
             return 0;
         }
     };
-    let (documents, found) = read_text(text, source.has_json_lines(), judge);
+    let (documents, found) = read_text(text, source.has_json_lines(), plan, judge);
     entries
         .extend(found.into_iter().map(|entry| entry.map_err(|fault| Problem(format!("{source}, {fault}")))));
     documents
@@ -192,22 +205,21 @@ impl fmt::Display for Fault {
 type Found<R> = Vec<Result<R, Fault>>;
 
 /// Judges the objects of a text, and says how many documents it has.
-fn read_text<R: Send>(text: &str, json_lines: bool, judge: &Judge<'_, R>) -> (usize, Found<R>) {
-    let plan = Plan::everything();
+fn read_text<R: Send>(text: &str, json_lines: bool, plan: &Plan, judge: &Judge<'_, R>) -> (usize, Found<R>) {
     let documents: Vec<_> = if json_lines {
         cut::json_lines(text).into_iter().collect()
     } else {
         cut::documents(text).into_iter().map(|document| (document, document.pieces())).collect()
     };
     let pieces: Vec<_> = documents.iter().flat_map(|(_, pieces)| pieces).collect();
-    let mut results = parallel::map(&pieces, |piece| piece.read(&plan, judge)).into_iter();
+    let mut results = parallel::map(&pieces, |piece| piece.read(plan, judge)).into_iter();
     let mut found = Vec::new();
     for (document, pieces) in &documents {
         let results: Vec<_> = results.by_ref().take(pieces.len()).collect();
         // Items that point to one another make sense only together.
         if results.len() > 1
             && results.iter().any(Result::is_err)
-            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(&plan, judge))
+            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(plan, judge))
         {
             found.append(together);
             continue;

@@ -12,7 +12,7 @@ fn found(text: &str) -> Vec<String> {
 }
 
 fn found_in(text: &str, json_lines: bool) -> Vec<String> {
-    let (_, found) = read_text(text, json_lines, &name);
+    let (_, found) = read_text(text, json_lines, &Plan::everything(), &name);
     found.into_iter().map(|entry| entry.unwrap_or_else(|fault| format!("({fault})"))).collect()
 }
 
@@ -299,7 +299,7 @@ proptest! {
         fragments in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..14),
     ) {
         let text = format!("{beginning}{}", fragments.concat());
-        let (_, in_pieces) = read_text(&text, false, &name);
+        let (_, in_pieces) = read_text(&text, false, &Plan::everything(), &name);
         if let [document] = cut::documents(&text).as_slice()
             && !json::looks_like_it(document.text)
             && let Ok(whole) = document.whole().read(&Plan::everything(), &name)

@@ -25,6 +25,13 @@ fn help_of_explain() {
 }
 
 #[test]
+fn help_of_rules() {
+    assert_snapshot!(run(&["rules", "--help"]));
+    assert_snapshot!("help_of_rules_lint", run(&["rules", "lint", "--help"]));
+    assert_snapshot!("help_of_rules_test", run(&["rules", "test", "--help"]));
+}
+
+#[test]
 fn help_of_crds() {
     assert_snapshot!(run(&["crds", "--help"]));
 }

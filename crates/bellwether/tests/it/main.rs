@@ -6,6 +6,7 @@ mod crds;
 mod explain;
 mod help;
 mod living;
+mod rules;
 mod terminal;
 
 use std::{

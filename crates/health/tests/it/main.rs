@@ -10,3 +10,4 @@ mod absurd;
 mod cases;
 mod objects;
 mod properties;
+mod user;

@@ -1,0 +1,176 @@
+//! `bellwether rules lint`: what is wrong with rules, and where.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use bellwether_expr::Place;
+use bellwether_health::user::Flaw;
+use bellwether_model::State;
+use serde::Serialize;
+
+use super::{
+    load::{Fault, Found, Loaded},
+    printed,
+};
+use crate::{
+    cli::RuleFiles,
+    output::{BAD_INPUT, Outcome},
+    said::{sign, style},
+    terminal::{Screen, printable},
+};
+use unicode_width::UnicodeWidthStr as _;
+
+/// What is said of a rule.
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    name: String,
+    /// The kind that it is for, if that can be told.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    valid: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Said>,
+}
+
+/// One thing that is wrong.
+#[derive(Serialize)]
+struct Said {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// The line of the field that it is about.
+    #[serde(skip)]
+    excerpt: Option<String>,
+}
+
+pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
+    let loaded = Loaded::from(&command.files);
+    let mut checked: Vec<_> = loaded.rules.iter().map(Checked::of).collect();
+    for overridden in loaded.in_force().overridden() {
+        let why = format!(
+            "it never decides, because the rule {} is for {} too and {}",
+            overridden.by.name(),
+            overridden.by.kind(),
+            if overridden.by.created() == overridden.rule.created() {
+                "its name comes first"
+            } else {
+                "is older"
+            },
+        );
+        let is_it = |found: &Found| {
+            found.rule.as_ref().is_ok_and(|rule| std::ptr::eq(&raw const **rule, &raw const *overridden.rule))
+        };
+        if let Some(index) = loaded.rules.iter().position(is_it) {
+            checked[index].valid = false;
+            checked[index].faults.push(Said::plain(why));
+        }
+    }
+    let text = printed(&checked, command.output, || page(&checked, screen))?;
+    let mut errors = loaded.problems;
+    if checked.is_empty() && errors.is_empty() {
+        errors.push("there is no HealthRule and no health.lua here".to_owned());
+    }
+    let is_wrong = checked.iter().any(|checked| !checked.valid);
+    let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
+    Ok(Outcome { text, errors, code })
+}
+
+impl Checked {
+    fn of(found: &Found) -> Self {
+        let faults = found.rule.as_ref().err().into_iter().flatten();
+        Self {
+            file: found.file.display().to_string(),
+            name: found.name.clone(),
+            kind: found.rule.as_ref().ok().map(|rule| rule.kind().to_string()),
+            valid: found.rule.is_ok(),
+            faults: faults.map(Said::of).collect(),
+        }
+    }
+}
+
+impl Said {
+    fn plain(text: String) -> Self {
+        Self { field: None, line: None, column: None, text, hint: None, excerpt: None }
+    }
+
+    fn of(fault: &Fault) -> Self {
+        match fault {
+            Fault::Shape(text) => Self::plain(text.clone()),
+            Fault::Flaw(flaw) => Self::of_flaw(flaw),
+        }
+    }
+
+    fn of_flaw(flaw: &Flaw) -> Self {
+        let (line, column) = match flaw.mistake.place {
+            Place::Text { line, column } => (Some(line), Some(column)),
+            Place::Line(line) => (Some(line), None),
+            Place::Tree(_) => (None, None),
+        };
+        Self {
+            field: Some(flaw.field.clone()),
+            line,
+            column,
+            text: flaw.mistake.text.clone(),
+            hint: flaw.mistake.hint.clone(),
+            excerpt: line.and_then(|line| flaw.source.lines().nth(line - 1)).map(str::to_owned),
+        }
+    }
+}
+
+fn page(checked: &[Checked], screen: Screen) -> String {
+    let mut text = String::new();
+    for rule in checked {
+        let state = Some(if rule.valid { State::Ready } else { State::Failed });
+        let sign = sign(state).to_string();
+        let sign = screen.paint(&sign, style(state));
+        let kind = rule.kind.as_ref().map(|kind| format!(" for {kind}")).unwrap_or_default();
+        let name = if rule.name.is_empty() { "a rule without a name" } else { &rule.name };
+        let _ = writeln!(text, "{sign} {}{kind} ({})", printable(name), printable(&rule.file));
+        rule.faults.iter().for_each(|said| text.push_str(&paragraph(said)));
+    }
+    if !checked.is_empty() {
+        let wrong = checked.iter().filter(|rule| !rule.valid).count();
+        let rules = if checked.len() == 1 { "rule" } else { "rules" };
+        let _ = match wrong {
+            0 => writeln!(text, "{} {rules}, nothing wrong.", checked.len()),
+            wrong => writeln!(text, "{} {rules}, {wrong} wrong.", checked.len()),
+        };
+    }
+    text
+}
+
+/// What is wrong, with the line that it is about and a mark at the place.
+fn paragraph(said: &Said) -> String {
+    let mut text = String::from("    ");
+    if let Some(field) = &said.field {
+        let _ = write!(text, "{field}");
+        if let Some(line) = said.line {
+            let _ = write!(text, ", line {line}");
+        }
+        if let Some(column) = said.column {
+            let _ = write!(text, ", column {column}");
+        }
+        text.push_str(": ");
+    }
+    let _ = writeln!(text, "{}", printable(&said.text));
+    if let Some(excerpt) = &said.excerpt {
+        let excerpt: String =
+            excerpt.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = writeln!(text, "      {excerpt}");
+        if let Some(column) = said.column {
+            let before: String = excerpt.chars().take(column - 1).collect();
+            let _ = writeln!(text, "      {:width$}^", "", width = before.width());
+        }
+    }
+    if let Some(hint) = &said.hint {
+        let _ = writeln!(text, "      {}", printable(hint));
+    }
+    text
+}

@@ -1,0 +1,176 @@
+//! Rules from directories: HealthRules in YAML, and Argo CD's scripts where Argo CD keeps them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bellwether_api::{HealthRule, HealthRuleSpec};
+use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
+use bellwether_model::{Object, Plan};
+
+use crate::{
+    input::{self, files_in},
+    schema::KindSchema,
+};
+
+/// What was found in a directory.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    /// Every rule, usable or not, in the order of the files.
+    pub(crate) rules: Vec<Found>,
+    /// Files that cannot be read, a sentence each.
+    pub(crate) problems: Vec<String>,
+}
+
+/// A rule that was found.
+pub(crate) struct Found {
+    pub(crate) file: PathBuf,
+    pub(crate) name: String,
+    pub(crate) rule: Result<Arc<CompiledRule>, Vec<Fault>>,
+}
+
+/// What is wrong with a rule: with its shape, or with what is written in a field.
+pub(crate) enum Fault {
+    Shape(String),
+    Flaw(Box<Flaw>),
+}
+
+/// The name of Argo CD's scripts.
+const SCRIPT: &str = "health.lua";
+
+/// Argo CD's sign for anything in the names of its directories.
+const ANYTHING: &str = "_";
+
+impl Loaded {
+    /// Reads all rules of files and directories.
+    pub(crate) fn from(inputs: &[PathBuf]) -> Self {
+        let mut loaded = Self::default();
+        for input in inputs {
+            if !input.is_dir() {
+                loaded.read_file(input);
+                continue;
+            }
+            match files_in(input, &is_rule_file) {
+                Ok(files) => files.iter().for_each(|file| loaded.read_file(file)),
+                Err(error) => loaded.problems.push(format!("cannot read {}: {error}", input.display())),
+            }
+        }
+        loaded
+    }
+
+    /// The rules that can be used.
+    pub(crate) fn in_force(&self) -> UserRules {
+        UserRules::new(self.rules.iter().filter_map(|found| found.rule.as_ref().ok()).cloned())
+    }
+
+    fn read_file(&mut self, file: &Path) {
+        if file.extension().is_some_and(|extension| extension == "lua") {
+            return self.read_script(file);
+        }
+        let plan = Plan::whole();
+        for entry in
+            input::read(&[file.to_owned()], &plan, &|object| is_rule(object).then(|| read_rule(object)))
+        {
+            match entry {
+                Ok(Some((name, rule))) => self.rules.push(Found { file: file.to_owned(), name, rule }),
+                // Whatever else is in the directory is not ours to judge.
+                Ok(None) => {}
+                Err(problem) => self.problems.push(problem.to_string()),
+            }
+        }
+    }
+
+    /// The script for the kind that the directories say: `GROUP/KIND/health.lua`.
+    fn read_script(&mut self, file: &Path) {
+        let source = match fs::read_to_string(file) {
+            Ok(source) => source,
+            Err(error) => return self.problems.push(format!("cannot read {}: {error}", file.display())),
+        };
+        let directory = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let mut above = directory.ancestors().skip(1).filter_map(|path| path.file_name()?.to_str());
+        let (kind, group) = (above.next().unwrap_or_default(), above.next().unwrap_or_default());
+        let name = format!("{group}/{kind}/{SCRIPT}");
+        let kind = JudgedKind {
+            group: group.replace(ANYTHING, "*"),
+            version: None,
+            kind: (kind != ANYTHING).then(|| kind.to_owned()),
+        };
+        let rule = UserRule { name: name.clone(), created: None, kind, form: Form::Lua(source) };
+        let rule = rule.compile().map(Arc::new).map_err(|flaws| {
+            let named = flaws.into_iter().map(|flaw| Flaw { field: SCRIPT.to_owned(), ..flaw });
+            named.map(|flaw| Fault::Flaw(Box::new(flaw))).collect()
+        });
+        self.rules.push(Found { file: file.to_owned(), name, rule });
+    }
+}
+
+/// Tests, and what they are about, hold no rules.
+fn is_rule_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_test = is_suite_file(path) || path.components().any(|part| part.as_os_str() == "testdata");
+    !is_test && (name == SCRIPT || input::holds_objects(path))
+}
+
+/// Whether a file is a suite of tests: `health_test.yaml`, `widgets_test.yaml`.
+pub(crate) fn is_suite_file(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    is_yaml && stem.ends_with("_test")
+}
+
+fn is_rule(object: &Object<'_>) -> bool {
+    object.group() == "bellwether.dev" && object.kind() == "HealthRule"
+}
+
+fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
+    let name = object.name().to_owned();
+    let shape = KindSchema::of("HealthRule").map(|schema| schema.check(object.fields())).unwrap_or_default();
+    let mut faults: Vec<_> =
+        shape.into_iter().map(|fault| Fault::Shape(format!("{}: {}", fault.field, fault.text))).collect();
+    if name.is_empty() {
+        faults.push(Fault::Shape("metadata.name: it is missing".to_owned()));
+    }
+    if !faults.is_empty() {
+        return (name, Err(faults));
+    }
+    let typed = serde_json::to_value(object.fields()).and_then(serde_json::from_value::<HealthRule>);
+    let rule = match typed {
+        Ok(rule) => {
+            let created = object.time("metadata.creationTimestamp");
+            let rule = UserRule { created, ..user_rule(&name, rule.spec) }.compile();
+            rule.map(Arc::new)
+                .map_err(|flaws| flaws.into_iter().map(|flaw| Fault::Flaw(Box::new(flaw))).collect())
+        }
+        Err(error) => Err(vec![Fault::Shape(error.to_string())]),
+    };
+    (name, rule)
+}
+
+/// A rule as the API has it. Exactly one form is given, which its schema sees to.
+fn user_rule(name: &str, spec: HealthRuleSpec) -> UserRule {
+    let form = match (spec.cel, spec.expressions, spec.lua) {
+        (Some(clauses), ..) => Form::Clauses(
+            clauses
+                .into_iter()
+                .map(|clause| Clause {
+                    when: clause.when,
+                    state: clause.state,
+                    reason: clause.reason,
+                    message: clause.message,
+                })
+                .collect(),
+        ),
+        (None, Some(flux), _) => {
+            Form::Flux { current: flux.current, in_progress: flux.in_progress, failed: flux.failed }
+        }
+        (None, None, lua) => Form::Lua(lua.unwrap_or_default()),
+    };
+    let kind = JudgedKind {
+        group: spec.for_.group,
+        version: spec.for_.version,
+        kind: Some(spec.for_.kind).filter(|kind| kind != "*"),
+    };
+    UserRule { name: name.to_owned(), created: None, kind, form }
+}

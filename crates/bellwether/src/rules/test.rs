@@ -1,0 +1,244 @@
+//! `bellwether rules test`: rules, tried on objects whose health is known.
+
+use std::{fmt::Write as _, path::Path};
+
+use anyhow::Result;
+use bellwether_health::{
+    Context, assess,
+    user::{CompiledRule, UserRules},
+};
+use bellwether_model::{Object, State};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{
+    load::{Loaded, is_suite_file},
+    printed,
+    suite::{Case, Expected, Suite},
+};
+use crate::{
+    cli::RuleTests,
+    input::files_in,
+    output::{BAD_INPUT, Outcome},
+    said::{sign, style},
+    terminal::{Screen, printable},
+};
+
+/// What became of a suite.
+#[derive(Serialize)]
+struct Ran {
+    suite: String,
+    cases: usize,
+    passed: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failure>,
+}
+
+/// A case that fails.
+#[derive(Serialize)]
+struct Failure {
+    case: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<Difference>,
+}
+
+/// What was expected and what came.
+#[derive(Serialize)]
+struct Difference {
+    what: &'static str,
+    expected: String,
+    got: String,
+}
+
+pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
+    let loaded = Loaded::from(&command.directories);
+    let mut errors = loaded.problems.clone();
+    for found in &loaded.rules {
+        for fault in found.rule.as_ref().err().into_iter().flatten() {
+            errors.push(format!("{}, rule {}: {fault}", found.file.display(), found.name));
+        }
+    }
+    let bench =
+        Bench { rules: loaded.in_force(), loaded: &loaded, now: command.now.unwrap_or_else(Timestamp::now) };
+    let mut ran = Vec::new();
+    for directory in &command.directories {
+        match suites_in(directory, &mut errors) {
+            suites if suites.is_empty() && errors.is_empty() => {
+                errors.push(format!(
+                    "there is no health_test.yaml and no other file that ends in _test.yaml in {}",
+                    directory.display()
+                ));
+            }
+            suites => ran.extend(suites.iter().map(|suite| bench.run(suite, directory))),
+        }
+    }
+    let text = printed(&ran, command.output, || page(&ran, screen))?;
+    let fails = ran.iter().any(|ran| !ran.failures.is_empty());
+    let code = if errors.is_empty() { u8::from(fails) } else { BAD_INPUT };
+    Ok(Outcome { text, errors, code })
+}
+
+fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {
+    // Whoever loaded the rules has said so if it cannot be read.
+    let files = files_in(directory, &is_suite_file).unwrap_or_default();
+    let mut suites = Vec::new();
+    for file in files {
+        match Suite::read(&file) {
+            Ok(suite) => suites.extend(suite),
+            Err(error) => errors.push(error),
+        }
+    }
+    suites
+}
+
+/// Where cases are tried.
+struct Bench<'l> {
+    rules: UserRules,
+    loaded: &'l Loaded,
+    now: Timestamp,
+}
+
+impl Bench<'_> {
+    fn run(&self, suite: &Suite, root: &Path) -> Ran {
+        let failures: Vec<_> = suite
+            .cases
+            .iter()
+            .filter_map(|case| {
+                let case_failed =
+                    |error, differences| Failure { case: case.name.clone(), error, differences };
+                match self.differences(suite, case) {
+                    Ok(differences) if differences.is_empty() => None,
+                    Ok(differences) => Some(case_failed(None, differences)),
+                    Err(error) => Some(case_failed(Some(error), Vec::new())),
+                }
+            })
+            .collect();
+        let path = suite.file.strip_prefix(root).unwrap_or(&suite.file);
+        let is_argo = path.file_name().is_some_and(|name| name == "health_test.yaml");
+        let label = path.parent().filter(|parent| is_argo && *parent != Path::new("")).unwrap_or(path);
+        let cases = suite.cases.len();
+        Ran { suite: label.display().to_string(), cases, passed: cases - failures.len(), failures }
+    }
+
+    fn differences(&self, suite: &Suite, case: &Case) -> Result<Vec<Difference>, String> {
+        let object = case.object.as_ref().map_err(Clone::clone)?;
+        let now = case.now.unwrap_or(self.now);
+        let context = Context { rules: Some(&self.rules), ..Context::at(now) };
+        match &case.expected {
+            Expected::Ours { state, reason, message, progress } => {
+                let verdict = assess(object, &context);
+                let progress = progress.map(|progress| progress.to_string());
+                Ok(compared([
+                    ("state", state.as_deref(), verdict.state.name()),
+                    ("reason", reason.as_deref(), &verdict.reason),
+                    ("message", message.as_deref(), &verdict.message),
+                    ("progress", progress.as_deref(), &verdict.progress.to_string()),
+                ]))
+            }
+            Expected::Argo { status, message } => {
+                let rule = self.rule_for(object, suite)?;
+                if let Some(ran) = rule.run_script(object, now) {
+                    let (got_status, got_message) = ran?;
+                    return Ok(compared([
+                        ("status", Some(status), &got_status),
+                        ("message", Some(message), &got_message),
+                    ]));
+                }
+                let verdict = assess(object, &context);
+                Ok(compared([
+                    ("status", Some(status), in_argo_words(verdict.state)),
+                    (
+                        "message",
+                        Some(message.as_str()).filter(|message| !message.is_empty()),
+                        &verdict.message,
+                    ),
+                ]))
+            }
+        }
+    }
+
+    /// The rule for an object is that of its kind, as in Argo CD; a suite's own where there is none.
+    fn rule_for(&self, object: &Object<'_>, suite: &Suite) -> Result<&CompiledRule, String> {
+        if let Some(rule) = self.rules.rule_for(object) {
+            return Ok(rule);
+        }
+        let own = self.loaded.rules.iter().find(|found| found.file.parent() == suite.file.parent());
+        match own.map(|found| &found.rule) {
+            Some(Ok(rule)) => Ok(rule),
+            Some(Err(_)) => Err("the rule is wrong: see the errors".to_owned()),
+            None => Err(format!("there is no rule for {} in {}", object.kind(), object.api_version())),
+        }
+    }
+}
+
+fn compared<const N: usize>(pairs: [(&'static str, Option<&str>, &str); N]) -> Vec<Difference> {
+    pairs
+        .into_iter()
+        .filter_map(|(what, expected, got)| {
+            let expected = expected.filter(|expected| *expected != got)?;
+            Some(Difference { what, expected: expected.to_owned(), got: got.to_owned() })
+        })
+        .collect()
+}
+
+fn in_argo_words(state: State) -> &'static str {
+    match state {
+        State::Ready => "Healthy",
+        State::InProgress | State::Terminating => "Progressing",
+        State::Failed => "Degraded",
+        State::Suspended => "Suspended",
+        State::Unknown => "Unknown",
+        State::Missing => "Missing",
+    }
+}
+
+fn page(ran: &[Ran], screen: Screen) -> String {
+    let mut text = String::new();
+    for suite in ran {
+        let state = Some(if suite.failures.is_empty() { State::Ready } else { State::Failed });
+        let sign = sign(state).to_string();
+        let sign = screen.paint(&sign, style(state));
+        let cases = if suite.cases == 1 { "case" } else { "cases" };
+        let _ = match suite.failures.len() {
+            0 => writeln!(text, "{sign} {} ({} {cases})", printable(&suite.suite), suite.cases),
+            failed => writeln!(
+                text,
+                "{sign} {} ({failed} of {} {cases} fail)",
+                printable(&suite.suite),
+                suite.cases
+            ),
+        };
+        suite.failures.iter().for_each(|failure| text.push_str(&paragraph(failure)));
+    }
+    if !ran.is_empty() {
+        let cases: usize = ran.iter().map(|suite| suite.cases).sum();
+        let passed: usize = ran.iter().map(|suite| suite.passed).sum();
+        let suites = if ran.len() == 1 { "suite" } else { "suites" };
+        let _ = writeln!(
+            text,
+            "{cases} cases in {} {suites}: {passed} pass, {} fail.",
+            ran.len(),
+            cases - passed
+        );
+    }
+    text
+}
+
+fn paragraph(failure: &Failure) -> String {
+    let mut text = format!("    {}\n", printable(&failure.case));
+    if let Some(error) = &failure.error {
+        let _ = writeln!(text, "      {}", printable(error));
+    }
+    for Difference { what, expected, got } in &failure.differences {
+        let _ = writeln!(text, "      {what:<8}  expected {}", quoted(expected));
+        let _ = writeln!(text, "      {:<8}  got      {}", "", quoted(got));
+    }
+    text
+}
+
+/// Text of which nothing can be overlooked, blanks at its end included.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}

@@ -1,0 +1,232 @@
+//! What the API server would say of one of our own objects: its fields against the schema of its kind.
+
+use bellwether_api::crds;
+use bellwether_expr::{Absence, Fuel, Program, Scope, Val, Variables};
+use bellwether_model::Value;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps as Schema, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use regex::Regex;
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The field: `spec.cel[0].state`.
+    pub(crate) field: String,
+    /// What is wrong with it.
+    pub(crate) text: String,
+}
+
+/// The schema of one of our kinds.
+pub(crate) struct KindSchema(Schema);
+
+impl KindSchema {
+    /// The schema of a kind; none if it is not one of ours.
+    pub(crate) fn of(kind: &str) -> Option<Self> {
+        let is_kind = |crd: &CustomResourceDefinition| crd.spec.names.kind == kind;
+        let crd = crds().into_iter().find(is_kind)?;
+        let schema = crd.spec.versions.into_iter().next()?.schema?.open_api_v3_schema?;
+        Some(Self(schema))
+    }
+
+    /// All that is wrong with an object.
+    pub(crate) fn check(&self, object: &Value<'_>) -> Vec<Fault> {
+        let mut check = Check { faults: Vec::new() };
+        check.fields(&self.0, object, "", &["apiVersion", "kind", "metadata"]);
+        check.faults
+    }
+}
+
+struct Check {
+    faults: Vec<Fault>,
+}
+
+impl Check {
+    fn fault(&mut self, field: &str, text: String) {
+        self.faults.push(Fault { field: field.to_owned(), text });
+    }
+
+    fn value(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
+        if schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.type_.is_none() {
+            return;
+        }
+        if let Some(wanted) = schema.type_.as_deref()
+            && !is_a(value, wanted)
+        {
+            return self.fault(field, format!("it must be {}, not {}", in_words(wanted), kind_of(value)));
+        }
+        let before = self.faults.len();
+        match value {
+            Value::Text(text) => self.text(schema, text, field),
+            Value::Int(number) => self.number(schema, *number, field),
+            Value::List(list) => self.list(schema, list, field),
+            Value::Map(_) => self.fields(schema, value, field, &[]),
+            Value::Null | Value::Bool(_) | Value::Float(_) => {}
+        }
+        // What is said of the whole makes sense only where its parts are right.
+        if self.faults.len() == before {
+            self.rules(schema, value, field);
+        }
+    }
+
+    fn fields(&mut self, schema: &Schema, value: &Value<'_>, field: &str, also: &[&str]) {
+        let Value::Map(map) = value else { return };
+        let under = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
+        for required in schema.required.iter().flatten() {
+            if matches!(map.get(required), None | Some(Value::Null)) {
+                self.fault(&under(required), "it is missing".to_owned());
+            }
+        }
+        for (name, value) in map.iter() {
+            let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
+            match (known, &schema.additional_properties) {
+                // Nothing is the same as nothing said.
+                _ if matches!(value, Value::Null) => {}
+                (Some(schema), _) => self.value(schema, value, &under(name)),
+                (None, Some(JSONSchemaPropsOrBool::Schema(schema))) => {
+                    self.value(schema, value, &under(name));
+                }
+                (None, Some(JSONSchemaPropsOrBool::Bool(true))) => {}
+                (None, _) if schema.x_kubernetes_preserve_unknown_fields == Some(true) => {}
+                (None, _) if also.contains(&name) => {}
+                (None, _) => {
+                    let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
+                    let known: Vec<_> = known.collect();
+                    self.fault(
+                        &under(name),
+                        format!("there is no such field; there is {}", known.join(", ")),
+                    );
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, schema: &Schema, list: &[Value<'_>], field: &str) {
+        let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
+        if let Some(most) = schema.max_items.filter(|most| length > *most) {
+            self.fault(field, format!("it has {length} entries, more than {most}"));
+        }
+        if let Some(least) = schema.min_items.filter(|least| length < *least) {
+            self.fault(field, format!("it has {length} entries, fewer than {least}"));
+        }
+        if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
+            for (index, entry) in list.iter().enumerate() {
+                self.value(schema, entry, &format!("{field}[{index}]"));
+            }
+        }
+    }
+
+    fn text(&mut self, schema: &Schema, text: &str, field: &str) {
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(most) = schema.max_length.filter(|most| length > *most) {
+            self.fault(field, format!("it has {length} characters, more than {most}"));
+        }
+        if schema.min_length.is_some_and(|least| length < least) {
+            self.fault(field, "it is empty".to_owned());
+        }
+        if let Some(words) = &schema.enum_ {
+            let words: Vec<_> = words.iter().filter_map(|word| word.0.as_str()).collect();
+            if !words.contains(&text) {
+                self.fault(field, format!("`{text}` is none of {}", words.join(", ")));
+            }
+        }
+        if let Some(pattern) = &schema.pattern
+            && Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
+        {
+            self.fault(field, format!("`{text}` does not match {pattern}"));
+        }
+    }
+
+    // The bounds of our schemas are small whole numbers.
+    #[expect(clippy::cast_precision_loss)]
+    fn number(&mut self, schema: &Schema, number: i64, field: &str) {
+        if let Some(least) = schema.minimum.filter(|least| (number as f64) < *least) {
+            self.fault(field, format!("{number} is less than {least}"));
+        }
+        if let Some(most) = schema.maximum.filter(|most| (number as f64) > *most) {
+            self.fault(field, format!("{number} is more than {most}"));
+        }
+    }
+
+    /// The rules in CEL. Those that use what only the API server has are left to it.
+    fn rules(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
+        let scope = Scope::variables(["self"], Absence::AsInCel);
+        for rule in schema.x_kubernetes_validations.iter().flatten() {
+            let Ok(program) = Program::cel(&rule.rule, &scope) else { continue };
+            let input = Variables(vec![Some(Val::from(value))]);
+            if let Ok(Val::Bool(false)) = program.evaluate(&input, &mut Fuel::default()) {
+                let text = rule.message.clone().unwrap_or_else(|| format!("{} is false", rule.rule));
+                self.fault(field, text);
+            }
+        }
+    }
+}
+
+fn is_a(value: &Value<'_>, wanted: &str) -> bool {
+    match value {
+        Value::Text(_) => wanted == "string",
+        Value::Bool(_) => wanted == "boolean",
+        Value::Int(_) => matches!(wanted, "integer" | "number"),
+        Value::Float(_) => wanted == "number",
+        Value::List(_) => wanted == "array",
+        Value::Map(_) => wanted == "object",
+        Value::Null => false,
+    }
+}
+
+fn in_words(wanted: &str) -> &str {
+    match wanted {
+        "string" => "text",
+        "boolean" => "true or false",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "array" => "a list",
+        "object" => "a map",
+        other => other,
+    }
+}
+
+fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Int(_) | Value::Float(_) => "a number",
+        Value::Text(_) => "text",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a map",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_model::{Object, Plan};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn faults(spec: &str) -> Vec<String> {
+        let json = format!(
+            r#"{{"apiVersion":"bellwether.dev/v1alpha1","kind":"HealthRule","metadata":{{"name":"a"}},"spec":{spec}}}"#
+        );
+        let object = Object::from_json(json.as_bytes(), &Plan::whole()).expect("it is an object");
+        let schema = KindSchema::of("HealthRule").expect("it is one of ours");
+        schema.check(object.fields()).iter().map(|fault| format!("{}: {}", fault.field, fault.text)).collect()
+    }
+
+    #[rstest]
+    #[case::fine(r#"{"for":{"group":"acme.io","kind":"Widget"},"lua":"return {}"}"#, &[])]
+    #[case::nothing("{}", &["spec.for: it is missing"])]
+    #[case::a_text(r#""x""#, &["spec: it must be a map, not text"])]
+    #[case::two_forms(r#"{"for":{"kind":"W"},"lua":"x","cel":[{"when":"true","state":"Ready"}]}"#, &["spec: a HealthRule has exactly one form: give one of cel, expressions and lua"])]
+    #[case::no_form(r#"{"for":{"kind":"W"}}"#, &["spec: a HealthRule has exactly one form: give one of cel, expressions and lua"])]
+    #[case::a_state(r#"{"for":{"kind":"W"},"cel":[{"when":"true","state":"Healthy"}]}"#, &["spec.cel[0].state: `Healthy` is none of Ready, InProgress, Failed, Suspended, Terminating, Unknown"])]
+    #[case::a_field(r#"{"for":{"kind":"W"},"cell":[]}"#, &["spec.cell: there is no such field; there is cel, expressions, for, lua"])]
+    #[case::a_type(r#"{"for":{"kind":"W"},"lua":3}"#, &["spec.lua: it must be text, not a number"])]
+    #[case::empty(r#"{"for":{"kind":"W"},"cel":[]}"#, &["spec.cel: it has 0 entries, fewer than 1"])]
+    #[case::a_reason(r#"{"for":{"kind":"W"},"cel":[{"when":"true","state":"Ready","reason":"not a word"}]}"#, &["spec.cel[0].reason: reason must be one word such as WidgetBroken: letters, digits, '_', ',' and ':', beginning with a letter"])]
+    #[case::a_kind(r#"{"for":{"kind":"widgets.acme.io"},"lua":"x"}"#, &["spec.for.kind: kind must be a kind such as Widget, or '*' for every kind of the group"])]
+    #[case::a_null(r#"{"for":{"kind":"W"},"lua":"x","cel":null}"#, &[])]
+    fn rules(#[case] spec: &str, #[case] expected: &[&str]) {
+        assert_eq!(faults(spec), expected);
+    }
+}

@@ -1,0 +1,199 @@
+//! `bellwether rules`, and judging by rules of one's own.
+
+use std::{fs, path::Path, process::Command};
+
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{Run, bellwether, judged_from};
+
+/// The command among the rules of these tests.
+fn among_rules(arguments: &[&str]) -> Command {
+    let mut command = bellwether(arguments);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules"));
+    command
+}
+
+#[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
+fn ran(mut command: Command) -> Run {
+    command.output().expect("the binary runs").into()
+}
+
+/// The command in the repository, where the examples are.
+fn in_repository(arguments: &[&str]) -> Run {
+    let mut command = bellwether(arguments);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    ran(command)
+}
+
+#[test]
+fn what_is_wrong_with_rules() {
+    assert_snapshot!(ran(among_rules(&["rules", "lint", "wrong"])));
+}
+
+#[test]
+fn what_is_wrong_for_programs() {
+    assert_snapshot!(ran(among_rules(&["rules", "lint", "wrong/expressions.yaml", "-o", "json"])));
+    assert_snapshot!("lint_as_yaml", ran(among_rules(&["rules", "lint", "wrong/twice.yaml", "-o", "yaml"])));
+}
+
+#[test]
+fn cases_that_fail() {
+    assert_snapshot!(ran(among_rules(&["rules", "test", "failing"])));
+}
+
+#[test]
+fn cases_that_fail_for_programs() {
+    assert_snapshot!(ran(among_rules(&["rules", "test", "failing/acme.io", "-o", "json"])));
+}
+
+#[rstest]
+#[case::nowhere("lint", "nowhere", "error: cannot read nowhere: No such file or directory (os error 2)\n")]
+#[case::no_rules(
+    "lint",
+    "failing/acme.io/Widget/testdata/down.yaml",
+    "error: there is no HealthRule and no health.lua here\n"
+)]
+#[case::no_directory(
+    "test",
+    "nowhere",
+    "error: cannot read nowhere: No such file or directory (os error 2)\n"
+)]
+#[case::no_tests(
+    "test",
+    "wrong/acme.io/Gadget/..",
+    "error: wrong/acme.io/Gadget/../Gadget/health.lua, rule acme.io/Gadget/health.lua: health.lua: line 2: \
+     'then' expected near '!'; not equal is written `~=`\n"
+)]
+fn what_cannot_be_read(#[case] command: &str, #[case] path: &str, #[case] errors: &str) {
+    let run = ran(among_rules(&["rules", command, path]));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(2), errors));
+}
+
+#[rstest]
+#[case::no_list("test: []", "it has no list of tests")]
+#[case::no_object(
+    "tests: [{expect: {state: Ready}}]",
+    "tests[0]: it has no object: give `input`, the name of a file, or `object`"
+)]
+#[case::no_expectation(
+    "tests: [{object: {}}]",
+    "tests[0]: it has nothing that is expected: give `expect: {state: Ready}`"
+)]
+#[case::a_stray_field(
+    "tests: [{object: {}, expect: {status: Ready}}]",
+    "tests[0]: expect has no `status`; it has state, reason, message, progress"
+)]
+#[case::no_time(
+    "tests: [{object: {}, now: noon, expect: {state: Ready}}]",
+    "tests[0]: now is `noon`, and should look like 2026-11-14T12:00:00Z"
+)]
+fn a_suite_that_makes_no_sense(#[case] suite: &str, #[case] error: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("my_test.yaml"), suite).expect("it can be written");
+    let mut command = bellwether(&["rules", "test", "."]);
+    command.current_dir(directory.path());
+    let run = ran(command);
+    assert_eq!((run.code, run.stderr), (Some(2), format!("error: ./my_test.yaml: {error}\n")));
+}
+
+/// The documentation says how to use them.
+#[test]
+fn the_examples_pass() {
+    assert_snapshot!(in_repository(&["rules", "lint", "examples/rules"]));
+    assert_snapshot!("the_examples_are_tried", in_repository(&["rules", "test", "examples/rules"]));
+    let now = "2026-11-14T12:00:00Z";
+    assert_snapshot!(
+        "judged_by_the_examples",
+        in_repository(&[
+            "assess",
+            "--rules",
+            "examples/rules",
+            "examples/rules/testdata",
+            "--now",
+            now,
+            "-o",
+            "wide"
+        ])
+    );
+    assert_snapshot!(
+        "explained_by_the_examples",
+        in_repository(&[
+            "explain",
+            "--rules",
+            "examples/rules",
+            "examples/rules/testdata/widget-broken.yaml",
+            "--now",
+            now
+        ])
+    );
+}
+
+/// A rule changes verdicts; one that is wrong is said to be, and the rest is judged without it.
+#[test]
+fn rules_that_are_wrong_do_not_hide_the_objects() {
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules/wrong/expressions.yaml");
+    let object = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w}\nstatus: {phase: Ready}\n";
+    let run = judged_from(&["assess", "-", "--rules", rules, "-o", "json"], object);
+    let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(said[0]["rule"], json!({"source": "generic", "id": "phase"}));
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("rule several-mistakes: spec.cel[0].when: line 1, column 14"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn rules_are_for_the_native_dialect() {
+    let run = judged_from(&["assess", "-", "--rules", ".", "--dialect", "argo"], "");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("--rules"), "{}", run.stderr);
+}
+
+/// The kinds for which the examples have scripts in Argo CD's layout.
+const SCRIPTED: [&str; 3] =
+    ["keda.sh/ScaledObject", "keda.sh/ScaledJob", "proclaim.dogmatiq.io/DNSSDServiceInstance"];
+
+/// Argo CD's own cases of three kinds, in its layout, with scripts of our own. The cases are not part of this repository.
+#[test]
+fn argo_cds_cases_pass_with_our_scripts() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let cases = std::env::var_os("BELLWETHER_CONFORMANCE")
+        .map_or_else(|| repository.join("../shared/conformance"), Into::into)
+        .join("argo.jsonl");
+    let Ok(cases) = fs::read_to_string(&cases) else {
+        println!("skipped: there are no cases in {}", cases.display());
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut count = 0;
+    for kind in SCRIPTED {
+        let suite = directory.path().join(kind);
+        fs::create_dir_all(&suite).expect("it can be made");
+        let script = repository.join("examples/rules/from-argo-cd").join(kind).join("health.lua");
+        fs::copy(script, suite.join("health.lua")).expect("there is a script");
+        let mut tests = Vec::new();
+        for case in cases.lines().map(|line| serde_json::from_str::<Value>(line).expect("a case")) {
+            if format!("{}/{}", case["group"].as_str().unwrap_or(""), case["kind"].as_str().unwrap_or(""))
+                != kind
+            {
+                continue;
+            }
+            let input = format!("{}.yaml", tests.len());
+            fs::write(suite.join(&input), case["object"].to_string()).expect("it can be written");
+            tests.push(json!({
+                "inputPath": input,
+                "healthStatus": {"status": case["status"], "message": case["message"]},
+            }));
+            count += 1;
+        }
+        fs::write(suite.join("health_test.yaml"), json!({ "tests": tests }).to_string())
+            .expect("it can be written");
+    }
+    let run = ran(bellwether(&["rules", "test", directory.path().to_str().expect("a path")]));
+    assert!(run.stdout.ends_with(&format!("{count} cases in 3 suites: {count} pass, 0 fail.\n")), "{run}");
+    assert_eq!(run.code, Some(0), "{run}");
+}

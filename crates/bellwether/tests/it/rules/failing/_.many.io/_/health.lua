@@ -1,0 +1,1 @@
+return { status = "Suspended", message = obj.kind .. " rests since " .. obj.status.since }

@@ -1,0 +1,10 @@
+//! CEL: from text to a program.
+
+mod compile;
+mod literal;
+mod macros;
+mod parse;
+mod syntax;
+mod token;
+
+pub(crate) use compile::compile;

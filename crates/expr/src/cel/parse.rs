@@ -1,0 +1,417 @@
+//! Words and signs into expressions.
+
+use crate::{hints, mistake::Slip, operator::Operator};
+
+use super::{
+    syntax::{Element, Expr, Field, Kind, Literal},
+    token::{Token, TokenKind, tokens},
+};
+
+/// The longest text, in bytes. What a person writes is far shorter.
+const LONGEST: usize = 64 * 1024;
+
+/// How deep expressions may be in each other. Whoever walks through them needs a little of the stack for each level.
+const DEEPEST: u16 = 96;
+
+/// How deep brackets may be in each other: reading them takes more of the stack than walking through what was read.
+const DEEPEST_BRACKETS: u16 = 48;
+
+/// Words that may not be names; as the name of a field they are welcome.
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "namespace",
+    "package",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// What a text says.
+pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
+    if text.len() > LONGEST {
+        return Err(Slip::new(0, format!("the expression has {} bytes, more than {LONGEST}", text.len())));
+    }
+    let tokens = tokens(text).map_err(|slip| match text.split_whitespace().next() {
+        // `let x = 1` stumbles over its equals sign, which is not what is wrong with it.
+        Some("let" | "var" | "const") => slip.maybe_hint(hints::for_reserved("let")),
+        _ => slip,
+    })?;
+    let mut parser = Parser { text, tokens, next: 0, brackets: 0 };
+    let expr = parser.expression()?;
+    match parser.peek().kind {
+        TokenKind::End => Ok(expr),
+        _ => Err(parser.unexpected("an operator or the end")),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    next: usize,
+    brackets: u16,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        // The end is never passed.
+        &self.tokens[self.next.min(self.tokens.len() - 1)]
+    }
+
+    fn advance(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next += 1;
+        token
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        matches!(self.peek().kind, TokenKind::Sign(own) if own == sign)
+    }
+
+    /// Takes the sign, if it is next, and says where it was.
+    fn take(&mut self, sign: &str) -> Option<u32> {
+        self.is(sign).then(|| self.advance().at)
+    }
+
+    fn expect(&mut self, sign: &str, what: &str) -> Result<u32, Slip> {
+        self.take(sign).ok_or_else(|| self.unexpected(what))
+    }
+
+    fn unexpected(&self, wanted: &str) -> Slip {
+        let token = self.peek();
+        let found = match &token.kind {
+            TokenKind::End => "the end".to_owned(),
+            _ => format!("`{}`", &self.text[token.at as usize..token.end as usize]),
+        };
+        let before = self.next.checked_sub(1).map(|before| &self.tokens[before].kind);
+        let is_after = |sign: &str| matches!(before, Some(TokenKind::Sign(own)) if *own == sign);
+        let hint = match &token.kind {
+            _ if matches!(before, Some(TokenKind::Word(word)) if word == "not") => {
+                Some("write ! before what is not so".to_owned())
+            }
+            TokenKind::Sign(".") if is_after("?") => {
+                Some("write a.?b for a field that may not be there".to_owned())
+            }
+            TokenKind::Sign("?") if is_after("?") => Some("write a.?b.orValue(other)".to_owned()),
+            _ if found.starts_with("`.") && wanted.contains("operator") => {
+                Some(format!("write [{}] for an entry of a list", found.trim_matches(['`', '.'])))
+            }
+            TokenKind::Word(word) if wanted.contains("operator") => hints::for_word_after_expression(word),
+            TokenKind::Sign(">") if self.text[..token.at as usize].ends_with('<') => {
+                Some("write != for not equal".to_owned())
+            }
+            _ => None,
+        };
+        Slip::new(token.at, format!("expected {wanted}, found {found}")).maybe_hint(hint)
+    }
+
+    /// `condition ? one : other`, or anything else.
+    fn expression(&mut self) -> Result<Expr, Slip> {
+        let condition = self.any()?;
+        let Some(at) = self.take("?") else { return Ok(condition) };
+        let then = self.any()?;
+        self.expect(":", "`:` and what it is otherwise")?;
+        let otherwise = self.nested(Self::expression)?;
+        let depth = condition.depth.max(then.depth).max(otherwise.depth);
+        node(at, depth, Kind::Conditional(Box::new([condition, then, otherwise])))
+    }
+
+    /// One level deeper in brackets, or in what comes after a colon.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Slip>) -> Result<T, Slip> {
+        if self.brackets == DEEPEST_BRACKETS {
+            return Err(too_deep(self.peek().at));
+        }
+        self.brackets += 1;
+        let read = read(self);
+        self.brackets -= 1;
+        read
+    }
+
+    fn any(&mut self) -> Result<Expr, Slip> {
+        self.joined("||", Self::all, Kind::Any)
+    }
+
+    fn all(&mut self) -> Result<Expr, Slip> {
+        self.joined("&&", |parser| parser.binary(0), Kind::All)
+    }
+
+    fn joined(
+        &mut self,
+        sign: &str,
+        operand: impl Fn(&mut Self) -> Result<Expr, Slip>,
+        kind: impl Fn(Vec<Expr>) -> Kind,
+    ) -> Result<Expr, Slip> {
+        let first = operand(self)?;
+        let Some(at) = self.take(sign) else { return Ok(first) };
+        let mut operands = vec![first, operand(self)?];
+        while self.take(sign).is_some() {
+            operands.push(operand(self)?);
+        }
+        let depth = operands.iter().map(|operand| operand.depth).max().unwrap_or(0);
+        node(at, depth, kind(operands))
+    }
+
+    /// Comparisons, sums and products, by how tightly they bind.
+    fn binary(&mut self, level: usize) -> Result<Expr, Slip> {
+        const LEVELS: [&[Operator]; 3] = [
+            &[
+                Operator::Equal,
+                Operator::NotEqual,
+                Operator::Less,
+                Operator::LessOrEqual,
+                Operator::Greater,
+                Operator::GreaterOrEqual,
+                Operator::In,
+            ],
+            &[Operator::Add, Operator::Subtract],
+            &[Operator::Multiply, Operator::Divide, Operator::Modulo],
+        ];
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.binary(level + 1)?;
+        while let Some(operator) = operators.iter().find(|operator| self.is(operator.sign())) {
+            let at = self.advance().at;
+            let right = self.binary(level + 1)?;
+            let depth = left.depth.max(right.depth);
+            left = node(at, depth, Kind::Binary { operator: *operator, operands: Box::new([left, right]) })?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Expr, Slip> {
+        let (at, sign) = match &self.peek().kind {
+            TokenKind::Sign(sign @ ("!" | "-")) => (self.peek().at, *sign),
+            _ => return self.member(),
+        };
+        let mut signs = 0;
+        while self.is(sign) && !self.is_negative_number() {
+            self.advance();
+            signs += 1;
+        }
+        let is_operator = (self.is("!") || self.is("-")) && !self.is_negative_number();
+        let operand = if is_operator { self.nested(Self::unary)? } else { self.member()? };
+        // Twice is not at all.
+        if signs % 2 == 0 {
+            return Ok(operand);
+        }
+        let depth = operand.depth;
+        node(
+            at,
+            depth,
+            if sign == "!" { Kind::Not(Box::new(operand)) } else { Kind::Negate(Box::new(operand)) },
+        )
+    }
+
+    /// Whether a minus comes next that belongs to a number.
+    fn is_negative_number(&self) -> bool {
+        let after = self.tokens.get(self.next + 1).map(|token| &token.kind);
+        self.is("-") && matches!(after, Some(TokenKind::Digits(_) | TokenKind::Literal(Literal::Double(_))))
+    }
+
+    /// A value and what follows it: fields, entries, calls.
+    fn member(&mut self) -> Result<Expr, Slip> {
+        let mut expr = self.primary()?;
+        loop {
+            let depth = expr.depth;
+            if let Some(at) = self.take(".") {
+                let optional = self.take("?").is_some();
+                let (field, is_word) = self.field_name()?;
+                if is_word && !optional && self.is("(") {
+                    let arguments = self.arguments()?;
+                    let depth = arguments.iter().map(|argument| argument.depth).fold(depth, u16::max);
+                    expr = node(at, depth, Kind::Call { on: Some(Box::new(expr)), name: field, arguments })?;
+                } else {
+                    expr = node(at, depth, Kind::Select { of: Box::new(expr), field, optional })?;
+                }
+            } else if let Some(at) = self.take("[") {
+                let optional = self.take("?").is_some();
+                let index = self.nested(Self::expression)?;
+                self.expect("]", "`]`")?;
+                let depth = depth.max(index.depth);
+                expr = node(at, depth, Kind::Index { of: Box::new(expr), index: Box::new(index), optional })?;
+            } else if self.is("{") {
+                let Some(name) = qualified(&expr) else { return Ok(expr) };
+                let at = expr.at;
+                self.skip_braces()?;
+                expr = node(at, depth, Kind::Message { name })?;
+            } else {
+                return Ok(expr);
+            }
+        }
+    }
+
+    fn field_name(&mut self) -> Result<(String, bool), Slip> {
+        let name = match &self.peek().kind {
+            TokenKind::Word(name) => (name.clone(), true),
+            TokenKind::Escaped(name) => (name.clone(), false),
+            _ => return Err(self.unexpected("the name of a field")),
+        };
+        self.advance();
+        Ok(name)
+    }
+
+    fn primary(&mut self) -> Result<Expr, Slip> {
+        let at = self.peek().at;
+        match self.peek().kind.clone() {
+            TokenKind::Literal(literal) => {
+                self.advance();
+                node(at, 0, Kind::Literal(literal))
+            }
+            TokenKind::Digits(digits) => {
+                self.advance();
+                let number = i64::try_from(digits).map_err(|_| {
+                    Slip::new(at, format!("{digits} is too large for a whole number"))
+                        .hint("write it with a u at its end")
+                })?;
+                node(at, 0, Kind::Literal(Literal::Int(number)))
+            }
+            TokenKind::Word(name) => {
+                self.advance();
+                self.name_or_call(at, name, false)
+            }
+            TokenKind::Sign("-") => self.negative_number(at),
+            TokenKind::Sign(".") => {
+                self.advance();
+                let TokenKind::Word(name) = self.peek().kind.clone() else {
+                    return Err(self.unexpected("a name"));
+                };
+                self.advance();
+                self.name_or_call(at, name, true)
+            }
+            TokenKind::Sign("(") => {
+                self.advance();
+                let inner = self.nested(Self::expression)?;
+                self.expect(")", "an operator or `)`")?;
+                Ok(inner)
+            }
+            TokenKind::Sign("[") => self.nested(Self::list),
+            TokenKind::Sign("{") => self.nested(Self::map),
+            _ => Err(self.unexpected("a value")),
+        }
+    }
+
+    fn negative_number(&mut self, at: u32) -> Result<Expr, Slip> {
+        self.advance();
+        let literal = match self.advance().kind {
+            TokenKind::Literal(Literal::Double(number)) => Literal::Double(-number),
+            TokenKind::Digits(digits) => match 0_i64.checked_sub_unsigned(digits) {
+                Some(number) => Literal::Int(number),
+                None => return Err(Slip::new(at, format!("-{digits} is too small for a whole number"))),
+            },
+            _ => {
+                self.next -= 1;
+                return Err(self.unexpected("a value"));
+            }
+        };
+        node(at, 0, Kind::Literal(literal))
+    }
+
+    fn name_or_call(&mut self, at: u32, name: String, absolute: bool) -> Result<Expr, Slip> {
+        if RESERVED.contains(&name.as_str()) {
+            return Err(
+                Slip::new(at, format!("`{name}` is a reserved word")).maybe_hint(hints::for_reserved(&name))
+            );
+        }
+        if !self.is("(") {
+            return node(at, 0, Kind::Name { name, absolute });
+        }
+        let arguments = self.arguments()?;
+        let depth = arguments.iter().map(|argument| argument.depth).max().unwrap_or(0);
+        node(at, depth, Kind::Call { on: None, name, arguments })
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Expr>, Slip> {
+        self.nested(|parser| {
+            parser.advance();
+            let mut arguments = Vec::new();
+            if parser.take(")").is_some() {
+                return Ok(arguments);
+            }
+            loop {
+                arguments.push(parser.expression()?);
+                if parser.take(",").is_none() {
+                    parser.expect(")", "an operator, `,` or `)`")?;
+                    return Ok(arguments);
+                }
+            }
+        })
+    }
+
+    fn list(&mut self) -> Result<Expr, Slip> {
+        let at = self.advance().at;
+        let mut elements = Vec::new();
+        while self.take("]").is_none() {
+            let optional = self.take("?").is_some();
+            elements.push(Element { value: self.expression()?, optional });
+            if self.take(",").is_none() {
+                self.expect("]", "an operator, `,` or `]`")?;
+                break;
+            }
+        }
+        let depth = elements.iter().map(|element| element.value.depth).max().unwrap_or(0);
+        node(at, depth, Kind::List(elements))
+    }
+
+    fn map(&mut self) -> Result<Expr, Slip> {
+        let at = self.advance().at;
+        let mut fields = Vec::new();
+        while self.take("}").is_none() {
+            let optional = self.take("?").is_some();
+            let key = self.expression()?;
+            self.expect(":", "`:` and a value")?;
+            fields.push(Field { key, value: self.expression()?, optional });
+            if self.take(",").is_none() {
+                self.expect("}", "an operator, `,` or `}`")?;
+                break;
+            }
+        }
+        let depth = fields.iter().map(|field| field.key.depth.max(field.value.depth)).max().unwrap_or(0);
+        node(at, depth, Kind::Map(fields))
+    }
+
+    /// Passes over the fields of a message: nothing here has messages, and the compiler says so.
+    fn skip_braces(&mut self) -> Result<(), Slip> {
+        let mut open = 0;
+        loop {
+            match self.peek().kind {
+                TokenKind::Sign("{") => open += 1,
+                TokenKind::Sign("}") => open -= 1,
+                TokenKind::End => return Err(self.unexpected("`}`")),
+                _ => {}
+            }
+            self.advance();
+            if open == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The name that an expression spells: `a.b.c`.
+fn qualified(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        Kind::Name { name, .. } => Some(name.clone()),
+        Kind::Select { of, field, optional: false } => Some(format!("{}.{field}", qualified(of)?)),
+        _ => None,
+    }
+}
+
+fn node(at: u32, below: u16, kind: Kind) -> Result<Expr, Slip> {
+    if below >= DEEPEST {
+        return Err(too_deep(at));
+    }
+    Ok(Expr { at, depth: below + 1, kind })
+}
+
+fn too_deep(at: u32) -> Slip {
+    Slip::new(at, "the expression is nested too deeply here").hint("write it as several, or join fewer parts")
+}

@@ -1,0 +1,197 @@
+//! What can be said of types before there are values.
+
+use crate::{
+    functions::{self, Function, Style},
+    hints,
+    mistake::{Slip, nearest},
+    operator::Operator,
+    types::{Type, Types},
+};
+
+/// An operand has one of these types.
+pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(), Slip> {
+    if types.meets(wanted) {
+        return Ok(());
+    }
+    let hint = (wanted == Types::BOOL).then(|| "compare it with something: x == 'value'".to_owned());
+    Err(Slip::new(at, format!("`{sign}` takes {wanted}, not {types}")).maybe_hint(hint))
+}
+
+/// Something has fields.
+pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), Slip> {
+    if types.meets(Types::MAP.or(Types::OPTIONAL)) {
+        return Ok(());
+    }
+    Err(Slip::new(at, format!("{types} has no fields")))
+}
+
+/// Something has entries, and the index can be one of theirs.
+pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), Slip> {
+    if !types.meets(Types::MAP.or(Types::LIST).or(Types::OPTIONAL)) {
+        return Err(Slip::new(at, format!("{types} has no entries")));
+    }
+    let is_list = types == Types::LIST;
+    if is_list && !index.meets(Types::NUMBER) {
+        return Err(Slip::new(at, format!("the entries of a list are numbered: {index} is none of them")));
+    }
+    Ok(())
+}
+
+/// The key of a map.
+pub(crate) fn is_key(at: u32, types: Types) -> Result<(), Slip> {
+    let keys = Types::BOOL.or(Types::INT).or(Types::UINT).or(Types::TEXT);
+    if types.meets(keys) {
+        return Ok(());
+    }
+    Err(Slip::new(at, format!("the key of a map is {keys}, not {types}")))
+}
+
+/// What an operator gives for operands of these types.
+pub(crate) fn binary(at: u32, operator: Operator, left: Types, right: Types) -> Result<Types, Slip> {
+    of_operator(at, operator.sign(), operator, left, right)
+        .map_err(|slip| slip.maybe_hint(hint_for(operator, left, right)))
+}
+
+/// The same for an operator that is called by another name.
+pub(crate) fn of_operator(
+    at: u32,
+    name: &str,
+    operator: Operator,
+    left: Types,
+    right: Types,
+) -> Result<Types, Slip> {
+    let mut gives: Option<Types> = None;
+    for one in left.members() {
+        for other in right.members() {
+            if let Some(result) = result_of(operator, one, other) {
+                gives = Some(gives.map_or(result, |gives| gives.or(result)));
+            }
+        }
+    }
+    gives.ok_or_else(|| {
+        let text = match operator {
+            Operator::Equal | Operator::NotEqual => format!("{left} and {right} are never equal"),
+            Operator::In if !right.meets(Types::LIST.or(Types::MAP)) => {
+                format!("`{name}` looks into a list or a map, not into {right}")
+            }
+            _ => format!("`{name}` does not go with {left} and {right}"),
+        };
+        Slip::new(at, text)
+    })
+}
+
+fn hint_for(operator: Operator, left: Types, right: Types) -> Option<String> {
+    let hint = match operator {
+        Operator::In if right == Types::TEXT => "write text.contains(part)",
+        Operator::Add if left.meets(Types::TEXT) || right.meets(Types::TEXT) => "make text of it: string(x)",
+        Operator::In => return None,
+        _ if left.meets(Types::TEXT) && right.meets(Types::NUMBER) => {
+            "write int(x) or quantity(x) for a number in a text"
+        }
+        _ if right.meets(Types::TEXT) && left.meets(Types::NUMBER) => {
+            "write int(x) or quantity(x) for a number in a text"
+        }
+        _ if left.meets(Types::NUMBER) && right.meets(Types::NUMBER) => "write int(x), uint(x) or double(x)",
+        _ if left.meets(Types::TEXT) && right.meets(Types::TIMESTAMP) => {
+            "write timestamp(x) for a moment in a text"
+        }
+        _ if left.meets(Types::TEXT) && right.meets(Types::BOOL) => "'True' is text, and true is not",
+        _ if left.meets(Types::BOOL) && right.meets(Types::TEXT) => "'True' is text, and true is not",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// What an operator gives for operands of two types; none if it does not go with them.
+fn result_of(operator: Operator, left: Type, right: Type) -> Option<Types> {
+    use Type::{Bytes, Double, Duration, Int, List, Map, Null, Optional, Quantity, Text, Timestamp, Uint};
+    let is_number = |one| matches!(one, Int | Uint | Double);
+    let both_numbers = is_number(left) && is_number(right);
+    match operator {
+        Operator::Equal | Operator::NotEqual => {
+            let comparable = left == right || both_numbers || left == Null || right == Null;
+            comparable.then_some(Types::BOOL)
+        }
+        Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+            let ordered = !matches!(left, Null | List | Map | Type::Type | Optional);
+            (both_numbers || (left == right && ordered)).then_some(Types::BOOL)
+        }
+        Operator::In => matches!(right, List | Map).then_some(Types::BOOL),
+        Operator::Add => match (left, right) {
+            (Int | Uint | Double | Text | Bytes | List | Duration, _) if left == right => {
+                Some(Types::of(left))
+            }
+            (Timestamp, Duration) | (Duration, Timestamp) => Some(Types::TIMESTAMP),
+            _ => None,
+        },
+        Operator::Subtract => match (left, right) {
+            (Int | Uint | Double | Duration, _) if left == right => Some(Types::of(left)),
+            (Timestamp, Timestamp) => Some(Types::DURATION),
+            (Timestamp, Duration) => Some(Types::TIMESTAMP),
+            _ => None,
+        },
+        Operator::Multiply | Operator::Divide => {
+            (left == right && is_number(left) && left != Quantity).then_some(Types::of(left))
+        }
+        Operator::Modulo => (left == right && matches!(left, Int | Uint)).then_some(Types::of(left)),
+    }
+}
+
+/// The functions that a call may mean.
+pub(crate) fn function(
+    at: u32,
+    name: &str,
+    style: Style,
+    arguments: &[Types],
+) -> Result<Vec<&'static Function>, Slip> {
+    let named: Vec<_> = functions::all().filter(|function| function.name == name).collect();
+    if named.is_empty() {
+        let near = || {
+            let all =
+                functions::all().filter(|function| function.style == style).map(|function| function.name);
+            nearest(name, all).map(|meant| format!("did you mean `{meant}`?"))
+        };
+        let hint = hints::for_function(name).map(str::to_owned).or_else(near);
+        return Err(Slip::new(at, format!("there is no function `{name}`")).maybe_hint(hint));
+    }
+    let styled: Vec<_> = named.iter().copied().filter(|function| function.style == style).collect();
+    if styled.is_empty() {
+        let hint = match style {
+            Style::Global => format!("it is called on a value: x.{name}(...)"),
+            Style::Method => format!("it is called on nothing: {name}(x)"),
+        };
+        return Err(Slip::new(at, format!("`{name}` is not called like this")).hint(hint));
+    }
+    let counted: Vec<_> =
+        styled.iter().copied().filter(|function| function.takes.len() == arguments.len()).collect();
+    let called_on = usize::from(style == Style::Method);
+    if counted.is_empty() {
+        let mut counts: Vec<_> = styled.iter().map(|function| function.takes.len() - called_on).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let counts: Vec<_> = counts.iter().map(usize::to_string).collect();
+        let arguments_word = if counts == ["1"] { "argument" } else { "arguments" };
+        let text = format!(
+            "`{name}` takes {} {arguments_word}, not {}",
+            counts.join(" or "),
+            arguments.len() - called_on
+        );
+        return Err(Slip::new(at, text));
+    }
+    let fitting: Vec<_> = counted
+        .iter()
+        .copied()
+        .filter(|function| function.takes.iter().zip(arguments).all(|(takes, types)| takes.meets(*types)))
+        .collect();
+    if fitting.is_empty() {
+        let takes: Vec<_> = counted.iter().map(|function| list_of(function.takes)).collect();
+        let text = format!("`{name}` takes ({}), not ({})", takes.join(") or ("), list_of(arguments));
+        return Err(Slip::new(at, text));
+    }
+    Ok(fitting)
+}
+
+fn list_of(types: &[Types]) -> String {
+    let names: Vec<_> = types.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}

@@ -1,0 +1,383 @@
+//! Patterns: what RE2 reads, told to an engine that reads some of it otherwise.
+//!
+//! CEL's patterns are those of RE2. The engine here knows nearly the same syntax, but to it `\d` is any digit of the world,
+//! a class may have classes in it, and a brace that repeats nothing is a mistake.
+
+use std::mem;
+
+use regex::escape;
+
+/// A pattern as the engine reads it.
+#[derive(Debug)]
+pub(super) struct Translated {
+    /// Its text.
+    pub(super) text: String,
+    /// How large it is when every repetition is written out: what it costs to compile, and to match a byte at worst.
+    pub(super) weight: usize,
+}
+
+/// The most that anything may be repeated, as in RE2.
+const MOST_REPEATED: usize = 1000;
+
+/// The classes that have a name, `[[:alpha:]]`.
+const NAMED: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+const DIGIT: &str = "0-9";
+const SPACE: &str = r"\t\n\f\r ";
+const WORD: &str = "0-9A-Za-z_";
+
+/// How many states one of these makes, more or less.
+const WEIGHT_OF_CLASS: usize = 8;
+const WEIGHT_OF_PROPERTY: usize = 300;
+
+/// Reads a pattern of RE2.
+pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
+    let mut translation =
+        Translation { rest: pattern, text: String::new(), groups: vec![0], last: 0, repeated: false };
+    while let Some(char) = translation.next() {
+        translation.piece(char)?;
+    }
+    let weight = translation.groups.iter().fold(translation.last, |sum, group| sum.saturating_add(*group));
+    Ok(Translated { text: translation.text, weight })
+}
+
+struct Translation<'p> {
+    /// What was not read yet.
+    rest: &'p str,
+    text: String,
+    /// The weights of the groups that are open, outermost first, but for their last pieces.
+    groups: Vec<usize>,
+    /// The weight of the last piece, which may be repeated yet.
+    last: usize,
+    /// Whether it was.
+    repeated: bool,
+}
+
+/// What a class may have in it, as the engine reads it.
+enum Member {
+    Character(String),
+    /// With its weight.
+    Set(String, usize),
+}
+
+impl<'p> Translation<'p> {
+    fn next(&mut self) -> Option<char> {
+        let char = self.rest.chars().next()?;
+        self.rest = &self.rest[char.len_utf8()..];
+        Some(char)
+    }
+
+    /// Takes what comes next, up to and with an end.
+    fn up_to(&mut self, end: &str) -> Option<&'p str> {
+        let (taken, rest) = self.rest.split_once(end)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn piece(&mut self, char: char) -> Result<(), String> {
+        let repeated = mem::take(&mut self.repeated);
+        match char {
+            '\\' => return self.escaped(),
+            '[' => return self.class(),
+            '(' => return self.open(),
+            ')' => self.close(),
+            '{' => return self.repetition(repeated),
+            '*' | '+' | '?' => {
+                self.text.push(char);
+                return self.repeat(repeated);
+            }
+            '|' | '^' | '$' => self.add(char.encode_utf8(&mut [0; 4]), 0),
+            '.' => self.add(".", WEIGHT_OF_CLASS),
+            other => self.literal(other),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, text: &str, weight: usize) {
+        self.text.push_str(text);
+        self.weigh(weight);
+    }
+
+    fn literal(&mut self, char: char) {
+        self.add(&escape(char.encode_utf8(&mut [0; 4])), char.len_utf8());
+    }
+
+    fn weigh(&mut self, weight: usize) {
+        if let Some(group) = self.groups.last_mut() {
+            *group = group.saturating_add(self.last);
+        }
+        self.last = weight;
+    }
+
+    /// Opens a group. Flags that only the engine knows are none here.
+    fn open(&mut self) -> Result<(), String> {
+        self.add("(", 0);
+        self.groups.push(0);
+        if let Some(after) = self.rest.strip_prefix('?')
+            && !after.starts_with(['P', '<'])
+        {
+            let end = after.find([':', ')']).unwrap_or(after.len());
+            let (flags, rest) = after.split_at(end);
+            if let Some(unknown) = flags.chars().find(|char| !"imsU-".contains(*char)) {
+                return Err(format!("there is no flag '{unknown}'"));
+            }
+            self.text.extend(["?", flags]);
+            self.rest = rest;
+            if let Some(rest) = rest.strip_prefix(':') {
+                self.text.push(':');
+                self.rest = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.text.push(')');
+        // Without a group to close, the engine tells what is wrong.
+        if self.groups.len() > 1 {
+            let inside = self.groups.pop().unwrap_or_default();
+            self.last = inside.saturating_add(self.last);
+        }
+    }
+
+    /// `{2}`, `{2,}` or `{2,5}`; any other brace is a character.
+    fn repetition(&mut self, repeated: bool) -> Result<(), String> {
+        let counts = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        let Some((least, most, inside, after)) = self.rest.split_once('}').and_then(|(inside, after)| {
+            let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
+            (!least.is_empty() && counts(least) && counts(most)).then_some((least, most, inside, after))
+        }) else {
+            self.literal('{');
+            return Ok(());
+        };
+        match if most.is_empty() { least } else { most }.parse::<usize>() {
+            Ok(times) if times <= MOST_REPEATED => self.last = self.last.saturating_mul(times.max(1)),
+            _ => return Err(format!("nothing can be repeated more than {MOST_REPEATED} times")),
+        }
+        self.text.extend(["{", inside, "}"]);
+        self.rest = after;
+        self.repeat(repeated)
+    }
+
+    /// Ends a repetition, which cannot be that of another one.
+    fn repeat(&mut self, repeated: bool) -> Result<(), String> {
+        if repeated {
+            return Err("a repetition cannot be repeated".to_owned());
+        }
+        if let Some(rest) = self.rest.strip_prefix('?') {
+            self.text.push('?');
+            self.rest = rest;
+        }
+        self.repeated = true;
+        Ok(())
+    }
+
+    /// What a backslash makes of what follows, outside of classes.
+    fn escaped(&mut self) -> Result<(), String> {
+        let char = self.next().ok_or("a backslash is the last character")?;
+        match char {
+            'A' => self.add(r"\A", 0),
+            'z' => self.add(r"\z", 0),
+            'b' => self.add(r"(?-u:\b)", 0),
+            'B' => self.add(r"\B", 0),
+            'Q' => {
+                let quoted = self.up_to(r"\E").unwrap_or_else(|| mem::take(&mut self.rest));
+                for char in quoted.chars() {
+                    self.literal(char);
+                }
+            }
+            _ => match self.member(char)? {
+                Member::Character(text) => self.add(&text, 1),
+                Member::Set(text, weight) => self.add(&text, weight),
+            },
+        }
+        Ok(())
+    }
+
+    /// What a backslash makes of what follows, in a class or outside.
+    fn member(&mut self, char: char) -> Result<Member, String> {
+        let text = match char {
+            'd' => format!("[{DIGIT}]"),
+            'D' => format!("[^{DIGIT}]"),
+            's' => format!("[{SPACE}]"),
+            'S' => format!("[^{SPACE}]"),
+            'w' => format!("[{WORD}]"),
+            'W' => format!("[^{WORD}]"),
+            'p' | 'P' => return self.property(char == 'P'),
+            _ => return self.character(char).map(Member::Character),
+        };
+        Ok(Member::Set(text, WEIGHT_OF_CLASS))
+    }
+
+    /// `\pL`, `\p{Greek}` or `\p{^Greek}`.
+    fn property(&mut self, others: bool) -> Result<Member, String> {
+        let name = match self.next() {
+            Some('{') => self.up_to("}").ok_or("a brace is not closed")?.to_owned(),
+            Some(letter) => letter.to_string(),
+            None => return Err("a property has no name".to_owned()),
+        };
+        let (name, reversed) = name.strip_prefix('^').map_or((&*name, false), |name| (name, true));
+        let kind = if others == reversed { 'p' } else { 'P' };
+        Ok(Member::Set(format!("\\{kind}{{{name}}}"), WEIGHT_OF_PROPERTY))
+    }
+
+    /// The escapes that stand for one character.
+    fn character(&mut self, char: char) -> Result<String, String> {
+        let unknown = || format!("there is no escape '\\{char}'");
+        Ok(match char {
+            'a' | 'f' | 'n' | 'r' | 't' | 'v' => format!("\\{char}"),
+            'x' => {
+                let digits = if let Some(rest) = self.rest.strip_prefix('{') {
+                    self.rest = rest;
+                    self.up_to("}").ok_or("a brace is not closed")?
+                } else {
+                    let (digits, rest) = self.rest.split_at_checked(2).ok_or_else(unknown)?;
+                    self.rest = rest;
+                    digits
+                };
+                if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                    return Err(unknown());
+                }
+                format!("\\x{{{digits}}}")
+            }
+            '0'..='7' => {
+                let more = self.rest.bytes().take(2).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                if more == 0 && char != '0' {
+                    // Elsewhere this would be what a group matched.
+                    return Err(unknown());
+                }
+                let (digits, rest) = self.rest.split_at(more);
+                self.rest = rest;
+                let code = u32::from_str_radix(&format!("{char}{digits}"), 8).map_err(|_| unknown())?;
+                format!("\\x{{{code:x}}}")
+            }
+            other if other.is_ascii() && !other.is_ascii_alphanumeric() => escape(&other.to_string()),
+            _ => return Err(unknown()),
+        })
+    }
+
+    /// A class, up to its end.
+    fn class(&mut self) -> Result<(), String> {
+        let mut weight = WEIGHT_OF_CLASS;
+        self.text.push('[');
+        if let Some(rest) = self.rest.strip_prefix('^') {
+            self.text.push('^');
+            self.rest = rest;
+        }
+        let mut first = true;
+        loop {
+            let char = self.next().ok_or("a class is not closed")?;
+            // A class that would be empty starts with the bracket itself.
+            if char == ']' && !first {
+                break;
+            }
+            first = false;
+            if char == '['
+                && let Some((name, rest)) = self.rest.strip_prefix(':').and_then(|rest| rest.split_once(":]"))
+            {
+                if !NAMED.contains(&name.strip_prefix('^').unwrap_or(name)) {
+                    return Err(format!("there is no class '[:{name}:]'"));
+                }
+                self.text.extend(["[:", name, ":]"]);
+                self.rest = rest;
+                continue;
+            }
+            match self.of_class(char)? {
+                Member::Set(text, own) => {
+                    self.text.push_str(&text);
+                    weight = weight.saturating_add(own);
+                    continue;
+                }
+                Member::Character(text) => self.text.push_str(&text),
+            }
+            if let Some(rest) = self.rest.strip_prefix('-').filter(|rest| !rest.starts_with(']')) {
+                self.rest = rest;
+                let high = self.next().ok_or("a class is not closed")?;
+                let Member::Character(high) = self.of_class(high)? else {
+                    return Err("a range ends with a set".to_owned());
+                };
+                self.text.extend(["-", &high]);
+            }
+        }
+        self.add("]", weight);
+        Ok(())
+    }
+
+    fn of_class(&mut self, char: char) -> Result<Member, String> {
+        if char != '\\' {
+            return Ok(Member::Character(escape(&char.to_string())));
+        }
+        let char = self.next().ok_or("a backslash is the last character")?;
+        self.member(char)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::translate;
+
+    #[rstest]
+    #[case("plain text, 1-2 &&", r"plain text, 1\-2 \&\&")]
+    #[case(r"\d\D\w", "[0-9][^0-9][0-9A-Za-z_]")]
+    #[case(r"\bx\B", r"(?-u:\b)x\B")]
+    #[case(r"\Qa.b\E.", r"a\.b.")]
+    #[case(r"\Qa.b", r"a\.b")]
+    #[case(r"\<\>\_\ \/", "<>_ /")]
+    #[case(r"\101\0\x41\x{1F600}", r"\x{41}\x{0}\x{41}\x{1F600}")]
+    #[case(r"\pL\P{Greek}\p{^Greek}", r"\p{L}\P{Greek}\P{Greek}")]
+    #[case("a{2}b{2,}c{2,5}", "a{2}b{2,}c{2,5}")]
+    #[case("{}a{,2}b{x}c{", r"\{\}a\{,2\}b\{x\}c\{")]
+    #[case("[a-z&&[b]", r"[a-z\&\&\[b]")]
+    #[case("[]a]", r"[\]a]")]
+    #[case("[^]a]", r"[^\]a]")]
+    #[case("[+--]", r"[\+-\-]")]
+    #[case("[a-]", r"[a\-]")]
+    #[case("[[:]x", r"[\[:]x")]
+    #[case(r"[[:alpha:]\d\]-]", r"[[:alpha:][0-9]\]\-]")]
+    #[case("(?i)(?P<name>a)(?:b)(?is-U:c)", "(?i)(?P<name>a)(?:b)(?is-U:c)")]
+    #[case("a*?b+?c??d{2}?", "a*?b+?c??d{2}?")]
+    fn told_to_the_engine(#[case] pattern: &str, #[case] expected: &str) {
+        assert_eq!(translate(pattern).unwrap().text, expected);
+    }
+
+    #[rstest]
+    #[case(r"\", "a backslash is the last character")]
+    #[case(r"\q", r"there is no escape '\q'")]
+    #[case(r"\1", r"there is no escape '\1'")]
+    #[case(r"\é", r"there is no escape '\é'")]
+    #[case(r"\p", "a property has no name")]
+    #[case(r"\p{L", "a brace is not closed")]
+    #[case(r"\x4}", r"there is no escape '\x'")]
+    #[case(r"\x4", r"there is no escape '\x'")]
+    #[case("[a", "a class is not closed")]
+    #[case(r"[a-\d]", "a range ends with a set")]
+    #[case("(?x)a", "there is no flag 'x'")]
+    #[case("[[:nothing:]]", "there is no class '[:nothing:]'")]
+    #[case("a**", "a repetition cannot be repeated")]
+    #[case("a{2}{3}", "a repetition cannot be repeated")]
+    #[case("a{2000}", "nothing can be repeated more than 1000 times")]
+    fn refused(#[case] pattern: &str, #[case] expected: &str) {
+        assert_eq!(translate(pattern).unwrap_err(), expected);
+    }
+
+    #[rstest]
+    #[case("", 0)]
+    #[case("abc", 3)]
+    #[case("a{10}", 10)]
+    #[case("xa{10}y", 12)]
+    #[case("(ab{3}|c){10}", 50)]
+    #[case("((a{10}){10}){10}", 1000)]
+    #[case("[a-z]{3}", 24)]
+    #[case(r"\d+\.", 9)]
+    #[case(r"[\pL\PN]", 608)]
+    #[case("a{0}", 1)]
+    #[case("(((a)))", 1)]
+    fn weights(#[case] pattern: &str, #[case] expected: usize) {
+        assert_eq!(translate(pattern).unwrap().weight, expected);
+    }
+}

@@ -1,0 +1,168 @@
+//! Regular expressions.
+
+use regex::{Regex, RegexBuilder};
+
+use super::{
+    Function,
+    patterns::{Translated, translate},
+    strings::cut,
+    unsuited,
+};
+use crate::{
+    stop::{Fuel, Outcome, Stop},
+    types::Types,
+    value::Val,
+};
+
+const T: Types = Types::TEXT;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::global("matches", &[T, T], Types::BOOL, matches),
+    Function::method("matches", &[T, T], Types::BOOL, matches),
+    Function::method("find", &[T, T], T, find),
+    Function::method("findAll", &[T, T], Types::LIST, find_all),
+    Function::method("findAll", &[T, T, Types::INT], Types::LIST, find_all),
+];
+
+/// How many bytes a pattern may take once it is compiled, and as many again while it is used.
+const LARGEST: usize = 1 << 20;
+
+/// Beyond this weight, a pattern takes longer to refuse than others take to compile.
+const HEAVIEST: usize = 20_000;
+
+/// A pattern that can be used.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    weight: usize,
+}
+
+impl Pattern {
+    /// Reads a pattern; what is wrong with it is told in one sentence.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        translate(text).and_then(Self::compile)
+    }
+
+    fn compile(translated: Translated) -> Result<Self, String> {
+        let Translated { text, weight } = translated;
+        if weight > HEAVIEST {
+            return Err("the pattern is too large".to_owned());
+        }
+        let built = RegexBuilder::new(&text).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
+        built.map(|regex| Self { regex, weight }).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
+            // The engine draws where the mistake is, in a text that nobody wrote; its last line says what it is.
+            other => {
+                let drawing = other.to_string();
+                let last = drawing.lines().last().unwrap_or_default();
+                last.strip_prefix("error: ").unwrap_or(last).to_owned()
+            }
+        })
+    }
+
+    /// Whether any part of the text matches.
+    pub(crate) fn is_match<'v>(&self, fuel: &mut Fuel, text: &str) -> Result<bool, Stop<'v>> {
+        self.charge(fuel, text)?;
+        Ok(self.regex.is_match(text))
+    }
+
+    /// Takes what matching costs. Mostly that is little, but at worst each byte meets every part of the pattern.
+    fn charge<'v>(&self, fuel: &mut Fuel, text: &str) -> Result<(), Stop<'v>> {
+        fuel.burn(1 + text.len().saturating_mul(self.weight.max(1)) / 8)
+    }
+}
+
+fn matches<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
+    let [Val::Text(text), Val::Text(wanted)] = arguments else {
+        return Err(unsuited("matches", arguments));
+    };
+    compiled(fuel, wanted)?.is_match(fuel, text).map(Val::Bool)
+}
+
+/// The first part that matches; nothing if none does.
+fn find<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
+    let [Val::Text(text), Val::Text(wanted)] = arguments else {
+        return Err(unsuited("find", arguments));
+    };
+    let pattern = compiled(fuel, wanted)?;
+    pattern.charge(fuel, text)?;
+    Ok(cut(text, pattern.regex.find(text).map_or(0..0, |found| found.range())))
+}
+
+/// All parts that match, or so many.
+fn find_all<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
+    let (text, wanted, limit) = match arguments {
+        [Val::Text(text), Val::Text(wanted)] => (text, wanted, -1),
+        [Val::Text(text), Val::Text(wanted), Val::Int(limit)] => (text, wanted, *limit),
+        _ => return Err(unsuited("findAll", arguments)),
+    };
+    let pattern = compiled(fuel, wanted)?;
+    pattern.charge(fuel, text)?;
+    let mut parts = Vec::new();
+    for found in pattern.regex.find_iter(text).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        // The search goes on behind each part, and may look at all that follows again.
+        pattern.charge(fuel, &text[found.start()..])?;
+        parts.push(cut(text, found.range()));
+    }
+    Ok(Val::list(parts))
+}
+
+/// Reads a pattern that is known only now, which costs more than to match most texts.
+fn compiled<'v>(fuel: &mut Fuel, text: &str) -> Result<Pattern, Stop<'v>> {
+    fuel.burn_bytes(text.len().saturating_mul(64))?;
+    let translated = translate(text).map_err(Stop::error)?;
+    fuel.burn(1000_usize.saturating_add(translated.weight.saturating_mul(64)))?;
+    Pattern::compile(translated).map_err(Stop::error)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::Pattern;
+    use crate::{functions::testing::worth, stop::Fuel};
+
+    #[rstest]
+    #[case("'hello'.matches('l+')", "true")]
+    #[case("'hello'.matches('^l+$')", "false")]
+    #[case("matches('hello', '')", "true")]
+    #[case("'hello'.matches(dyn('^h.*o$'))", "true")]
+    #[case("'a\\nb'.matches('a.b')", "false")]
+    #[case("'ABC'.matches(dyn('(?i)abc'))", "true")]
+    #[case("'abc'.matches(dyn('(?=a)'))", "error: there is no flag '='")]
+    #[case("'abc'.matches(dyn('('))", "error: unclosed group")]
+    #[case("'abc 123'.find('[0-9]+')", "'123'")]
+    #[case("'abc'.find('[0-9]+')", "''")]
+    #[case("'123 abc 456'.findAll('[0-9]+')", "['123', '456']")]
+    #[case("'123 abc 456'.findAll('[0-9]+', 1)", "['123']")]
+    #[case("'123 abc 456'.findAll('[0-9]+', 0)", "[]")]
+    #[case("'123 abc 456'.findAll('[0-9]+', -1)", "['123', '456']")]
+    #[case("'日本'.findAll('')", "['', '', '']")]
+    #[case("'abc'.find('(')", "error: unclosed group")]
+    #[case("'abc'.findAll('x{1001}')", "error: nothing can be repeated more than 1000 times")]
+    #[case("'abc'.find('((a{100}){100}){100}')", "too expensive")]
+    fn functions(#[case] expression: &str, #[case] expected: &str) {
+        assert_eq!(worth(expression), expected);
+    }
+
+    /// Each byte of a text may meet every part of a pattern: both count.
+    #[rstest]
+    #[case("[a-z]+", 10_000, true)]
+    #[case("(.{1,30}){1,30}z", 50, true)]
+    #[case("(.{1,30}){1,30}z", 10_000, false)]
+    fn a_match_has_its_price(#[case] text: &str, #[case] length: usize, #[case] affordable: bool) {
+        let pattern = Pattern::new(text).unwrap();
+        let outcome = pattern.is_match(&mut Fuel::default(), &"a".repeat(length));
+        assert_eq!(outcome.is_ok(), affordable);
+    }
+
+    #[rstest]
+    #[case("[", "a class is not closed")]
+    #[case("a)", "unopened group")]
+    #[case("*", "repetition operator missing expression")]
+    #[case(r"\p{Nowhere}", "Unicode property not found")]
+    #[case("((a{100}){100}){100}", "the pattern is too large")]
+    fn mistakes(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(Pattern::new(text).map(|_| ()).unwrap_err(), expected);
+    }
+}

@@ -1,0 +1,119 @@
+//! Paths as trees write them: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
+
+use crate::{mistake::Slip, path::Step};
+
+/// The steps of a path from `$`.
+pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
+    let Some(mut rest) = text.trim().strip_prefix('$') else {
+        let hint = format!("write $.{}", text.trim().trim_start_matches('.'));
+        return Err(Slip::new(0, format!("the path `{text}` does not begin with $")).hint(hint));
+    };
+    let wrong = |what: &str| Slip::new(0, format!("{what} in the path `{text}`"));
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        let (step, after) = if let Some(inner) = rest.strip_prefix('[') {
+            bracketed(inner).ok_or_else(|| {
+                let hint = "a path goes by fields and by entries that are numbered: $.a['b/c'][0]";
+                wrong(&format!("`[{}`", first_part(inner))).hint(hint)
+            })?
+        } else if let Some(field) = rest.strip_prefix('.') {
+            let end = field.find(['.', '[']).unwrap_or(field.len());
+            let (name, after) = field.split_at(end);
+            match name {
+                "" => return Err(wrong("a field without a name")),
+                "*" => {
+                    return Err(wrong("`*`")
+                        .hint("a path leads to one value; CEL can go through many: list.map(x, ...)"));
+                }
+                name if name.contains(['/', '\'', '"', ']', ' ']) => {
+                    // The names of labels and annotations have dots of their own.
+                    let whole =
+                        [".labels.", ".annotations."].iter().find_map(|map| Some(text.split_once(map)?.1));
+                    let whole = whole.map_or_else(|| format!("{name}{after}"), str::to_owned);
+                    return Err(wrong(&format!("`{name}`")).hint(format!("write ['{whole}']")));
+                }
+                name => (Step::Field(name.into()), after),
+            }
+        } else {
+            return Err(wrong(&format!("`{}`", first_part(rest))).hint("after $ comes a dot or a bracket"));
+        };
+        steps.push(step);
+        rest = after;
+    }
+    Ok(steps)
+}
+
+/// What stands in brackets, and what comes after them.
+fn bracketed(inner: &str) -> Option<(Step, &str)> {
+    for quote in ['\'', '"'] {
+        if let Some(quoted) = inner.strip_prefix(quote) {
+            let (name, after) = quoted.split_once(quote)?;
+            return Some((Step::Field(name.into()), after.strip_prefix(']')?));
+        }
+    }
+    let (index, after) = inner.split_once(']')?;
+    let is_number = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    Some((Step::Index(index.parse().ok().filter(|_| is_number)?), after))
+}
+
+fn first_part(text: &str) -> &str {
+    match text.char_indices().nth(20) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match steps(text) {
+            Ok(steps) => format!("{steps:?}").replace("Field(", "(").replace("Index(", "("),
+            Err(slip) => match slip.hint {
+                Some(hint) => format!("{}; {hint}", slip.text),
+                None => slip.text,
+            },
+        }
+    }
+
+    #[rstest]
+    #[case("$", "[]")]
+    #[case("$.status.phase", r#"[("status"), ("phase")]"#)]
+    #[case(" $.status ", r#"[("status")]"#)]
+    #[case("$.metadata.labels['a/b']", r#"[("metadata"), ("labels"), ("a/b")]"#)]
+    #[case(r#"$["a.b"].c"#, r#"[("a.b"), ("c")]"#)]
+    #[case("$.list[0][12].x", r#"[("list"), (0), (12), ("x")]"#)]
+    #[case("$.größe", r#"[("größe")]"#)]
+    #[case("status.phase", "the path `status.phase` does not begin with $; write $.status.phase")]
+    #[case(".status", "the path `.status` does not begin with $; write $.status")]
+    #[case("$status", "`status` in the path `$status`; after $ comes a dot or a bracket")]
+    #[case("$..a", "a field without a name in the path `$..a`")]
+    #[case("$.a.", "a field without a name in the path `$.a.`")]
+    #[case(
+        "$.a.*",
+        "`*` in the path `$.a.*`; a path leads to one value; CEL can go through many: list.map(x, ...)"
+    )]
+    #[case(
+        "$.a[*]",
+        "`[*]` in the path `$.a[*]`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+    )]
+    #[case(
+        "$.a[-1]",
+        "`[-1]` in the path `$.a[-1]`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+    )]
+    #[case(
+        "$.a['b'",
+        "`['b'` in the path `$.a['b'`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+    )]
+    #[case("$.labels.a/b", "`a/b` in the path `$.labels.a/b`; write ['a/b']")]
+    #[case(
+        "$.labels.app.kubernetes.io/name",
+        "`io/name` in the path `$.labels.app.kubernetes.io/name`; write ['app.kubernetes.io/name']"
+    )]
+    fn paths(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(shown(text), expected);
+    }
+}

@@ -1,0 +1,170 @@
+//! Loops: what is done with each entry of a list or each field of a map.
+
+use crate::{
+    eval::Run,
+    functions,
+    node::{Loop, LoopKind, Node},
+    stop::{Outcome, Stop},
+    value::Val,
+};
+
+/// What one round of a loop is about.
+struct Round<'v> {
+    /// The entry of a list, or the key of a map.
+    entry: Val<'v>,
+    /// With two variables: the index and the entry, or the key and the value.
+    pair: Option<(Val<'v>, Val<'v>)>,
+}
+
+impl<'v> Run<'v> {
+    pub(crate) fn go_through(&mut self, at: u32, the_loop: &'v Loop) -> Outcome<'v> {
+        match self.eval(&the_loop.range)? {
+            Val::List(list) => {
+                let rounds = list.iter().enumerate().map(|(index, entry)| Round {
+                    pair: the_loop
+                        .pairs
+                        .then(|| (Val::Int(i64::try_from(index).unwrap_or(i64::MAX)), entry.clone())),
+                    entry,
+                });
+                self.rounds(at, the_loop, rounds)
+            }
+            Val::Map(fields) => {
+                let rounds = fields.iter().map(|(key, value)| Round {
+                    pair: the_loop.pairs.then(|| (key.clone(), value)),
+                    entry: key,
+                });
+                self.rounds(at, the_loop, rounds)
+            }
+            other => Err(functions::unsuited("a loop", &[other]).at(at)),
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        at: u32,
+        the_loop: &'v Loop,
+        rounds: impl Iterator<Item = Round<'v>>,
+    ) -> Outcome<'v> {
+        match the_loop.kind {
+            LoopKind::All => self.quantified(the_loop, rounds, false),
+            LoopKind::Exists => self.quantified(the_loop, rounds, true),
+            LoopKind::ExistsOne => {
+                let mut found = 0;
+                for round in rounds {
+                    found += usize::from(self.is_true(the_loop, &round, &the_loop.body)?);
+                }
+                Ok(Val::Bool(found == 1))
+            }
+            LoopKind::Filter => {
+                let mut kept = Vec::new();
+                for round in rounds {
+                    if self.is_true(the_loop, &round, &the_loop.body)? {
+                        self.fuel.burn(1)?;
+                        kept.push(round.entry);
+                    }
+                }
+                Ok(Val::list(kept))
+            }
+            LoopKind::List => {
+                let mut made = Vec::new();
+                for round in rounds {
+                    if self.passes(the_loop, &round)? {
+                        self.fuel.burn(1)?;
+                        made.push(self.round(the_loop, &round, &the_loop.body)?);
+                    }
+                }
+                Ok(Val::list(made))
+            }
+            LoopKind::Map | LoopKind::MapEntries => self.made_map(at, the_loop, rounds),
+            LoopKind::Sort => {
+                let mut keyed = Vec::new();
+                for round in rounds {
+                    self.fuel.burn(2)?;
+                    keyed.push((self.round(the_loop, &round, &the_loop.body)?, round.entry));
+                }
+                functions::sort_by(&mut self.fuel, keyed).map_err(|stop| stop.at(at))
+            }
+        }
+    }
+
+    fn made_map(
+        &mut self,
+        at: u32,
+        the_loop: &'v Loop,
+        rounds: impl Iterator<Item = Round<'v>>,
+    ) -> Outcome<'v> {
+        let mut made = Vec::new();
+        for round in rounds {
+            if !self.passes(the_loop, &round)? {
+                continue;
+            }
+            let result = self.round(the_loop, &round, &the_loop.body)?;
+            if the_loop.kind == LoopKind::Map {
+                let key = round.pair.map_or(round.entry, |(key, _)| key);
+                self.add_field(&mut made, key, result).map_err(|stop| stop.at(at))?;
+                continue;
+            }
+            let Val::Map(fields) = result else {
+                return Err(functions::unsuited("transformMapEntry", &[result]).at(at));
+            };
+            for (key, value) in fields.iter() {
+                self.add_field(&mut made, key, value).map_err(|stop| stop.at(at))?;
+            }
+        }
+        Ok(Val::map(made))
+    }
+
+    /// One round that decides does so whatever the others are, missing or wrong.
+    fn quantified(
+        &mut self,
+        the_loop: &'v Loop,
+        rounds: impl Iterator<Item = Round<'v>>,
+        decisive: bool,
+    ) -> Outcome<'v> {
+        let mut stop: Option<Stop<'v>> = None;
+        for round in rounds {
+            match self.is_true(the_loop, &round, &the_loop.body) {
+                Ok(truth) if truth == decisive => return Ok(Val::Bool(decisive)),
+                Ok(_) => {}
+                Err(Stop::TooExpensive) => return Err(Stop::TooExpensive),
+                Err(failed) => {
+                    stop = Some(match stop {
+                        Some(earlier) => earlier.or_worse(failed),
+                        None => failed,
+                    });
+                }
+            }
+        }
+        stop.map_or(Ok(Val::Bool(!decisive)), Err)
+    }
+
+    fn passes(&mut self, the_loop: &'v Loop, round: &Round<'v>) -> Result<bool, Stop<'v>> {
+        match &the_loop.filter {
+            Some(filter) => self.is_true(the_loop, round, filter),
+            None => Ok(true),
+        }
+    }
+
+    fn is_true(
+        &mut self,
+        the_loop: &'v Loop,
+        round: &Round<'v>,
+        question: &'v Node,
+    ) -> Result<bool, Stop<'v>> {
+        match self.round(the_loop, round, question)? {
+            Val::Bool(truth) => Ok(truth),
+            other => Err(functions::unsuited("a question", &[other]).at(question.at)),
+        }
+    }
+
+    fn round(&mut self, the_loop: &'v Loop, round: &Round<'v>, body: &'v Node) -> Outcome<'v> {
+        debug_assert_eq!(the_loop.pairs, round.pair.is_some());
+        let Some((first, second)) = &round.pair else {
+            return self.with_local(round.entry.clone(), body);
+        };
+        self.locals.push(first.clone());
+        let result = self.with_local(second.clone(), body);
+        self.locals.pop();
+        result
+    }
+}

@@ -1,0 +1,367 @@
+//! Trees of operations: `{op: Equal, args: [...]}`.
+
+use bellwether_model::Value;
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    check, jsonpath,
+    mistake::{Mistake, Place, Slip, nearest},
+    node::{Comparison, Constant, Node, Op},
+    operator::Operator,
+    path::{Path, Step},
+    paths::Paths,
+    scope::{ROW, Scope},
+    types::{Type, Types},
+};
+
+/// How deep operations may be in each other.
+const DEEPEST: usize = 100;
+
+/// The operations, as they are written.
+const OPERATIONS: &[&str] = &[
+    "Path",
+    "Literal",
+    "Not",
+    "And",
+    "Or",
+    "Equal",
+    "NotEqual",
+    "Less",
+    "LessOrEqual",
+    "Greater",
+    "GreaterOrEqual",
+    "In",
+    "Exists",
+];
+
+/// A tree that was read.
+pub(crate) struct Compiled {
+    pub(crate) node: Node,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) types: Types,
+    /// Where in the tree the operations are, by the numbers that the nodes have.
+    pub(crate) places: Vec<String>,
+}
+
+/// What a tree means in a scope.
+pub(crate) fn compile(tree: &Json, scope: &Scope) -> Result<Compiled, Mistake> {
+    let mut compiler = Compiler { scope, paths: Paths::default(), places: Vec::new() };
+    let (node, types) = compiler.operation(tree, String::new(), 0)?;
+    Ok(Compiled { node, paths: compiler.paths.into_vec(), types, places: compiler.places })
+}
+
+struct Compiler<'a> {
+    scope: &'a Scope,
+    paths: Paths,
+    places: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn operation(&mut self, tree: &Json, place: String, depth: usize) -> Result<(Node, Types), Mistake> {
+        if depth == DEEPEST {
+            return Err(mistake(place, "the tree is nested too deeply here"));
+        }
+        let Json::Object(fields) = tree else {
+            let hint = "write {op: Path, path: $.status.phase}, or CEL for the whole expression";
+            return Err(with_hint(
+                mistake(place, format!("an operation is a map, not {}", kind_of(tree))),
+                hint,
+            ));
+        };
+        let op = match fields.get("op") {
+            Some(Json::String(op)) => op.as_str(),
+            Some(other) => {
+                return Err(mistake(under(&place, "op"), format!("op is a word, not {}", kind_of(other))));
+            }
+            None => {
+                let hint = format!("there is {}", OPERATIONS.join(", "));
+                return Err(with_hint(mistake(place, "the operation has no op"), hint));
+            }
+        };
+        let allowed: &[&str] = match op {
+            "Path" => &["path"],
+            "Literal" => &["value"],
+            "Exists" => &["path", "args"],
+            _ => &["args"],
+        };
+        Self::check_fields(fields, op, allowed, &place)?;
+        let at = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
+        self.places.push(place.clone());
+        let (op, types) = match op {
+            "Path" => (self.read(fields, &place)?, Types::ANY),
+            "Literal" => literal(fields, &place)?,
+            "Not" => {
+                let [(operand, types)] = self.arguments(fields, op, &place, depth)?;
+                self.check(check::is(operand.at, op, types, Types::BOOL))?;
+                (Op::Not(Box::new(operand)), Types::BOOL)
+            }
+            "And" | "Or" => {
+                let operands = self.several(fields, op, &place, depth)?;
+                let mut nodes = Vec::with_capacity(operands.len());
+                for (operand, types) in operands {
+                    self.check(check::is(operand.at, op, types, Types::BOOL))?;
+                    nodes.push(operand);
+                }
+                let nodes = nodes.into();
+                (if op == "And" { Op::All(nodes) } else { Op::Any(nodes) }, Types::BOOL)
+            }
+            "Exists" => {
+                let asked = match fields.get("path") {
+                    Some(_) if fields.contains_key("args") => {
+                        return Err(mistake(place, "Exists takes a path or one argument, not both"));
+                    }
+                    Some(_) => Node { at, op: self.read(fields, &place)? },
+                    None if !fields.contains_key("args") => {
+                        return Err(with_hint(
+                            mistake(place, "Exists has no path"),
+                            "write {op: Exists, path: $.status.phase}",
+                        ));
+                    }
+                    None => {
+                        let [(asked, _)] = self.arguments(fields, op, &place, depth)?;
+                        asked
+                    }
+                };
+                (Op::IsSomething(Box::new(asked)), Types::BOOL)
+            }
+            "In" => {
+                let [(what, what_types), (within, within_types)] =
+                    self.arguments(fields, op, &place, depth)?;
+                self.check(check::of_operator(at, op, Operator::In, what_types, within_types))?;
+                (Op::In(Box::new([what, within])), Types::BOOL)
+            }
+            other => {
+                let Some((comparison, operator)) = comparison(other) else {
+                    return Err(unknown(other, &place));
+                };
+                let [(left, left_types), (right, right_types)] = self.arguments(fields, op, &place, depth)?;
+                self.check(check::of_operator(at, op, operator, left_types, right_types))?;
+                (Op::Compare(comparison, Box::new([left, right])), Types::BOOL)
+            }
+        };
+        Ok((Node { at, op }, types))
+    }
+
+    /// A check that knows its place by number only.
+    fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, Mistake> {
+        checked.map_err(|slip| Mistake {
+            place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
+            text: slip.text,
+            // The hints are for those who write CEL.
+            hint: None,
+        })
+    }
+
+    fn check_fields(
+        fields: &Map<String, Json>,
+        op: &str,
+        allowed: &[&str],
+        place: &str,
+    ) -> Result<(), Mistake> {
+        if !OPERATIONS.contains(&op) {
+            return Err(unknown(op, place));
+        }
+        match fields.keys().find(|key| *key != "op" && !allowed.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(stray) => {
+                let hint = format!("{op} takes {}", allowed.join(" or "));
+                Err(with_hint(mistake(under(place, stray), format!("{op} has no `{stray}`")), hint))
+            }
+        }
+    }
+
+    fn read(&mut self, fields: &Map<String, Json>, place: &str) -> Result<Op, Mistake> {
+        let place = under(place, "path");
+        let Some(Json::String(text)) = fields.get("path") else {
+            return Err(with_hint(mistake(place, "a path is text"), "write path: $.status.phase"));
+        };
+        let steps = jsonpath::steps(text).map_err(|slip| Mistake {
+            place: Place::Tree(place.clone()),
+            text: slip.text,
+            hint: slip.hint,
+        })?;
+        if steps.is_empty() && self.scope.open.is_none() {
+            return self.whole().map_err(|text| mistake(place, text));
+        }
+        let path = self.rooted(steps).and_then(|path| self.paths.keep(path));
+        path.map(Op::Read).map_err(|text| mistake(place, text))
+    }
+
+    /// The whole row as one object.
+    fn whole(&mut self) -> Result<Op, String> {
+        let parts = [
+            ("", "obj", None),
+            ("status", "returned", Some("status")),
+            ("inventory", "inventory", None),
+            ("propagation", "propagation", None),
+        ];
+        let paths = parts.into_iter().map(|(name, variable, field)| {
+            let steps = field.map(|field| Step::Field(field.into())).into_iter().collect();
+            let root = self.scope.position(variable).unwrap_or_default();
+            Ok((name.into(), self.paths.keep(Path { root, name: Some(variable.into()), steps })?))
+        });
+        paths.collect::<Result<_, _>>().map(Op::Whole)
+    }
+
+    /// The path from `$`: the object as the user knows it, with the status that the cluster reported, and what is known of
+    /// the cluster beside it.
+    fn rooted(&self, mut steps: Vec<Step>) -> Result<Path, String> {
+        if let Some(root) = self.scope.open {
+            return Ok(Path { root, name: None, steps: steps.into() });
+        }
+        let first = match steps.first() {
+            Some(Step::Field(first)) => first.to_string(),
+            _ => return Err("an object has fields, not numbered entries".to_owned()),
+        };
+        let variable = match first.as_str() {
+            "inventory" | "propagation" => {
+                steps.remove(0);
+                first.as_str()
+            }
+            "status" => "returned",
+            _ => "obj",
+        };
+        match self.scope.position(variable) {
+            Some(root) => Ok(Path { root, name: Some(variable.into()), steps: steps.into() }),
+            None => Err(format!("there is no `{}` here", ROW.join("`, `"))),
+        }
+    }
+
+    /// Exactly so many arguments.
+    fn arguments<const N: usize>(
+        &mut self,
+        fields: &Map<String, Json>,
+        op: &str,
+        place: &str,
+        depth: usize,
+    ) -> Result<[(Node, Types); N], Mistake> {
+        let arguments = self.several(fields, op, place, depth)?;
+        let given = arguments.len();
+        arguments.try_into().map_err(|_| {
+            let wanted = if N == 1 { "1 argument".to_owned() } else { format!("{N} arguments") };
+            mistake(under(place, "args"), format!("{op} takes {wanted}, not {given}"))
+        })
+    }
+
+    fn several(
+        &mut self,
+        fields: &Map<String, Json>,
+        op: &str,
+        place: &str,
+        depth: usize,
+    ) -> Result<Vec<(Node, Types)>, Mistake> {
+        let place = under(place, "args");
+        let Some(Json::Array(arguments)) = fields.get("args") else {
+            return Err(mistake(place, format!("{op} takes args, a list of operations")));
+        };
+        if arguments.is_empty() {
+            return Err(mistake(place, format!("{op} takes at least one argument")));
+        }
+        let operations = arguments.iter().enumerate();
+        operations
+            .map(|(index, argument)| self.operation(argument, format!("{place}[{index}]"), depth + 1))
+            .collect()
+    }
+}
+
+fn comparison(op: &str) -> Option<(Comparison, Operator)> {
+    Some(match op {
+        "Equal" => (Comparison::Equal, Operator::Equal),
+        "NotEqual" => (Comparison::NotEqual, Operator::NotEqual),
+        "Less" => (Comparison::Less, Operator::Less),
+        "LessOrEqual" => (Comparison::LessOrEqual, Operator::LessOrEqual),
+        "Greater" => (Comparison::Greater, Operator::Greater),
+        "GreaterOrEqual" => (Comparison::GreaterOrEqual, Operator::GreaterOrEqual),
+        _ => return None,
+    })
+}
+
+/// A literal; `null` is SQL's.
+fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mistake> {
+    let Some(value) = fields.get("value") else {
+        return Err(mistake(place.to_owned(), "a Literal has a value"));
+    };
+    let value =
+        kept(value, 0).ok_or_else(|| mistake(under(place, "value"), "the value is nested too deeply"))?;
+    let one = match &value {
+        Value::Null => return Ok((Op::Nothing, Types::ANY)),
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        Value::Float(_) => Type::Double,
+        Value::Text(_) => Type::Text,
+        Value::List(_) => Type::List,
+        Value::Map(_) => Type::Map,
+    };
+    Ok((Op::Constant(Constant::Value(value)), Types::of(one)))
+}
+
+/// The value to keep; none if it is too deep.
+fn kept(json: &Json, depth: usize) -> Option<Value<'static>> {
+    if depth == DEEPEST {
+        return None;
+    }
+    Some(match json {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(number) => Value::Int(number),
+            None => Value::Float(number.as_f64()?),
+        },
+        Json::String(text) => Value::Text(text.clone().into()),
+        Json::Array(entries) => {
+            Value::List(entries.iter().map(|entry| kept(entry, depth + 1)).collect::<Option<_>>()?)
+        }
+        Json::Object(fields) => Value::Map(
+            fields
+                .iter()
+                .map(|(key, value)| Some((key.clone().into(), kept(value, depth + 1)?)))
+                .collect::<Option<_>>()?,
+        ),
+    })
+}
+
+fn unknown(op: &str, place: &str) -> Mistake {
+    let synonym = match op.to_ascii_lowercase().as_str() {
+        "=" | "==" | "eq" | "equals" => Some("Equal"),
+        "!=" | "<>" | "ne" | "notequals" => Some("NotEqual"),
+        "<" | "lt" => Some("Less"),
+        "<=" | "le" | "lte" => Some("LessOrEqual"),
+        ">" | "gt" => Some("Greater"),
+        ">=" | "ge" | "gte" => Some("GreaterOrEqual"),
+        "&&" | "all" => Some("And"),
+        "||" | "any" => Some("Or"),
+        "!" => Some("Not"),
+        "value" | "const" | "constant" => Some("Literal"),
+        "has" => Some("Exists"),
+        _ => None,
+    };
+    let hint = match synonym.or_else(|| nearest(op, OPERATIONS.iter().copied())) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("there is {}", OPERATIONS.join(", ")),
+    };
+    with_hint(mistake(under(place, "op"), format!("there is no operation `{op}`")), hint)
+}
+
+fn kind_of(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "nothing",
+        Json::Bool(_) => "a truth value",
+        Json::Number(_) => "a number",
+        Json::String(_) => "text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a map",
+    }
+}
+
+fn under(place: &str, field: &str) -> String {
+    if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") }
+}
+
+fn mistake(place: String, text: impl Into<String>) -> Mistake {
+    Mistake { place: Place::Tree(place), text: text.into(), hint: None }
+}
+
+fn with_hint(mut mistake: Mistake, hint: impl Into<String>) -> Mistake {
+    mistake.hint = Some(hint.into());
+    mistake
+}

@@ -1,0 +1,157 @@
+//! The types of values, and sets of them: what is known of a value before there is one.
+
+use std::fmt;
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// `null`.
+    Null,
+    /// Truth values.
+    Bool,
+    /// Whole numbers.
+    Int,
+    /// Unsigned whole numbers.
+    Uint,
+    /// Numbers with a fraction.
+    Double,
+    /// Text.
+    Text,
+    /// Bytes.
+    Bytes,
+    /// Lists.
+    List,
+    /// Maps.
+    Map,
+    /// Moments.
+    Timestamp,
+    /// Lengths of time.
+    Duration,
+    /// Types.
+    Type,
+    /// Quantities of Kubernetes.
+    Quantity,
+    /// What may be there.
+    Optional,
+}
+
+impl Type {
+    const ALL: [Self; 14] = [
+        Self::Null,
+        Self::Bool,
+        Self::Int,
+        Self::Uint,
+        Self::Double,
+        Self::Text,
+        Self::Bytes,
+        Self::List,
+        Self::Map,
+        Self::Timestamp,
+        Self::Duration,
+        Self::Type,
+        Self::Quantity,
+        Self::Optional,
+    ];
+
+    /// Its name in CEL.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Uint => "uint",
+            Self::Double => "double",
+            Self::Text => "string",
+            Self::Bytes => "bytes",
+            Self::List => "list",
+            Self::Map => "map",
+            Self::Timestamp => "google.protobuf.Timestamp",
+            Self::Duration => "google.protobuf.Duration",
+            Self::Type => "type",
+            Self::Quantity => "kubernetes.Quantity",
+            Self::Optional => "optional_type",
+        }
+    }
+
+    /// The type of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.name() == name)
+    }
+}
+
+impl Type {
+    /// With its article: `an int`.
+    pub fn one(self) -> String {
+        match self {
+            Self::Int | Self::Optional => format!("an {self}"),
+            Self::Null | Self::Bytes => self.to_string(),
+            _ => format!("a {self}"),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timestamp => "timestamp",
+            Self::Duration => "duration",
+            Self::Quantity => "quantity",
+            Self::Null => "null",
+            Self::Optional => "optional",
+            other => other.name(),
+        })
+    }
+}
+
+/// The types that a value may have, as far as is known before it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Types(u16);
+
+impl Types {
+    pub(crate) const ANY: Self = Self(u16::MAX);
+    pub(crate) const BOOL: Self = Self::of(Type::Bool);
+    pub(crate) const INT: Self = Self::of(Type::Int);
+    pub(crate) const UINT: Self = Self::of(Type::Uint);
+    pub(crate) const DOUBLE: Self = Self::of(Type::Double);
+    pub(crate) const TEXT: Self = Self::of(Type::Text);
+    pub(crate) const BYTES: Self = Self::of(Type::Bytes);
+    pub(crate) const LIST: Self = Self::of(Type::List);
+    pub(crate) const MAP: Self = Self::of(Type::Map);
+    pub(crate) const TIMESTAMP: Self = Self::of(Type::Timestamp);
+    pub(crate) const DURATION: Self = Self::of(Type::Duration);
+    pub(crate) const TYPE: Self = Self::of(Type::Type);
+    pub(crate) const QUANTITY: Self = Self::of(Type::Quantity);
+    pub(crate) const OPTIONAL: Self = Self::of(Type::Optional);
+    pub(crate) const NUMBER: Self = Self::INT.or(Self::UINT).or(Self::DOUBLE);
+
+    pub(crate) const fn of(one: Type) -> Self {
+        Self(1 << one as u16)
+    }
+
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(crate) fn members(self) -> impl Iterator<Item = Type> {
+        Type::ALL.into_iter().filter(move |one| self.meets(Self::of(*one)))
+    }
+}
+
+impl fmt::Display for Types {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::ANY {
+            return f.write_str("anything");
+        }
+        for (index, one) in self.members().enumerate() {
+            if index > 0 {
+                f.write_str(" or ")?;
+            }
+            write!(f, "{one}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Why a run gave no outcome.
+
+use std::fmt;
+
+use mlua::{Error, Value};
+
+use crate::{hint, object::type_name};
+
+/// Why a run gave no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The script made a mistake, or raised an error of its own.
+    #[error("{}{text}", at(*line))]
+    Error {
+        /// The line of the script, counted from 1, if the error came from one.
+        line: Option<usize>,
+        /// What is wrong.
+        text: String,
+    },
+    /// The script needed more than its budget.
+    #[error("{text}")]
+    TooExpensive {
+        /// What ran out.
+        of: Resource,
+        /// What ran out, in a sentence.
+        text: String,
+    },
+}
+
+/// What a script can run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Instructions, or the time that they stand for.
+    Instructions,
+    /// Memory.
+    Memory,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Instructions => "instructions",
+            Self::Memory => "memory",
+        })
+    }
+}
+
+/// What Lua calls the script in its messages.
+pub(crate) const NAME: &str = "script";
+
+/// What Lua says when an allocation fails.
+const NO_MEMORY: &str = "not enough memory";
+
+/// The longest text of an error, in bytes. People read it; nobody reads a megabyte.
+const LONGEST: usize = 2_048;
+
+fn at(line: Option<usize>) -> String {
+    line.map(|line| format!("line {line}: ")).unwrap_or_default()
+}
+
+impl Failure {
+    pub(crate) fn too_expensive(of: Resource) -> Self {
+        Self::TooExpensive { of, text: format!("the script needs more {of} than it may use") }
+    }
+
+    /// A failure from an error that Rust was given.
+    pub(crate) fn from_error(error: &Error) -> Self {
+        if is_no_memory(error) {
+            return Self::too_expensive(Resource::Memory);
+        }
+        Self::from_text(&root_text(error))
+    }
+
+    /// A failure from the value that the script threw.
+    pub(crate) fn from_thrown(thrown: &Value) -> Self {
+        match thrown {
+            Value::String(text) if *text == NO_MEMORY => Self::too_expensive(Resource::Memory),
+            Value::String(text) => Self::from_text(&String::from_utf8_lossy(&text.as_bytes())),
+            Value::Integer(number) => Self::from_text(&number.to_string()),
+            Value::Number(number) => Self::from_text(&number.to_string()),
+            Value::Error(error) => Self::from_error(error),
+            other => Self::from_text(&format!(
+                "the script raised an error that is a {}, not a text",
+                type_name(other)
+            )),
+        }
+    }
+
+    fn from_text(text: &str) -> Self {
+        let (line, text) = match split_line(text) {
+            Some((line, text)) => (Some(line), text),
+            None => (None, text),
+        };
+        let text =
+            if text.contains("stack overflow") { "functions call each other too deeply" } else { text };
+        let text = text.replace(&format!("{NAME}:"), "line ");
+        let mut text = hint::at_run_time(&text).map_or(text.clone(), |hint| format!("{text} ({hint})"));
+        if text.len() > LONGEST {
+            text.truncate(text.floor_char_boundary(LONGEST));
+            text.push('…');
+        }
+        Self::Error { line, text }
+    }
+}
+
+/// `script:3: what is wrong` as the line and the rest.
+pub(crate) fn split_line(text: &str) -> Option<(usize, &str)> {
+    let (line, text) = text.strip_prefix(NAME)?.strip_prefix(':')?.split_once(':')?;
+    Some((line.parse().ok()?, text.trim_start()))
+}
+
+/// Whether the value that was thrown says that an allocation failed.
+pub(crate) fn is_no_memory_thrown(thrown: &Value) -> bool {
+    match thrown {
+        Value::String(text) => *text == NO_MEMORY,
+        Value::Error(error) => is_no_memory(error),
+        _ => false,
+    }
+}
+
+/// Whether an allocation failed. Where mlua cannot grow a stack, it does not say whether memory or slots ran out; a stack
+/// of a million slots is memory too.
+pub(crate) fn is_no_memory(error: &Error) -> bool {
+    matches!(root(error), Error::MemoryError(_) | Error::StackError)
+}
+
+/// What an error says, without where it passed through.
+pub(crate) fn root_text(error: &Error) -> String {
+    match root(error) {
+        Error::RuntimeError(text) => without_trace(text).to_owned(),
+        other => without_trace(&other.to_string()).to_owned(),
+    }
+}
+
+fn root(error: &Error) -> &Error {
+    match error {
+        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => root(cause),
+        error => error,
+    }
+}
+
+fn without_trace(text: &str) -> &str {
+    text.rfind("\nstack traceback:").map_or(text, |end| &text[..end])
+}

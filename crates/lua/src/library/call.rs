@@ -1,0 +1,217 @@
+//! A call from a script: its arguments, its price and its errors.
+
+use std::rc::Rc;
+
+use mlua::{Error, Function, IntoLua, Lua, LuaString, MultiValue, Result, Table, Value, debug::Debug};
+
+use crate::{
+    failure::{self, NAME, Resource},
+    meter::Meter,
+    object::{self, type_name},
+    sandbox::Shared,
+};
+
+/// A function of the library.
+pub(crate) type Native = fn(&mut Call<'_>) -> Result<MultiValue>;
+
+/// A call of one of our functions.
+pub(crate) struct Call<'a> {
+    pub(crate) lua: &'a Lua,
+    pub(crate) shared: &'a Rc<Shared>,
+    pub(crate) arguments: Vec<Value>,
+    name: &'static str,
+}
+
+/// The longest text that is read as a number. Lua reads numerals of any length, and nothing counts the time.
+const LONGEST_NUMERAL: usize = 256;
+
+/// An error that the code of the script raised while one of our functions called it: it says already where it was.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Passed(String);
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        lua: &'a Lua,
+        shared: &'a Rc<Shared>,
+        name: &'static str,
+        arguments: MultiValue,
+    ) -> Self {
+        Self { lua, shared, arguments: arguments.into_vec(), name }
+    }
+
+    /// Pays for the call and makes it.
+    pub(crate) fn answer(&mut self, native: impl Fn(&mut Self) -> Result<MultiValue>) -> Result<MultiValue> {
+        let paid = self.meter().charge_call(self.arguments.len());
+        paid.and_then(|()| native(self)).map_err(|error| self.blame(error))
+    }
+
+    pub(crate) fn meter(&self) -> &'a Meter {
+        &self.shared.meter
+    }
+
+    /// How many arguments there are.
+    pub(crate) fn count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// An argument, counted from 1 as in messages; nil if it is not given.
+    pub(crate) fn any(&self, index: usize) -> Value {
+        self.arguments.get(index - 1).cloned().unwrap_or_default()
+    }
+
+    /// An argument that must be given, even if it is nil.
+    pub(crate) fn given(&self, index: usize) -> Result<Value> {
+        self.arguments.get(index - 1).cloned().ok_or_else(|| self.bad(index, "value expected"))
+    }
+
+    /// A table.
+    pub(crate) fn table(&self, index: usize) -> Result<Table> {
+        match self.any(index) {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.expected(index, "table")),
+        }
+    }
+
+    /// A function.
+    pub(crate) fn function(&self, index: usize) -> Result<Function> {
+        match self.any(index) {
+            Value::Function(function) => Ok(function),
+            _ => Err(self.expected(index, "function")),
+        }
+    }
+
+    /// A text; numbers are texts too.
+    pub(crate) fn text(&self, index: usize) -> Result<LuaString> {
+        self.as_text(&self.any(index))?.ok_or_else(|| self.expected(index, "string"))
+    }
+
+    /// A text, or nothing.
+    pub(crate) fn text_or_nil(&self, index: usize) -> Result<Option<LuaString>> {
+        if self.any(index).is_nil() { Ok(None) } else { self.text(index).map(Some) }
+    }
+
+    /// A number; texts that say a number are numbers too.
+    pub(crate) fn number(&self, index: usize) -> Result<Value> {
+        self.as_number(&self.any(index))?.ok_or_else(|| self.expected(index, "number"))
+    }
+
+    /// A float.
+    #[allow(clippy::cast_precision_loss)] // As in Lua.
+    pub(crate) fn float(&self, index: usize) -> Result<f64> {
+        Ok(match self.number(index)? {
+            Value::Integer(number) => number as f64,
+            Value::Number(number) => number,
+            _ => f64::NAN,
+        })
+    }
+
+    /// A whole number; what stands behind the point is left off, as in Lua 5.1.
+    pub(crate) fn integer(&self, index: usize) -> Result<i64> {
+        Ok(truncated(&self.number(index)?))
+    }
+
+    /// A whole number, or what it is when it is not given.
+    pub(crate) fn integer_or(&self, index: usize, default: i64) -> Result<i64> {
+        if self.any(index).is_nil() { Ok(default) } else { self.integer(index) }
+    }
+
+    /// A value as text, if it is one or a number.
+    pub(crate) fn as_text(&self, value: &Value) -> Result<Option<LuaString>> {
+        Ok(match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Integer(_) => self.lua.coerce_string(value.clone())?,
+            Value::Number(number) => self.lua.coerce_string(object::number_of(*number))?,
+            _ => None,
+        })
+    }
+
+    /// A value as a number, if it is one or a text that says one.
+    pub(crate) fn as_number(&self, value: &Value) -> Result<Option<Value>> {
+        match value {
+            Value::Integer(_) | Value::Number(_) => Ok(Some(value.clone())),
+            Value::String(text) if text.as_bytes().len() <= LONGEST_NUMERAL => {
+                let number: Value = self.shared.original.tonumber.call(text)?;
+                Ok((!number.is_nil()).then_some(number))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// One result.
+    pub(crate) fn one(&self, value: impl IntoLua) -> Result<MultiValue> {
+        Ok(MultiValue::from_vec(vec![value.into_lua(self.lua)?]))
+    }
+
+    /// Makes a text of bytes, and pays for it.
+    pub(crate) fn make_text(&self, bytes: &[u8]) -> Result<Value> {
+        self.meter().charge_bytes(bytes.len())?;
+        Ok(Value::String(self.lua.create_string(bytes)?))
+    }
+
+    /// Calls a function of the script; what it throws goes on.
+    pub(crate) fn invoke(&self, function: &Function, arguments: MultiValue) -> Result<MultiValue> {
+        let result = self.shared.call(self.lua, Value::Function(function.clone()), arguments)?;
+        result.map_err(|thrown| Error::external(Passed(thrown_text(&thrown))))
+    }
+
+    /// The complaint about an argument of the wrong type.
+    pub(crate) fn expected(&self, index: usize, wanted: &str) -> Error {
+        let got = self.arguments.get(index - 1).map_or("no value", type_name);
+        self.bad(index, &format!("{wanted} expected, got {got}"))
+    }
+
+    /// A complaint about an argument.
+    pub(crate) fn bad(&self, index: usize, what: &str) -> Error {
+        Error::RuntimeError(format!("bad argument #{index} to '{}' ({what})", self.name))
+    }
+
+    /// Turns what went wrong into what the script is told: with the line, unless the run is over.
+    fn blame(&self, error: Error) -> Error {
+        if failure::is_no_memory(&error) {
+            let _ = self.meter().end(Resource::Memory);
+        }
+        if self.meter().over().is_some() {
+            return error;
+        }
+        if let Error::ExternalError(inner) = &error
+            && let Some(Passed(text)) = inner.downcast_ref()
+        {
+            return Error::RuntimeError(text.clone());
+        }
+        let text = failure::root_text(&error);
+        let line = self.lua.inspect_stack(1, line_of).flatten();
+        Error::RuntimeError(line.map_or(text.clone(), |line| format!("{NAME}:{line}: {text}")))
+    }
+}
+
+/// What a value says that was thrown. A table says nothing: no code of the script runs while an error is on its way.
+fn thrown_text(thrown: &Value) -> String {
+    match thrown {
+        Value::String(text) => text.to_string_lossy(),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Error(error) => failure::root_text(error),
+        other => format!("an error that is a {}, not a text", type_name(other)),
+    }
+}
+
+/// The line that a function is at, if it has lines.
+fn line_of(function: &Debug<'_>) -> Option<usize> {
+    function.current_line()
+}
+
+/// A complaint that is not about one argument.
+pub(crate) fn complain(text: impl Into<String>) -> Error {
+    Error::RuntimeError(text.into())
+}
+
+/// A number without what stands behind the point.
+#[allow(clippy::cast_possible_truncation)] // Too large is as large as can be; not a number is 0.
+pub(crate) fn truncated(number: &Value) -> i64 {
+    match number {
+        Value::Integer(number) => *number,
+        Value::Number(number) => *number as i64,
+        _ => 0,
+    }
+}

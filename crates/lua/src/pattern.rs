@@ -1,0 +1,357 @@
+//! Lua's patterns, matched for a price.
+//!
+//! Lua's own matcher goes back and tries again without end: `a*a*a*a*b` on a few hundred letters takes years, and no
+//! instruction passes meanwhile. This one does the same, step by step, and pays for each.
+
+use mlua::{Error, Result};
+
+use crate::meter::Meter;
+
+/// The most captures of a pattern.
+const MOST_CAPTURES: usize = 32;
+
+/// How deep a pattern may call itself.
+const DEEPEST: usize = 200;
+
+/// The steps that are taken between two payments.
+const INSTALMENT: usize = 256;
+
+/// A pattern at work on a text.
+pub(crate) struct Matcher<'a> {
+    text: &'a [u8],
+    pattern: &'a [u8],
+    captures: Vec<Capture>,
+    depth: usize,
+    meter: &'a Meter,
+    steps: usize,
+}
+
+/// What a pair of parentheses stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Capture {
+    start: usize,
+    extent: Extent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// It was not closed yet.
+    Open,
+    /// It is `()`: the position itself.
+    Position,
+    /// So many bytes.
+    Bytes(usize),
+}
+
+/// What a match has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    /// A part of the text.
+    Text(&'a [u8]),
+    /// A position in it, counted from 1.
+    Position(usize),
+}
+
+impl<'a> Matcher<'a> {
+    pub(crate) fn new(text: &'a [u8], pattern: &'a [u8], meter: &'a Meter) -> Self {
+        Self { text, pattern, captures: Vec::new(), depth: 0, meter, steps: 0 }
+    }
+
+    /// Where a match ends that begins exactly here, if there is one.
+    pub(crate) fn at(&mut self, start: usize) -> Result<Option<usize>> {
+        self.captures.clear();
+        self.depth = 0;
+        self.go(start, 0)
+    }
+
+    /// Pays for the steps that are not paid for yet.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.meter.charge(std::mem::take(&mut self.steps))
+    }
+
+    /// How many captures the last match has.
+    pub(crate) fn count(&self) -> usize {
+        self.captures.len()
+    }
+
+    /// All that a match covers.
+    pub(crate) fn whole(&self, start: usize, end: usize) -> Found<'a> {
+        Found::Text(&self.text[start..end])
+    }
+
+    /// A capture of the last match, counted from 0. A pattern without captures has one: all that it matched.
+    pub(crate) fn capture(&self, index: usize, start: usize, end: usize) -> Result<Found<'a>> {
+        match self.captures.get(index) {
+            None if index == 0 => Ok(self.whole(start, end)),
+            None => Err(complain(format!("invalid capture index %{}", index + 1))),
+            Some(capture) => match capture.extent {
+                Extent::Open => Err(complain("unfinished capture")),
+                Extent::Position => Ok(Found::Position(capture.start + 1)),
+                Extent::Bytes(length) => Ok(Found::Text(&self.text[capture.start..capture.start + length])),
+            },
+        }
+    }
+
+    fn step(&mut self, steps: usize) -> Result<()> {
+        self.steps += steps;
+        if self.steps >= INSTALMENT { self.settle() } else { Ok(()) }
+    }
+
+    fn letter(&self, at: usize) -> Option<u8> {
+        self.pattern.get(at).copied()
+    }
+
+    /// Matches the pattern from `p` on the text from `s`, one call deeper.
+    fn go(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(complain("pattern too complex"));
+        }
+        let end = self.walk(s, p);
+        self.depth -= 1;
+        end
+    }
+
+    fn walk(&mut self, mut s: usize, mut p: usize) -> Result<Option<usize>> {
+        loop {
+            self.step(1)?;
+            let Some(letter) = self.letter(p) else {
+                return Ok(Some(s));
+            };
+            match (letter, self.letter(p + 1)) {
+                (b'(', Some(b')')) => return self.open(s, p + 2, Extent::Position),
+                (b'(', _) => return self.open(s, p + 1, Extent::Open),
+                (b')', _) => return self.close(s, p + 1),
+                (b'$', None) => return Ok((s == self.text.len()).then_some(s)),
+                (b'%', Some(b'b')) => match self.balanced(s, p + 2)? {
+                    Some(after) => (s, p) = (after, p + 4),
+                    None => return Ok(None),
+                },
+                (b'%', Some(b'f')) => match self.frontier(s, p + 2)? {
+                    Some(after) => p = after,
+                    None => return Ok(None),
+                },
+                (b'%', Some(digit @ b'0'..=b'9')) => match self.repeated(s, digit)? {
+                    Some(after) => (s, p) = (after, p + 2),
+                    None => return Ok(None),
+                },
+                _ => {
+                    let after = self.end_of_single(p)?;
+                    self.step(after - p)?;
+                    let fits = self.fits(s, p, after);
+                    match self.letter(after) {
+                        Some(b'?') => {
+                            if fits && let Some(end) = self.go(s + 1, after + 1)? {
+                                return Ok(Some(end));
+                            }
+                            p = after + 1;
+                        }
+                        Some(b'+') => return if fits { self.longest(s + 1, p, after) } else { Ok(None) },
+                        Some(b'*') => return self.longest(s, p, after),
+                        Some(b'-') => return self.shortest(s, p, after),
+                        _ if !fits => return Ok(None),
+                        _ => (s, p) = (s + 1, after),
+                    }
+                }
+            }
+        }
+    }
+
+    /// As many of a single item as possible, fewer if the rest of the pattern needs it.
+    fn longest(&mut self, s: usize, p: usize, after: usize) -> Result<Option<usize>> {
+        let mut count = 0;
+        while self.fits(s + count, p, after) {
+            self.step(after - p)?;
+            count += 1;
+        }
+        for count in (0..=count).rev() {
+            if let Some(end) = self.go(s + count, after + 1)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
+    }
+
+    /// As few of a single item as possible, more if the rest of the pattern needs it.
+    fn shortest(&mut self, mut s: usize, p: usize, after: usize) -> Result<Option<usize>> {
+        loop {
+            if let Some(end) = self.go(s, after + 1)? {
+                return Ok(Some(end));
+            }
+            if !self.fits(s, p, after) {
+                return Ok(None);
+            }
+            self.step(after - p)?;
+            s += 1;
+        }
+    }
+
+    fn open(&mut self, s: usize, p: usize, extent: Extent) -> Result<Option<usize>> {
+        if self.captures.len() >= MOST_CAPTURES {
+            return Err(complain("too many captures"));
+        }
+        let level = self.captures.len();
+        self.captures.push(Capture { start: s, extent });
+        let end = self.go(s, p)?;
+        if end.is_none() {
+            self.captures.truncate(level);
+        }
+        Ok(end)
+    }
+
+    fn close(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
+        let last = self.captures.iter().rposition(|capture| capture.extent == Extent::Open);
+        let last = last.ok_or_else(|| complain("invalid pattern capture"))?;
+        self.captures[last].extent = Extent::Bytes(s - self.captures[last].start);
+        let end = self.go(s, p)?;
+        if end.is_none() {
+            self.captures[last].extent = Extent::Open;
+        }
+        Ok(end)
+    }
+
+    /// `%bxy`: from an x to the y that closes it.
+    fn balanced(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
+        let (Some(open), Some(close)) = (self.letter(p), self.letter(p + 1)) else {
+            return Err(complain("malformed pattern (missing arguments to '%b')"));
+        };
+        if self.text.get(s) != Some(&open) {
+            return Ok(None);
+        }
+        let mut depth = 1;
+        for at in s + 1..self.text.len() {
+            self.step(1)?;
+            let letter = self.text[at];
+            if letter == close {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(Some(at + 1));
+                }
+            } else if letter == open {
+                depth += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// `%f[set]`: where the set begins. Gives the place in the pattern behind it.
+    fn frontier(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
+        if self.letter(p) != Some(b'[') {
+            return Err(complain("missing '[' after '%f' in pattern"));
+        }
+        let after = self.end_of_single(p)?;
+        self.step(after - p)?;
+        let before = s.checked_sub(1).map_or(0, |before| self.text[before]);
+        let here = self.text.get(s).copied().unwrap_or(0);
+        let begins = !self.in_set(before, p, after - 1) && self.in_set(here, p, after - 1);
+        Ok(begins.then_some(after))
+    }
+
+    /// `%1`: the same text as a capture before. Gives the place in the text behind it.
+    fn repeated(&mut self, s: usize, digit: u8) -> Result<Option<usize>> {
+        let capture =
+            usize::from(digit).checked_sub(usize::from(b'1')).and_then(|index| self.captures.get(index));
+        match capture.copied() {
+            None | Some(Capture { extent: Extent::Open, .. }) => {
+                Err(complain(format!("invalid capture index %{}", char::from(digit))))
+            }
+            Some(Capture { extent: Extent::Position, .. }) => Ok(None),
+            Some(Capture { start, extent: Extent::Bytes(length) }) => {
+                self.step(length / 16)?;
+                let same = self.text[s..].starts_with(&self.text[start..start + length]);
+                Ok(same.then_some(s + length))
+            }
+        }
+    }
+
+    /// The place behind a single item: a letter, a class or a set.
+    fn end_of_single(&self, p: usize) -> Result<usize> {
+        match self.letter(p) {
+            Some(b'%') if p + 1 >= self.pattern.len() => Err(complain("malformed pattern (ends with '%')")),
+            Some(b'%') => Ok(p + 2),
+            Some(b'[') => {
+                let mut at = if self.letter(p + 1) == Some(b'^') { p + 2 } else { p + 1 };
+                // The first letter belongs to the set even if it is `]`.
+                loop {
+                    let letter =
+                        self.letter(at).ok_or_else(|| complain("malformed pattern (missing ']')"))?;
+                    at += if letter == b'%' && at + 1 < self.pattern.len() { 2 } else { 1 };
+                    if self.letter(at) == Some(b']') {
+                        return Ok(at + 1);
+                    }
+                }
+            }
+            _ => Ok(p + 1),
+        }
+    }
+
+    /// Whether the letter of the text at `s` fits the single item from `p` to `after`.
+    fn fits(&self, s: usize, p: usize, after: usize) -> bool {
+        let Some(letter) = self.text.get(s).copied() else {
+            return false;
+        };
+        match self.pattern[p] {
+            b'.' => true,
+            b'%' => in_class(letter, self.pattern[p + 1]),
+            b'[' => self.in_set(letter, p, after - 1),
+            own => own == letter,
+        }
+    }
+
+    /// Whether a letter is in the set from `p` (at `[`) to `end` (at `]`).
+    fn in_set(&self, letter: u8, p: usize, end: usize) -> bool {
+        let negated = self.pattern[p + 1] == b'^';
+        let mut rest = &self.pattern[if negated { p + 2 } else { p + 1 }..end];
+        while let [first, others @ ..] = rest {
+            rest = match (first, others) {
+                (b'%', [class, others @ ..]) => {
+                    if in_class(letter, *class) {
+                        return !negated;
+                    }
+                    others
+                }
+                (low, [b'-', high, others @ ..]) => {
+                    if (*low..=*high).contains(&letter) {
+                        return !negated;
+                    }
+                    others
+                }
+                (own, others) => {
+                    if *own == letter {
+                        return !negated;
+                    }
+                    others
+                }
+            };
+        }
+        negated
+    }
+}
+
+/// Whether a letter is in a class such as `%d`; a capital means all others.
+fn in_class(letter: u8, class: u8) -> bool {
+    let belongs = match class.to_ascii_lowercase() {
+        b'a' => letter.is_ascii_alphabetic(),
+        b'c' => letter.is_ascii_control(),
+        b'd' => letter.is_ascii_digit(),
+        b'g' => letter.is_ascii_graphic(),
+        b'l' => letter.is_ascii_lowercase(),
+        b'p' => letter.is_ascii_punctuation(),
+        b's' => matches!(letter, b' ' | b'\t'..=b'\r'),
+        b'u' => letter.is_ascii_uppercase(),
+        b'w' => letter.is_ascii_alphanumeric(),
+        b'x' => letter.is_ascii_hexdigit(),
+        b'z' => letter == 0,
+        _ => return class == letter,
+    };
+    belongs != class.is_ascii_uppercase()
+}
+
+/// Whether a pattern means just itself.
+pub(crate) fn is_plain(pattern: &[u8]) -> bool {
+    !pattern.iter().any(|letter| b"^$*+?.([%-".contains(letter))
+}
+
+fn complain(text: impl Into<String>) -> Error {
+    Error::RuntimeError(text.into())
+}

@@ -1,0 +1,117 @@
+//! Scripts: read once, run on any object.
+
+use std::rc::Rc;
+
+use bellwether_model::Value;
+use jiff::Timestamp;
+use mlua::{Function, Lua, MultiValue, Table, Value as Lua5, chunk::ChunkMode};
+
+use crate::{
+    failure::{Failure, NAME},
+    meter::{self, Budget, Meter},
+    mistake::Mistake,
+    object,
+    sandbox::{self, Sandbox},
+};
+
+/// A script that was read and can be run on any object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    source: String,
+}
+
+/// What a script said about an object: the fields `status` and `message` of the table that it returned, empty where it
+/// said nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The health, in the words of the script.
+    pub status: String,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// The longest script, in bytes. Reading one is not metered, so it is kept short instead; the longest one that is known
+/// has a tenth of this.
+const LONGEST: usize = 256 << 10;
+
+impl Script {
+    /// Reads a script. It is text: Lua's own binary form is refused.
+    pub fn compile(source: &str) -> Result<Self, Mistake> {
+        if source.len() > LONGEST {
+            return Err(Mistake::too_long(LONGEST));
+        }
+        sandbox::reader(Budget::default().memory)
+            .and_then(|lua| load(&lua, source).map(|_| ()))
+            .map_err(|error| Mistake::from_error(&error, source))?;
+        Ok(Self { source: source.to_owned() })
+    }
+
+    /// The text that it was read from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Runs the script on an object, at a time. Each run has a Lua state of its own.
+    pub fn run(&self, object: &Value<'_>, now: Timestamp, budget: Budget) -> Result<Outcome, Failure> {
+        let meter = Rc::new(Meter::new(budget));
+        let result = self.attempt(object, now, &meter);
+        // Whatever the script made of it, a run that used up its budget has no outcome.
+        match meter.over() {
+            Some(of) => Err(Failure::too_expensive(of)),
+            None => result,
+        }
+    }
+
+    fn attempt(&self, object: &Value<'_>, now: Timestamp, meter: &Rc<Meter>) -> Result<Outcome, Failure> {
+        let prepare = || -> mlua::Result<(Sandbox, Function)> {
+            let sandbox = Sandbox::new(now, meter)?;
+            let script = load(&sandbox.lua, &self.source)?;
+            let (object, reach) = object::load(&sandbox.lua, object)?;
+            sandbox.globals.raw_set("obj", object)?;
+            meter::watch(&sandbox.lua, Rc::clone(meter))?;
+            meter.begin(&sandbox.lua, reach);
+            Ok((sandbox, script))
+        };
+        let (sandbox, script) = prepare().map_err(|error| Failure::from_error(&error))?;
+        let result = sandbox.shared.call(&sandbox.lua, Lua5::Function(script), MultiValue::new());
+        match result.map_err(|error| Failure::from_error(&error))? {
+            Ok(values) => outcome(values.front().unwrap_or(&Lua5::Nil)),
+            Err(thrown) => Err(Failure::from_thrown(&thrown)),
+        }
+    }
+}
+
+fn load(lua: &Lua, source: &str) -> mlua::Result<Function> {
+    lua.load(source).set_name(format!("={NAME}")).set_mode(ChunkMode::Text).into_function()
+}
+
+fn outcome(returned: &Lua5) -> Result<Outcome, Failure> {
+    match returned {
+        Lua5::Nil => Ok(Outcome::default()),
+        Lua5::Table(table) => {
+            Ok(Outcome { status: field(table, "status")?, message: field(table, "message")? })
+        }
+        other => Err(Failure::Error {
+            line: None,
+            text: format!(
+                "the script must return a table with status and message, not a {}",
+                object::type_name(other)
+            ),
+        }),
+    }
+}
+
+/// A field of the returned table. Only the table itself is asked: no code of the script runs any more.
+fn field(table: &Table, name: &str) -> Result<String, Failure> {
+    match table.raw_get(name).map_err(|error| Failure::from_error(&error))? {
+        Lua5::Nil => Ok(String::new()),
+        Lua5::String(text) => Ok(String::from_utf8_lossy(&text.as_bytes()).into_owned()),
+        other => Err(Failure::Error {
+            line: None,
+            text: format!(
+                "the {name} that the script returns must be a text, not a {}",
+                object::type_name(&other)
+            ),
+        }),
+    }
+}

@@ -1,0 +1,72 @@
+//! What scripts can do, what they cannot, and that they always end.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a mistake in a table or in a helper fails the test that uses it; how long a bomb took is worth a look"
+)]
+
+mod argo;
+mod bombs;
+mod library;
+mod limits;
+mod mistakes;
+mod patterns;
+mod same;
+
+use bellwether_lua::{Budget, Failure, Outcome, Script};
+use bellwether_model::Value;
+use jiff::Timestamp;
+
+/// The moment at which every test runs: a Sunday.
+const NOW: &str = "2026-03-01T12:34:56Z";
+
+fn now() -> Timestamp {
+    NOW.parse().expect("it is a time")
+}
+
+fn run_on(source: &str, object: &Value<'_>) -> Result<Outcome, Failure> {
+    Script::compile(source).expect("it is Lua").run(object, now(), Budget::default())
+}
+
+fn run_json(source: &str, object: &str) -> Result<Outcome, Failure> {
+    run_on(source, &value(&serde_json::from_str(object).expect("it is JSON")))
+}
+
+fn value(json: &serde_json::Value) -> Value<'_> {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => number
+            .as_i64()
+            .map_or_else(|| Value::Float(number.as_f64().expect("it is no larger")), Value::Int),
+        Json::String(text) => Value::Text(text.as_str().into()),
+        Json::Array(list) => Value::List(list.iter().map(value).collect()),
+        Json::Object(map) => {
+            Value::Map(map.iter().map(|(key, own)| (key.as_str().into(), value(own))).collect())
+        }
+    }
+}
+
+/// What an expression gives, as `tostring` says it.
+fn eval(expression: &str) -> String {
+    say(&format!("return {expression}"))
+}
+
+/// What a chunk returns: its values, as `tostring` says them, or its error.
+fn say(chunk: &str) -> String {
+    let source = format!(
+        "local function said(...)
+           local words = {{}}
+           for i = 1, select('#', ...) do words[i] = tostring((select(i, ...))) end
+           return {{ message = table.concat(words, ' ') }}
+         end
+         local function chunk() {chunk} end
+         return said(chunk())"
+    );
+    match run_on(&source, &Value::Null) {
+        Ok(outcome) => outcome.message,
+        Err(failure) => failure.to_string(),
+    }
+}
