@@ -5,12 +5,12 @@ use std::{cmp::Ordering, rc::Rc};
 use crate::{
     compare::{self, equal, order},
     functions::{self, Function, MOST_ARGUMENTS, maths},
-    node::{Arithmetic, Comparison, Constant, Element, Field, Node, Op},
-    path::{Absent, Path, Step},
+    node::{Arithmetic, Comparison, Constant, Node, Op},
     program::{Input, Program},
+    reach::not_there,
     scope::Absence,
-    stop::{Fuel, Missing, Outcome, Stop, What},
-    value::{Text, Val},
+    stop::{Fuel, Outcome, Stop},
+    value::Val,
 };
 
 /// How deep the values that an expression makes may be in each other.
@@ -155,130 +155,6 @@ impl<'v> Run<'v> {
         }
     }
 
-    fn read(&mut self, at: u32, path: usize) -> Outcome<'v> {
-        let (index, path) = (path, &self.program.paths[path]);
-        let mut passed = 0;
-        let found = self.input.read(index, path, &mut passed);
-        self.fuel.burn(passed / 16)?;
-        match found {
-            Ok(Val::Null) if self.program.absence == Absence::Null => {
-                Err(missing(path, Absent { reached: path.steps.len().saturating_sub(1), blocked: false }))
-            }
-            Ok(value) => Ok(value),
-            Err(absent) if absent.blocked => Err(blocked(path, absent).at(at)),
-            Err(absent) => Err(missing(path, absent)),
-        }
-    }
-
-    fn has(&mut self, at: u32, path: usize) -> Result<bool, Stop<'v>> {
-        let (index, path) = (path, &self.program.paths[path]);
-        let is_lenient = self.program.absence != Absence::AsInCel;
-        let mut passed = 0;
-        let found = self.input.read(index, path, &mut passed);
-        self.fuel.burn(passed / 16)?;
-        match found {
-            Ok(Val::Null) if self.program.absence == Absence::Null => Ok(false),
-            Ok(_) => Ok(true),
-            Err(_) if is_lenient => Ok(false),
-            Err(absent) if absent.blocked => Err(blocked(path, absent).at(at)),
-            // A field at the top of an object is a variable to the expression: whether it is there cannot be asked.
-            Err(absent)
-                if absent.reached + 1 == path.steps.len()
-                    && path.steps.len() > usize::from(path.name.is_none()) =>
-            {
-                Ok(false)
-            }
-            Err(absent) => Err(missing(path, absent)),
-        }
-    }
-
-    /// What an optional field is asked of: where absence is no error, it may itself not be there.
-    fn eval_optional(&mut self, of: &'v Node, optional: bool) -> Outcome<'v> {
-        match self.eval(of) {
-            Err(Stop::Missing(_)) if optional && self.program.absence != Absence::AsInCel => {
-                Ok(Val::Optional(None))
-            }
-            other => other,
-        }
-    }
-
-    fn select(&mut self, of: Val<'v>, field: &'v str, optional: bool) -> Outcome<'v> {
-        match of {
-            Val::Map(fields) => {
-                self.fuel.burn(fields.len() / 16)?;
-                match fields.get(field) {
-                    found if optional => Ok(self.optional(found)),
-                    Some(Val::Null) if self.program.absence == Absence::Null => Err(not_there(field)),
-                    Some(value) => Ok(value),
-                    None => Err(not_there(field)),
-                }
-            }
-            Val::Optional(None) => Ok(Val::Optional(None)),
-            Val::Optional(Some(of)) => self.select((*of).clone(), field, true),
-            Val::Null if optional && self.program.absence != Absence::AsInCel => Ok(Val::Optional(None)),
-            Val::Null if !optional => Err(not_there(field)),
-            other => Err(no_fields(&other, field)),
-        }
-    }
-
-    /// What was perhaps found. SQL's null is nothing.
-    fn optional(&self, found: Option<Val<'v>>) -> Val<'v> {
-        let is_nothing =
-            |value: &Val<'v>| matches!(value, Val::Null) && self.program.absence == Absence::Null;
-        Val::Optional(found.filter(|value| !is_nothing(value)).map(Rc::new))
-    }
-
-    fn has_field(&mut self, at: u32, of: &'v Node, field: &'v str) -> Result<bool, Stop<'v>> {
-        let is_lenient = self.program.absence != Absence::AsInCel;
-        let of = match self.eval(of) {
-            Err(Stop::Missing(_)) if is_lenient => return Ok(false),
-            other => other?,
-        };
-        match of {
-            Val::Map(fields) => {
-                self.fuel.burn(fields.len() / 16)?;
-                Ok(match fields.get(field) {
-                    Some(Val::Null) => self.program.absence != Absence::Null,
-                    found => found.is_some(),
-                })
-            }
-            Val::Optional(None) => Ok(false),
-            Val::Optional(Some(inner)) => match self.select((*inner).clone(), field, true)? {
-                Val::Optional(found) => Ok(found.is_some()),
-                _ => Ok(false),
-            },
-            _ if is_lenient => Ok(false),
-            other => Err(no_fields(&other, field).at(at)),
-        }
-    }
-
-    fn index(&mut self, of: &Val<'v>, index: &Val<'v>, optional: bool) -> Outcome<'v> {
-        let found = match (of, index) {
-            (Val::List(list), _) => {
-                let position = position(index).ok_or_else(|| {
-                    Stop::error(format!(
-                        "the entries of a list are numbered, and {} is no such number",
-                        index.type_of().one()
-                    ))
-                })?;
-                usize::try_from(position).ok().and_then(|position| list.get(position))
-            }
-            (Val::Map(fields), _) => compare::find(&mut self.fuel, fields, index)?,
-            (Val::Optional(None), _) => return Ok(Val::Optional(None)),
-            (Val::Optional(Some(of)), _) => return self.index(of, index, true),
-            (Val::Null, _) => None,
-            (other, _) => return Err(functions::unsuited("[]", &[(*other).clone(), index.clone()])),
-        };
-        if optional {
-            return Ok(self.optional(found));
-        }
-        match found {
-            Some(Val::Null) if self.program.absence == Absence::Null => Err(no_entry(of, index)),
-            Some(value) => Ok(value),
-            None => Err(no_entry(of, index)),
-        }
-    }
-
     /// Whether any is true, or whether all are. One that decides does so whatever the others are, missing or wrong.
     fn joined(&mut self, operands: &'v [Node], decisive: bool) -> Result<bool, Stop<'v>> {
         let mut stop: Option<Stop<'v>> = None;
@@ -334,75 +210,6 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// All fields of the first, but those that the others say.
-    fn whole(&mut self, at: u32, paths: &'v [(Box<str>, usize)]) -> Outcome<'v> {
-        let Some(((_, first), others)) = paths.split_first() else { return Ok(Val::Null) };
-        let mut made = Vec::new();
-        if let Val::Map(fields) = self.read(at, *first)? {
-            self.fuel.burn(2 * fields.len())?;
-            let is_replaced = |key: &Val<'v>| matches!(key, Val::Text(key) if others.iter().any(|(name, _)| **name == **key));
-            made.extend(fields.iter().filter(|(key, _)| !is_replaced(key)));
-        }
-        for (name, path) in others {
-            match self.read(at, *path) {
-                Ok(value) => made.push((Val::Text(Text::Read(name)), value)),
-                Err(Stop::Missing(_)) => {}
-                Err(stop) => return Err(stop),
-            }
-        }
-        Ok(Val::map(made))
-    }
-
-    fn list(&mut self, elements: &'v [Element]) -> Outcome<'v> {
-        self.fuel.burn(elements.len())?;
-        let mut entries = Vec::with_capacity(elements.len());
-        for element in elements {
-            match (element.optional, self.eval(&element.value)?) {
-                (true, Val::Optional(None)) => {}
-                (true, Val::Optional(Some(value))) => entries.push((*value).clone()),
-                (true, other) => return Err(functions::unsuited("?", &[other]).at(element.value.at)),
-                (false, value) => entries.push(value),
-            }
-        }
-        Ok(Val::list(entries))
-    }
-
-    fn map(&mut self, at: u32, fields: &'v [Field]) -> Outcome<'v> {
-        let mut made = Vec::with_capacity(fields.len());
-        for field in fields {
-            let key = self.eval(&field.key)?;
-            let value = match (field.optional, self.eval(&field.value)?) {
-                (true, Val::Optional(None)) => continue,
-                (true, Val::Optional(Some(value))) => (*value).clone(),
-                (true, other) => return Err(functions::unsuited("?", &[other]).at(field.value.at)),
-                (false, value) => value,
-            };
-            self.add_field(&mut made, key, value).map_err(|stop| stop.at(at))?;
-        }
-        Ok(Val::map(made))
-    }
-
-    /// Adds a field to a map that is being made.
-    pub(crate) fn add_field(
-        &mut self,
-        made: &mut Vec<(Val<'v>, Val<'v>)>,
-        key: Val<'v>,
-        value: Val<'v>,
-    ) -> Result<(), Stop<'v>> {
-        if !matches!(key, Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Text(_)) {
-            return Err(Stop::error(format!("{} cannot be the key of a map", key.type_of().one())));
-        }
-        self.fuel.burn(2 + made.len() / 4)?;
-        for (own, _) in made.iter() {
-            if equal(&mut self.fuel, own, &key)? {
-                let key = functions::text_of(&key).unwrap_or_default();
-                return Err(Stop::error(format!("the key `{key}` is given twice")));
-            }
-        }
-        made.push((key, value));
-        Ok(())
-    }
-
     pub(crate) fn with_local(&mut self, value: Val<'v>, body: &'v Node) -> Outcome<'v> {
         self.locals.push(value);
         let result = self.eval(body);
@@ -435,54 +242,4 @@ impl Constant {
             Self::Quantity(quantity) => Val::Quantity(Rc::new(quantity.clone())),
         }
     }
-}
-
-/// The position that a number means: whole numbers, whatever their type.
-fn position(index: &Val<'_>) -> Option<i64> {
-    match index {
-        Val::Int(number) => Some(*number),
-        Val::Uint(number) => i64::try_from(*number).ok(),
-        // Beyond 2^53 no double is exact, and no list is that long.
-        #[expect(clippy::cast_possible_truncation)]
-        Val::Double(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => Some(*number as i64),
-        _ => None,
-    }
-}
-
-fn missing(path: &Path, absent: Absent) -> Stop<'_> {
-    let is_variable = absent.reached == 0 && path.name.is_none();
-    Stop::Missing(Missing(match path.steps.get(absent.reached) {
-        Some(Step::Index(index)) => What::Index(i64::try_from(*index).unwrap_or(i64::MAX)),
-        Some(Step::Field(name)) if !is_variable => What::Key(Text::Read(name)),
-        _ => What::Variable(path),
-    }))
-}
-
-fn blocked<'v>(path: &Path, absent: Absent) -> Stop<'v> {
-    let reached =
-        Path { root: path.root, name: path.name.clone(), steps: path.steps[..absent.reached].into() };
-    match path.steps.get(absent.reached) {
-        Some(Step::Index(index)) => Stop::error(format!("{reached} is no list, so it has no entry {index}")),
-        Some(Step::Field(name)) => Stop::error(format!("{reached} has no fields, so it has no `{name}`")),
-        None => Stop::error(format!("{reached} cannot be read")),
-    }
-}
-
-fn not_there(field: &str) -> Stop<'_> {
-    Stop::Missing(Missing(What::Key(Text::Read(field))))
-}
-
-fn no_entry<'v>(of: &Val<'v>, index: &Val<'v>) -> Stop<'v> {
-    let what = match (of, index) {
-        (_, Val::Text(text)) => What::Key(text.clone()),
-        (Val::List(_), _) => What::Index(position(index).unwrap_or_default()),
-        (_, other) => What::Key(Text::Made(
-            functions::text_of(other).unwrap_or_else(|| other.type_of().to_string()).into(),
-        )),
-    };
-    Stop::Missing(Missing(what))
-}
-
-fn no_fields<'v>(of: &Val<'v>, field: &str) -> Stop<'v> {
-    Stop::error(format!("{} has no fields, so it has no `{field}`", of.type_of().one()))
 }
