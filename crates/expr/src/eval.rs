@@ -5,9 +5,9 @@ use std::{cmp::Ordering, rc::Rc};
 use crate::{
     compare::{self, equal, order},
     functions::{self, Function, MOST_ARGUMENTS, maths},
+    input::Input,
     node::{Arithmetic, Comparison, Constant, Node, Op},
-    program::{Input, Program},
-    reach::not_there,
+    path::Path,
     scope::Absence,
     stop::{Fuel, Outcome, Stop},
     value::Val,
@@ -18,7 +18,9 @@ const DEEPEST: usize = 200;
 
 /// One evaluation.
 pub(crate) struct Run<'v> {
-    pub(crate) program: &'v Program,
+    /// The paths that the program reads.
+    pub(crate) paths: &'v [Path],
+    pub(crate) absence: Absence,
     pub(crate) input: &'v dyn Input,
     pub(crate) fuel: Fuel,
     /// The variables of the loops around, the innermost last.
@@ -93,7 +95,7 @@ impl<'v> Run<'v> {
                 Ok(constant.as_val())
             }
             Op::Local(slot) => match self.locals.get(*slot) {
-                Some(Val::Null) | None if self.program.absence == Absence::Null => Err(not_there("null")),
+                Some(Val::Null) | None if self.absence == Absence::Null => Err(Stop::not_there("null")),
                 // The compiler numbered them.
                 value => Ok(value.cloned().unwrap_or_default()),
             },
@@ -139,7 +141,7 @@ impl<'v> Run<'v> {
                 self.call(candidates, arguments).map_err(|stop| stop.at(node.at))
             }
             // The null of SQL; what is read and what is asked is done elsewhere.
-            _ => Err(not_there("null")),
+            _ => Err(Stop::not_there("null")),
         }
     }
 
@@ -163,12 +165,7 @@ impl<'v> Run<'v> {
                 Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(Stop::TooExpensive) => return Err(Stop::TooExpensive),
-                Err(failed) => {
-                    stop = Some(match stop {
-                        Some(earlier) => earlier.or_worse(failed),
-                        None => failed,
-                    });
-                }
+                Err(failed) => stop = Some(failed.or_worse(stop)),
             }
         }
         stop.map_or(Ok(!decisive), Err)

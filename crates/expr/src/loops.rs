@@ -51,14 +51,14 @@ impl<'v> Run<'v> {
             LoopKind::ExistsOne => {
                 let mut found = 0;
                 for round in rounds {
-                    found += usize::from(self.is_true(the_loop, &round, &the_loop.body)?);
+                    found += usize::from(self.is_true(&round, &the_loop.body)?);
                 }
                 Ok(Val::Bool(found == 1))
             }
             LoopKind::Filter => {
                 let mut kept = Vec::new();
                 for round in rounds {
-                    if self.is_true(the_loop, &round, &the_loop.body)? {
+                    if self.is_true(&round, &the_loop.body)? {
                         self.fuel.burn(1)?;
                         kept.push(round.entry);
                     }
@@ -70,7 +70,7 @@ impl<'v> Run<'v> {
                 for round in rounds {
                     if self.passes(the_loop, &round)? {
                         self.fuel.burn(1)?;
-                        made.push(self.round(the_loop, &round, &the_loop.body)?);
+                        made.push(self.round(&round, &the_loop.body)?);
                     }
                 }
                 Ok(Val::list(made))
@@ -80,7 +80,7 @@ impl<'v> Run<'v> {
                 let mut keyed = Vec::new();
                 for round in rounds {
                     self.fuel.burn(2)?;
-                    keyed.push((self.round(the_loop, &round, &the_loop.body)?, round.entry));
+                    keyed.push((self.round(&round, &the_loop.body)?, round.entry));
                 }
                 functions::sort_by(&mut self.fuel, keyed).map_err(|stop| stop.at(at))
             }
@@ -98,7 +98,7 @@ impl<'v> Run<'v> {
             if !self.passes(the_loop, &round)? {
                 continue;
             }
-            let result = self.round(the_loop, &round, &the_loop.body)?;
+            let result = self.round(&round, &the_loop.body)?;
             if the_loop.kind == LoopKind::Map {
                 let key = round.pair.map_or(round.entry, |(key, _)| key);
                 self.add_field(&mut made, key, result).map_err(|stop| stop.at(at))?;
@@ -123,16 +123,11 @@ impl<'v> Run<'v> {
     ) -> Outcome<'v> {
         let mut stop: Option<Stop<'v>> = None;
         for round in rounds {
-            match self.is_true(the_loop, &round, &the_loop.body) {
+            match self.is_true(&round, &the_loop.body) {
                 Ok(truth) if truth == decisive => return Ok(Val::Bool(decisive)),
                 Ok(_) => {}
                 Err(Stop::TooExpensive) => return Err(Stop::TooExpensive),
-                Err(failed) => {
-                    stop = Some(match stop {
-                        Some(earlier) => earlier.or_worse(failed),
-                        None => failed,
-                    });
-                }
+                Err(failed) => stop = Some(failed.or_worse(stop)),
             }
         }
         stop.map_or(Ok(Val::Bool(!decisive)), Err)
@@ -140,31 +135,32 @@ impl<'v> Run<'v> {
 
     fn passes(&mut self, the_loop: &'v Loop, round: &Round<'v>) -> Result<bool, Stop<'v>> {
         match &the_loop.filter {
-            Some(filter) => self.is_true(the_loop, round, filter),
+            Some(filter) => self.is_true(round, filter),
             None => Ok(true),
         }
     }
 
-    fn is_true(
-        &mut self,
-        the_loop: &'v Loop,
-        round: &Round<'v>,
-        question: &'v Node,
-    ) -> Result<bool, Stop<'v>> {
-        match self.round(the_loop, round, question)? {
-            Val::Bool(truth) => Ok(truth),
-            other => Err(functions::unsuited("a question", &[other]).at(question.at)),
-        }
+    fn is_true(&mut self, round: &Round<'v>, question: &'v Node) -> Result<bool, Stop<'v>> {
+        let outside = self.enter(round);
+        let truth = self.truth(question, "a question", question.at);
+        self.locals.truncate(outside);
+        truth
     }
 
-    fn round(&mut self, the_loop: &'v Loop, round: &Round<'v>, body: &'v Node) -> Outcome<'v> {
-        debug_assert_eq!(the_loop.pairs, round.pair.is_some());
-        let Some((first, second)) = &round.pair else {
-            return self.with_local(round.entry.clone(), body);
-        };
-        self.locals.push(first.clone());
-        let result = self.with_local(second.clone(), body);
-        self.locals.pop();
-        result
+    fn round(&mut self, round: &Round<'v>, body: &'v Node) -> Outcome<'v> {
+        let outside = self.enter(round);
+        let value = self.eval(body);
+        self.locals.truncate(outside);
+        value
+    }
+
+    /// Gives the variables of the loop their values, and says how many variables there were before.
+    fn enter(&mut self, round: &Round<'v>) -> usize {
+        let outside = self.locals.len();
+        match &round.pair {
+            Some((first, second)) => self.locals.extend([first.clone(), second.clone()]),
+            None => self.locals.push(round.entry.clone()),
+        }
+        outside
     }
 }

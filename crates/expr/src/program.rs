@@ -1,14 +1,14 @@
 //! Programs: expressions that were read once and can be evaluated on anything.
 
-use bellwether_model::{Object, Value};
 use serde_json::Value as Json;
 
 use crate::{
     cel,
     eval::Run,
+    input::Input,
     mistake::{Mistake, Place},
     node::Node,
-    path::{Absent, Path},
+    path::Path,
     scope::{Absence, Scope},
     stop::{Error, Fuel, Stop},
     tree,
@@ -19,8 +19,8 @@ use crate::{
 /// An expression that was read, checked and made ready to be evaluated.
 #[derive(Debug)]
 pub struct Program {
-    pub(crate) paths: Vec<Path>,
-    pub(crate) absence: Absence,
+    paths: Vec<Path>,
+    absence: Absence,
     node: Node,
     types: Types,
     written: Written,
@@ -31,46 +31,6 @@ pub struct Program {
 enum Written {
     Text(Box<str>),
     Tree(Vec<String>),
-}
-
-/// Where an expression reads from.
-pub trait Input {
-    /// The value at a path; `index` is that of the path in [`Program::paths`]. To `passed` is added how many fields had to be
-    /// looked through.
-    fn read<'v>(&'v self, index: usize, path: &Path, passed: &mut usize) -> Result<Val<'v>, Absent>;
-}
-
-/// An object is its scope's only variable.
-impl Input for Object<'_> {
-    fn read<'v>(&'v self, _: usize, path: &Path, passed: &mut usize) -> Result<Val<'v>, Absent> {
-        path.find(self.fields(), passed).map(Val::from)
-    }
-}
-
-/// The values of the variables, as their scope declares them; none for a variable that has no value.
-#[derive(Clone, Debug)]
-pub struct Variables<'a>(pub Vec<Option<Val<'a>>>);
-
-impl Input for Variables<'_> {
-    fn read<'v>(&'v self, _: usize, path: &Path, passed: &mut usize) -> Result<Val<'v>, Absent> {
-        match self.0.get(path.root()) {
-            Some(Some(value)) => path.follow(value.clone(), passed),
-            _ => Err(Absent { reached: 0, blocked: false }),
-        }
-    }
-}
-
-/// What was kept of the input: the values at the program's paths, in their order.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts<'a>(pub &'a [Option<Value<'a>>]);
-
-impl Input for Facts<'_> {
-    fn read<'v>(&'v self, index: usize, path: &Path, _: &mut usize) -> Result<Val<'v>, Absent> {
-        match self.0.get(index) {
-            Some(Some(value)) => Ok(Val::from(value)),
-            _ => Err(Absent { reached: path.steps().len().saturating_sub(1), blocked: false }),
-        }
-    }
 }
 
 impl Program {
@@ -104,7 +64,8 @@ impl Program {
 
     /// Its value. What is not used of the fuel is left.
     pub fn evaluate<'v>(&'v self, input: &'v dyn Input, fuel: &mut Fuel) -> Result<Val<'v>, Stop<'v>> {
-        let mut run = Run { program: self, input, fuel: *fuel, locals: Vec::new() };
+        let mut run =
+            Run { paths: &self.paths, absence: self.absence, input, fuel: *fuel, locals: Vec::new() };
         let value = run.eval(&self.node);
         *fuel = run.fuel;
         value

@@ -16,12 +16,12 @@ use crate::{
 
 impl<'v> Run<'v> {
     pub(crate) fn read(&mut self, at: u32, path: usize) -> Outcome<'v> {
-        let (index, path) = (path, &self.program.paths[path]);
+        let (index, path) = (path, &self.paths[path]);
         let mut passed = 0;
         let found = self.input.read(index, path, &mut passed);
         self.fuel.burn(passed / 16)?;
         match found {
-            Ok(Val::Null) if self.program.absence == Absence::Null => {
+            Ok(Val::Null) if self.absence == Absence::Null => {
                 Err(missing(path, Absent { reached: path.steps.len().saturating_sub(1), blocked: false }))
             }
             Ok(value) => Ok(value),
@@ -31,13 +31,13 @@ impl<'v> Run<'v> {
     }
 
     pub(crate) fn has(&mut self, at: u32, path: usize) -> Result<bool, Stop<'v>> {
-        let (index, path) = (path, &self.program.paths[path]);
-        let is_lenient = self.program.absence != Absence::AsInCel;
+        let (index, path) = (path, &self.paths[path]);
+        let is_lenient = self.absence != Absence::AsInCel;
         let mut passed = 0;
         let found = self.input.read(index, path, &mut passed);
         self.fuel.burn(passed / 16)?;
         match found {
-            Ok(Val::Null) if self.program.absence == Absence::Null => Ok(false),
+            Ok(Val::Null) if self.absence == Absence::Null => Ok(false),
             Ok(_) => Ok(true),
             Err(_) if is_lenient => Ok(false),
             Err(absent) if absent.blocked => Err(blocked(path, absent).at(at)),
@@ -55,9 +55,7 @@ impl<'v> Run<'v> {
     /// What an optional field is asked of: where absence is no error, it may itself not be there.
     pub(crate) fn eval_optional(&mut self, of: &'v Node, optional: bool) -> Outcome<'v> {
         match self.eval(of) {
-            Err(Stop::Missing(_)) if optional && self.program.absence != Absence::AsInCel => {
-                Ok(Val::Optional(None))
-            }
+            Err(Stop::Missing(_)) if optional && self.absence != Absence::AsInCel => Ok(Val::Optional(None)),
             other => other,
         }
     }
@@ -68,28 +66,27 @@ impl<'v> Run<'v> {
                 self.fuel.burn(fields.len() / 16)?;
                 match fields.get(field) {
                     found if optional => Ok(self.optional(found)),
-                    Some(Val::Null) if self.program.absence == Absence::Null => Err(not_there(field)),
+                    Some(Val::Null) if self.absence == Absence::Null => Err(Stop::not_there(field)),
                     Some(value) => Ok(value),
-                    None => Err(not_there(field)),
+                    None => Err(Stop::not_there(field)),
                 }
             }
             Val::Optional(None) => Ok(Val::Optional(None)),
             Val::Optional(Some(of)) => self.select((*of).clone(), field, true),
-            Val::Null if optional && self.program.absence != Absence::AsInCel => Ok(Val::Optional(None)),
-            Val::Null if !optional => Err(not_there(field)),
+            Val::Null if optional && self.absence != Absence::AsInCel => Ok(Val::Optional(None)),
+            Val::Null if !optional => Err(Stop::not_there(field)),
             other => Err(no_fields(&other, field)),
         }
     }
 
     /// What was perhaps found. SQL's null is nothing.
     fn optional(&self, found: Option<Val<'v>>) -> Val<'v> {
-        let is_nothing =
-            |value: &Val<'v>| matches!(value, Val::Null) && self.program.absence == Absence::Null;
+        let is_nothing = |value: &Val<'v>| matches!(value, Val::Null) && self.absence == Absence::Null;
         Val::Optional(found.filter(|value| !is_nothing(value)).map(Rc::new))
     }
 
     pub(crate) fn has_field(&mut self, at: u32, of: &'v Node, field: &'v str) -> Result<bool, Stop<'v>> {
-        let is_lenient = self.program.absence != Absence::AsInCel;
+        let is_lenient = self.absence != Absence::AsInCel;
         let of = match self.eval(of) {
             Err(Stop::Missing(_)) if is_lenient => return Ok(false),
             other => other?,
@@ -98,7 +95,7 @@ impl<'v> Run<'v> {
             Val::Map(fields) => {
                 self.fuel.burn(fields.len() / 16)?;
                 Ok(match fields.get(field) {
-                    Some(Val::Null) => self.program.absence != Absence::Null,
+                    Some(Val::Null) => self.absence != Absence::Null,
                     found => found.is_some(),
                 })
             }
@@ -133,7 +130,7 @@ impl<'v> Run<'v> {
             return Ok(self.optional(found));
         }
         match found {
-            Some(Val::Null) if self.program.absence == Absence::Null => Err(no_entry(of, index)),
+            Some(Val::Null) if self.absence == Absence::Null => Err(no_entry(of, index)),
             Some(value) => Ok(value),
             None => Err(no_entry(of, index)),
         }
@@ -169,10 +166,6 @@ fn blocked<'v>(path: &Path, absent: Absent) -> Stop<'v> {
         Some(Step::Field(name)) => Stop::error(format!("{reached} has no fields, so it has no `{name}`")),
         None => Stop::error(format!("{reached} cannot be read")),
     }
-}
-
-pub(crate) fn not_there(field: &str) -> Stop<'_> {
-    Stop::Missing(Missing(What::Key(Text::Read(field))))
 }
 
 fn no_entry<'v>(of: &Val<'v>, index: &Val<'v>) -> Stop<'v> {

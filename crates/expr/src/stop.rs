@@ -55,7 +55,12 @@ pub struct Error {
     pub(crate) text: String,
 }
 
-impl Stop<'_> {
+impl<'v> Stop<'v> {
+    /// A field is not there.
+    pub(crate) fn not_there(field: &'v str) -> Self {
+        Self::Missing(Missing(What::Key(Text::Read(field))))
+    }
+
     /// An error whose place is not known here; whoever calls knows it.
     pub(crate) fn error(text: impl Into<String>) -> Self {
         Self::Error(Box::new(Error { at: None, text: text.into() }))
@@ -69,11 +74,12 @@ impl Stop<'_> {
         self
     }
 
-    /// Of two, the one to tell: what ended everything before what is wrong, and what is wrong before what is not there.
-    pub(crate) fn or_worse(self, other: Self) -> Self {
-        match (&self, &other) {
-            (Self::Missing(_), Self::Error(_)) | (_, Self::TooExpensive) => other,
-            _ => self,
+    /// Of this and an earlier one, the one to tell: what is wrong before what is not there, and the first before the others.
+    pub(crate) fn or_worse(self, earlier: Option<Self>) -> Self {
+        match earlier {
+            Some(Self::Missing(_)) if matches!(self, Self::Error(_)) => self,
+            Some(earlier) => earlier,
+            None => self,
         }
     }
 }

@@ -46,6 +46,7 @@ mod object;
 mod pattern;
 mod sandbox;
 mod script;
+mod shared;
 
 pub use failure::{Failure, Resource};
 pub use meter::Budget;

@@ -17,9 +17,7 @@ use std::rc::Rc;
 
 use mlua::{Lua, LuaString, Result, Table, Value};
 
-use crate::sandbox::Shared;
-pub(crate) use call::{Call, Native};
-pub(crate) use order::Walk;
+use crate::shared::Shared;
 
 /// The globals of Lua's own that stay: they take the same time whatever they are given.
 const KEPT: [&str; 9] =

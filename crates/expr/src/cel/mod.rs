@@ -1,6 +1,7 @@
 //! CEL: from text to a program.
 
 mod compile;
+mod lex;
 mod literal;
 mod macros;
 mod parse;

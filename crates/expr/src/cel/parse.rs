@@ -3,8 +3,9 @@
 use crate::{hints, mistake::Slip, operator::Operator};
 
 use super::{
+    lex::tokens,
     syntax::{Element, Expr, Field, Kind, Literal},
-    token::{Token, TokenKind, tokens},
+    token::{Token, TokenKind},
 };
 
 /// The longest text, in bytes. What a person writes is far shorter.

@@ -7,7 +7,7 @@ use jiff::{
     tz::{Offset, TimeZone, TimeZoneDatabase},
 };
 
-use super::{Function, convert::unreadable, time::offset, unsuited};
+use super::{Function, time::offset, unreadable, unsuited};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,

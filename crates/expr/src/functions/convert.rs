@@ -2,7 +2,7 @@
 
 use std::str;
 
-use super::{Function, unsuited};
+use super::{Function, unreadable, unsuited};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -201,14 +201,6 @@ fn itself<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [value] => Ok(value.clone()),
         _ => Err(unsuited("dyn", arguments)),
     }
-}
-
-/// The text cannot be read as what it should be. Long text is not repeated in full.
-pub(super) fn unreadable<'v>(text: &str, wanted: &str) -> Stop<'v> {
-    const SHOWN: usize = 40;
-    let shown: String = text.chars().take(SHOWN).collect();
-    let more = if shown.len() < text.len() { "…" } else { "" };
-    Stop::error(format!("'{shown}{more}' is not {wanted}"))
 }
 
 #[cfg(test)]

@@ -106,3 +106,11 @@ pub(crate) fn unsuited<'v>(name: &str, arguments: &[Val<'v>]) -> Stop<'v> {
     let types: Vec<_> = arguments.iter().map(|argument| argument.type_of().to_string()).collect();
     Stop::error(format!("no such overload: {name}({})", types.join(", ")))
 }
+
+/// The text cannot be read as what it should be. Long text is not repeated in full.
+fn unreadable<'v>(text: &str, wanted: &str) -> Stop<'v> {
+    const SHOWN: usize = 40;
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    Stop::error(format!("'{shown}{more}' is not {wanted}"))
+}

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, rc::Rc};
 
-use super::{Function, convert::unreadable, unsuited};
+use super::{Function, unreadable, unsuited};
 use crate::{
     quantity::Quantity,
     stop::{Fuel, Outcome, Stop},

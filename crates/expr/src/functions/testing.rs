@@ -3,7 +3,8 @@
 use std::iter;
 
 use crate::{
-    program::{Program, Variables},
+    input::Variables,
+    program::Program,
     scope::{Absence, Scope},
     stop::{Fuel, Stop},
     value::Val,

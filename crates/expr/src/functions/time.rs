@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::Offset};
 
-use super::{Function, convert::unreadable, unsuited};
+use super::{Function, unreadable, unsuited};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,

@@ -5,7 +5,7 @@ use bellwether_model::{Object, State};
 
 use super::{
     input::{Answer, Looked, RULE_ERROR, ask},
-    rule::{Clause, Flaw, question},
+    written::{Clause, Flaw, question},
 };
 use crate::{read::Reader, verdict::Verdict};
 

@@ -9,7 +9,7 @@ use bellwether_model::{Object, State};
 
 use super::{
     input::{Answer, Looked, RULE_ERROR, ask},
-    rule::{Flaw, question},
+    written::{Flaw, question},
 };
 use crate::{read::Reader, verdict::Verdict};
 

@@ -10,6 +10,8 @@ mod flux;
 mod input;
 mod rule;
 mod script;
+mod written;
 
 pub use book::{Overridden, UserRules};
-pub use rule::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule};
+pub use rule::CompiledRule;
+pub use written::{Clause, Flaw, Form, JudgedKind, UserRule};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     input::{RULE_ERROR, TOO_EXPENSIVE},
-    rule::Flaw,
+    written::Flaw,
 };
 use crate::{read::Reader, verdict::Verdict};
 

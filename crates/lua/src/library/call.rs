@@ -8,7 +8,7 @@ use crate::{
     failure::{self, NAME, Resource},
     meter::Meter,
     object::{self, type_name},
-    sandbox::Shared,
+    shared::Shared,
 };
 
 /// A function of the library.
@@ -20,6 +20,38 @@ pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Rc<Shared>,
     pub(crate) arguments: Vec<Value>,
     name: &'static str,
+}
+
+impl Shared {
+    /// Makes a function of ours one of Lua's.
+    pub(crate) fn function(
+        self: &Rc<Self>,
+        lua: &Lua,
+        name: &'static str,
+        native: impl Fn(&mut Call<'_>) -> Result<MultiValue> + 'static,
+    ) -> Result<Function> {
+        let shared = Rc::clone(self);
+        lua.create_function(move |lua, arguments: MultiValue| {
+            Call::new(lua, &shared, name, arguments).answer(&native)
+        })
+    }
+
+    /// A table of functions.
+    pub(crate) fn table(self: &Rc<Self>, lua: &Lua, natives: &[(&'static str, Native)]) -> Result<Table> {
+        let table = lua.create_table_with_capacity(0, natives.len())?;
+        self.add(lua, &table, natives)?;
+        Ok(table)
+    }
+
+    /// Adds functions to a table.
+    pub(crate) fn add(
+        self: &Rc<Self>,
+        lua: &Lua,
+        table: &Table,
+        natives: &[(&'static str, Native)],
+    ) -> Result<()> {
+        natives.iter().try_for_each(|(name, native)| table.raw_set(*name, self.function(lua, name, *native)?))
+    }
 }
 
 /// The longest text that is read as a number. Lua reads numerals of any length, and nothing counts the time.

@@ -8,7 +8,7 @@ use std::{cmp::Ordering, rc::Rc};
 use mlua::{Lua, MultiValue, Result, Table, Value};
 
 use super::call::{Call, complain};
-use crate::sandbox::Shared;
+use crate::shared::{Shared, Walk};
 
 /// Adds `next`, `pairs` and `ipairs`.
 pub(super) fn open(lua: &Lua, shared: &Rc<Shared>, globals: &Table) -> Result<()> {
@@ -34,14 +34,6 @@ fn step(call: &mut Call<'_>) -> Result<MultiValue> {
         Value::Nil => call.one(Value::Nil),
         value => Ok(MultiValue::from_vec(vec![Value::Integer(index), value])),
     }
-}
-
-/// The order in which a table is visited.
-pub(crate) struct Walk {
-    /// The fields 1 to this come first.
-    list: i64,
-    /// Then these, a list of keys. Lua keeps it, so that it counts as memory of the script.
-    others: Table,
 }
 
 fn next(call: &mut Call<'_>) -> Result<MultiValue> {
