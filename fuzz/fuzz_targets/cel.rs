@@ -1,4 +1,4 @@
-//! Any text as an expression, on an object: nothing panics, nothing runs on, and every place is in the text.
+//! Any text as an expression, on an object and on a row: nothing panics, nothing runs on, and it always says the same.
 
 #![no_main]
 
@@ -11,13 +11,11 @@ fuzz_target!(|text: &str| {
     let scopes = [Absence::AsInCel, Absence::NotYet, Absence::Null].map(Scope::object);
     for scope in &scopes {
         let Ok(program) = Program::cel(text, scope) else { continue };
-        let mut fuel = Fuel::new(50_000);
-        match program.evaluate(&object, &mut fuel) {
-            Ok(value) => drop(value.to_value()),
-            Err(stop) => drop(program.describe(&stop)),
-        }
-        let again = program.evaluate(&object, &mut Fuel::new(50_000)).map(|value| value.to_value());
-        drop(again);
+        let say = || match program.evaluate(&object, &mut Fuel::new(50_000)) {
+            Ok(value) => format!("{:?}", value.to_value()),
+            Err(stop) => program.describe(&stop),
+        };
+        assert_eq!(say(), say(), "the same expression on the same object says the same");
     }
     if let Ok(program) = Program::cel(text, &Scope::row()) {
         let fields = Some(Val::from(object.fields()));

@@ -54,7 +54,11 @@ impl Target {
     fn seeds(self, root: &Path) -> Result<Vec<Vec<u8>>> {
         match self {
             Self::Object => contents(&files_below(&root.join("bench/objects"))?),
-            Self::Lua => contents(&files_below(&root.join("examples/rules/from-argo-cd"))?),
+            Self::Lua => {
+                let mut files = files_below(&root.join("examples/rules/from-argo-cd"))?;
+                files.retain(|file| file.extension().is_some_and(|extension| extension == "lua"));
+                contents(&files)
+            }
             Self::Cel | Self::Tree => {
                 let path = root.join("fuzz/seeds").join(self.name());
                 let lines =

@@ -133,8 +133,8 @@ pub struct RuleFiles {
 /// The arguments of `bellwether rules test`.
 #[derive(Debug, Args)]
 pub struct RuleTests {
-    /// A directory with rules and their tests
-    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// A directory with rules and their tests, or one of its suites
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub directories: Vec<PathBuf>,
 
     /// Judge as of this time, such as 2026-11-14T12:00:00Z, instead of now

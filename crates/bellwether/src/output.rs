@@ -7,6 +7,8 @@ use std::{
 
 use anyhow::Result;
 
+use crate::terminal::printable;
+
 /// What a command has to say, and how the process ends.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -63,5 +65,5 @@ fn print(text: &str) -> Result<()> {
 
 fn complain(error: &str) {
     // Nobody is left to tell when standard error is closed too.
-    let _ = writeln!(stderr(), "error: {error}");
+    let _ = writeln!(stderr(), "error: {}", printable(error));
 }

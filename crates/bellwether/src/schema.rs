@@ -32,8 +32,20 @@ impl KindSchema {
     /// All that is wrong with an object.
     pub(crate) fn check(&self, object: &Value<'_>) -> Vec<Fault> {
         let mut check = Check { faults: Vec::new() };
-        check.fields(&self.0, object, "", &["apiVersion", "kind", "metadata"]);
+        check.fields(&self.0, &without_nulls(object), "", &["apiVersion", "kind", "metadata"]);
         check.faults
+    }
+}
+
+/// Nothing is the same as nothing said: the API server drops such fields.
+fn without_nulls<'a>(value: &Value<'a>) -> Value<'a> {
+    match value {
+        Value::Map(map) => {
+            let fields = map.iter().filter(|(_, value)| !matches!(value, Value::Null));
+            Value::Map(fields.map(|(name, value)| (name.to_owned().into(), without_nulls(value))).collect())
+        }
+        Value::List(list) => Value::List(list.iter().map(without_nulls).collect()),
+        other => other.clone(),
     }
 }
 
@@ -80,8 +92,6 @@ impl Check {
         for (name, value) in map.iter() {
             let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
             match (known, &schema.additional_properties) {
-                // Nothing is the same as nothing said.
-                _ if matches!(value, Value::Null) => {}
                 (Some(schema), _) => self.value(schema, value, &under(name)),
                 (None, Some(JSONSchemaPropsOrBool::Schema(schema))) => {
                     self.value(schema, value, &under(name));
@@ -148,11 +158,11 @@ impl Check {
         }
     }
 
-    /// The rules in CEL. Those that use what only the API server has are left to it.
+    /// The rules in CEL. Those about URLs are left to the API server.
     fn rules(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
         let scope = Scope::variables(["self"], Absence::AsInCel);
         for rule in schema.x_kubernetes_validations.iter().flatten() {
-            let Ok(program) = Program::cel(&rule.rule, &scope) else { continue };
+            let Ok(program) = Program::cel(&spelled_out(&rule.rule), &scope) else { continue };
             let input = Variables(vec![Some(Val::from(value))]);
             if let Ok(Val::Bool(false)) = program.evaluate(&input, &mut Fuel::default()) {
                 let text = rule.message.clone().unwrap_or_else(|| format!("{} is false", rule.rule));
@@ -160,6 +170,33 @@ impl Check {
             }
         }
     }
+}
+
+/// The formats that the API server knows by name, as the patterns that they stand for.
+const FORMATS: &[(&str, &str)] = &[
+    ("dns1123Label", "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"),
+    ("dns1123Subdomain", r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"),
+    ("dns1035Label", "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"),
+    (
+        "qualifiedName",
+        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
+    ),
+    ("labelValue", "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"),
+];
+
+/// A rule in which `!format.NAME().validate(x).hasValue()`, which only the API server has, is the pattern of the format.
+fn spelled_out(rule: &str) -> String {
+    FORMATS.iter().fold(rule.to_owned(), |rule, (name, pattern)| {
+        let call = format!("!format.{name}().validate(");
+        let mut spelled = String::new();
+        let mut rest = rule.as_str();
+        while let Some((before, after)) = rest.split_once(&call) {
+            let Some((argument, after)) = after.split_once(").hasValue()") else { break };
+            spelled = format!("{spelled}{before}{argument}.matches('{pattern}')");
+            rest = after;
+        }
+        spelled + rest
+    })
 }
 
 fn is_a(value: &Value<'_>, wanted: &str) -> bool {
@@ -213,6 +250,39 @@ mod tests {
         schema.check(object.fields()).iter().map(|fault| format!("{}: {}", fault.field, fault.text)).collect()
     }
 
+    /// All rules below a schema.
+    fn rules_of(schema: &Schema, rules: &mut Vec<String>) {
+        rules.extend(schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.clone()));
+        for schema in schema.properties.iter().flat_map(|properties| properties.values()) {
+            rules_of(schema, rules);
+        }
+        if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
+            rules_of(schema, rules);
+        }
+        if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
+            rules_of(schema, rules);
+        }
+    }
+
+    #[test]
+    fn every_rule_of_our_kinds_can_be_evaluated_here_but_those_about_urls() {
+        let scope = Scope::variables(["self", "oldSelf"], Absence::AsInCel);
+        let mut all = Vec::new();
+        for crd in crds() {
+            let KindSchema(schema) = KindSchema::of(&crd.spec.names.kind).expect("it is one of ours");
+            rules_of(&schema, &mut all);
+        }
+        assert!(all.len() > 20, "{} rules", all.len());
+        for rule in all {
+            let program = Program::cel(&spelled_out(&rule), &scope);
+            assert!(
+                program.is_ok() || rule.contains("isURL("),
+                "{rule}: {}",
+                program.err().map(|mistake| mistake.to_string()).unwrap_or_default()
+            );
+        }
+    }
+
     #[rstest]
     #[case::fine(r#"{"for":{"group":"acme.io","kind":"Widget"},"lua":"return {}"}"#, &[])]
     #[case::nothing("{}", &["spec.for: it is missing"])]
@@ -225,6 +295,8 @@ mod tests {
     #[case::empty(r#"{"for":{"kind":"W"},"cel":[]}"#, &["spec.cel: it has 0 entries, fewer than 1"])]
     #[case::a_reason(r#"{"for":{"kind":"W"},"cel":[{"when":"true","state":"Ready","reason":"not a word"}]}"#, &["spec.cel[0].reason: reason must be one word such as WidgetBroken: letters, digits, '_', ',' and ':', beginning with a letter"])]
     #[case::a_kind(r#"{"for":{"kind":"widgets.acme.io"},"lua":"x"}"#, &["spec.for.kind: kind must be a kind such as Widget, or '*' for every kind of the group"])]
+    #[case::a_group(r#"{"for":{"group":"acme.io/v1","kind":"W"},"lua":"x"}"#, &["spec.for.group: group must be the name of an API group such as apps or acme.io, without a version; leave it out for the core group"])]
+    #[case::a_version(r#"{"for":{"group":"acme.io","version":"*","kind":"W"},"lua":"x"}"#, &["spec.for.version: version must be the version of an API such as v1 or v1beta1, without the group; leave it out for every version"])]
     #[case::a_null(r#"{"for":{"kind":"W"},"lua":"x","cel":null}"#, &[])]
     fn rules(#[case] spec: &str, #[case] expected: &[&str]) {
         assert_eq!(faults(spec), expected);

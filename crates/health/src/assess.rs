@@ -56,8 +56,8 @@ pub fn explain(object: &Object<'_>, context: &Context<'_>) -> Explained {
     Explained { verdict, evidence: trace.into_evidence() }
 }
 
-/// What must be kept of the objects of a kind for [`assess`] to judge them by our own rules; [`UserRules::plan`] says what
-/// those of users need.
+/// What must be kept of the objects of a kind for [`assess`] to judge them by our own rules; [`UserRules::keep_for`]
+/// adds what those of users need.
 pub fn plan(group: &str, kind: &str) -> Plan {
     match builtin::find(group, kind) {
         Some(rule) => rule.plan(),

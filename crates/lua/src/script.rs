@@ -46,11 +46,6 @@ impl Script {
         Ok(Self { source: source.to_owned() })
     }
 
-    /// The text that it was read from.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
     /// Runs the script on an object, at a time. Each run has a Lua state of its own.
     pub fn run(&self, object: &Value<'_>, now: Timestamp, budget: Budget) -> Result<Outcome, Failure> {
         let meter = Rc::new(Meter::new(budget));

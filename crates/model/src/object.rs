@@ -54,17 +54,10 @@ impl<'a> Object<'a> {
         self
     }
 
-    /// The same object without these fields of its top.
+    /// The same object without what is at these paths of fields.
     #[must_use]
-    pub fn without(&self, fields: &[&str]) -> Self {
-        match &self.fields {
-            Value::Map(map) => {
-                let kept = map.iter().filter(|(name, _)| !fields.contains(name));
-                let kept = kept.map(|(name, value)| (Cow::Owned(name.to_owned()), value.clone()));
-                Self { fields: Value::Map(kept.collect()) }
-            }
-            other => Self { fields: other.clone() },
-        }
+    pub fn without(&self, paths: &[&[&str]]) -> Self {
+        Self { fields: paths.iter().fold(self.fields.clone(), |fields, path| without(&fields, path)) }
     }
 
     /// The namespace; empty if there is none.
@@ -90,4 +83,13 @@ impl<'a> Object<'a> {
     fn text(&self, path: &str) -> &str {
         self.at(path).and_then(Value::as_text).unwrap_or_default()
     }
+}
+
+fn without<'a>(value: &Value<'a>, path: &[&str]) -> Value<'a> {
+    let (Value::Map(map), [first, rest @ ..]) = (value, path) else { return value.clone() };
+    let kept = map.iter().filter(|(name, _)| name != first || !rest.is_empty()).map(|(name, value)| {
+        let value = if name == *first { without(value, rest) } else { value.clone() };
+        (Cow::Owned(name.to_owned()), value)
+    });
+    Value::Map(kept.collect())
 }

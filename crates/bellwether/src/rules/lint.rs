@@ -1,10 +1,10 @@
 //! `bellwether rules lint`: what is wrong with rules, and where.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Result;
 use bellwether_expr::Place;
-use bellwether_health::user::Flaw;
+use bellwether_health::user::{Flaw, Overridden};
 use bellwether_model::State;
 use serde::Serialize;
 
@@ -58,20 +58,15 @@ pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
             "it never decides, because the rule {} is for {} too and {}",
             overridden.by.name(),
             overridden.by.kind(),
-            if overridden.by.created() == overridden.rule.created() {
-                "its name comes first"
-            } else {
-                "is older"
-            },
+            why_first(overridden),
         );
-        let is_it = |found: &Found| {
-            found.rule.as_ref().is_ok_and(|rule| std::ptr::eq(&raw const **rule, &raw const *overridden.rule))
-        };
+        let is_it = |found: &Found| found.rule.as_ref().is_ok_and(|rule| Arc::ptr_eq(rule, &overridden.rule));
         if let Some(index) = loaded.rules.iter().position(is_it) {
             checked[index].valid = false;
             checked[index].faults.push(Said::plain(why));
         }
     }
+    mark_same_names(&loaded.rules, &mut checked);
     let text = printed(&checked, command.output, || page(&checked, screen))?;
     let mut errors = loaded.problems;
     if checked.is_empty() && errors.is_empty() {
@@ -80,6 +75,29 @@ pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
     let is_wrong = checked.iter().any(|checked| !checked.valid);
     let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
     Ok(Outcome { text, errors, code })
+}
+
+/// Why one of two rules for the same kind decides.
+fn why_first(overridden: &Overridden) -> &'static str {
+    let Overridden { rule, by } = overridden;
+    match (by.created(), rule.created()) {
+        (one, other) if one != other => "is older",
+        _ if by.name() == rule.name() => "is read first",
+        _ => "its name comes first",
+    }
+}
+
+/// Of two rules with the same name, a cluster has only the one that was applied last.
+fn mark_same_names(rules: &[Found], checked: &mut [Checked]) {
+    for (index, rule) in rules.iter().enumerate() {
+        let is_same = |other: &&Found| other.name == rule.name && !rule.name.is_empty();
+        if let Some(other) = rules[..index].iter().find(is_same) {
+            checked[index].valid = false;
+            checked[index]
+                .faults
+                .push(Said::plain(format!("a rule of this name is in {} too", other.file.display())));
+        }
+    }
 }
 
 impl Checked {
@@ -102,7 +120,9 @@ impl Said {
 
     fn of(fault: &Fault) -> Self {
         match fault {
-            Fault::Shape(text) => Self::plain(text.clone()),
+            Fault::Shape(fault) => {
+                Self { field: Some(fault.field.clone()), ..Self::plain(fault.text.clone()) }
+            }
             Fault::Flaw(flaw) => Self::of_flaw(flaw),
         }
     }

@@ -3,16 +3,16 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use bellwether_api::{HealthRule, HealthRuleSpec};
 use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
-use bellwether_model::{Object, Plan};
+use bellwether_model::{Object, Plan, Value};
 
 use crate::{
     input::{self, files_in},
-    schema::KindSchema,
+    schema::{self, KindSchema},
 };
 
 /// What was found in a directory.
@@ -33,7 +33,7 @@ pub(crate) struct Found {
 
 /// What is wrong with a rule: with its shape, or with what is written in a field.
 pub(crate) enum Fault {
-    Shape(String),
+    Shape(schema::Fault),
     Flaw(Box<Flaw>),
 }
 
@@ -58,6 +58,18 @@ impl Loaded {
             }
         }
         loaded
+    }
+
+    /// All that is wrong, a sentence each.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let mut errors = self.problems.clone();
+        for found in &self.rules {
+            let faults = found.rule.as_ref().err().into_iter().flatten();
+            errors.extend(
+                faults.map(|fault| format!("{}, rule {}: {fault}", found.file.display(), found.name)),
+            );
+        }
+        errors
     }
 
     /// The rules that can be used.
@@ -91,6 +103,11 @@ impl Loaded {
         let directory = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut above = directory.ancestors().skip(1).filter_map(|path| path.file_name()?.to_str());
         let (kind, group) = (above.next().unwrap_or_default(), above.next().unwrap_or_default());
+        let is_kind = kind == ANYTHING || kind.starts_with(|c: char| c.is_ascii_uppercase());
+        if file.file_name().is_none_or(|name| name != SCRIPT) || !is_kind {
+            let wanted = format!("a script is found by its place, GROUP/KIND/{SCRIPT}, and this is none");
+            return self.problems.push(format!("{}: {wanted}", file.display()));
+        }
         let name = format!("{group}/{kind}/{SCRIPT}");
         let kind = JudgedKind {
             group: group.replace(ANYTHING, "*"),
@@ -113,8 +130,11 @@ fn is_rule_file(path: &Path) -> bool {
     !is_test && (name == SCRIPT || input::holds_objects(path))
 }
 
-/// Whether a file is a suite of tests: `health_test.yaml`, `widgets_test.yaml`.
+/// Whether a file is a suite of tests: `health_test.yaml`, `widgets_test.yaml`. What tests are about is none.
 pub(crate) fn is_suite_file(path: &Path) -> bool {
+    if path.components().any(|part| part.as_os_str() == "testdata") {
+        return false;
+    }
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     is_yaml && stem.ends_with("_test")
@@ -124,14 +144,29 @@ fn is_rule(object: &Object<'_>) -> bool {
     object.group() == "bellwether.dev" && object.kind() == "HealthRule"
 }
 
+/// Made once: it is the same for all rules.
+static SCHEMA: LazyLock<Option<KindSchema>> = LazyLock::new(|| KindSchema::of("HealthRule"));
+
+/// What the schema of a kind does not speak of.
+fn wrong_with_head(object: &Object<'_>) -> Option<schema::Fault> {
+    let fault =
+        |field: &str, text: &str| Some(schema::Fault { field: field.to_owned(), text: text.to_owned() });
+    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let ends_well = |name: &str| !name.starts_with(['-', '.']) && !name.ends_with(['-', '.']);
+    match object.at("metadata.name") {
+        _ if object.version() != "v1alpha1" => fault("apiVersion", "it must be bellwether.dev/v1alpha1"),
+        None | Some(Value::Null) => fault("metadata.name", "it is missing"),
+        Some(Value::Text(name)) if name.chars().all(is_legal) && ends_well(name) && !name.is_empty() => None,
+        Some(Value::Text(_)) => fault("metadata.name", "a name has lower-case letters, digits, '-' and '.'"),
+        Some(_) => fault("metadata.name", "it must be text: write it in quotes"),
+    }
+}
+
 fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
     let name = object.name().to_owned();
-    let shape = KindSchema::of("HealthRule").map(|schema| schema.check(object.fields())).unwrap_or_default();
-    let mut faults: Vec<_> =
-        shape.into_iter().map(|fault| Fault::Shape(format!("{}: {}", fault.field, fault.text))).collect();
-    if name.is_empty() {
-        faults.push(Fault::Shape("metadata.name: it is missing".to_owned()));
-    }
+    let mut shape = SCHEMA.as_ref().map(|schema| schema.check(object.fields())).unwrap_or_default();
+    shape.extend(wrong_with_head(object));
+    let faults: Vec<_> = shape.into_iter().map(Fault::Shape).collect();
     if !faults.is_empty() {
         return (name, Err(faults));
     }
@@ -143,7 +178,9 @@ fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Faul
             rule.map(Arc::new)
                 .map_err(|flaws| flaws.into_iter().map(|flaw| Fault::Flaw(Box::new(flaw))).collect())
         }
-        Err(error) => Err(vec![Fault::Shape(error.to_string())]),
+        Err(error) => {
+            Err(vec![Fault::Shape(schema::Fault { field: "spec".to_owned(), text: error.to_string() })])
+        }
     };
     (name, rule)
 }

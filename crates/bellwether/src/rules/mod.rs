@@ -36,12 +36,7 @@ impl Chosen {
     /// Those in these files and directories.
     pub(crate) fn by(inputs: &[PathBuf]) -> Self {
         let loaded = Loaded::from(inputs);
-        let mut errors = loaded.problems.clone();
-        for found in &loaded.rules {
-            for fault in found.rule.as_ref().err().into_iter().flatten() {
-                errors.push(format!("{}, rule {}: {fault}", found.file.display(), found.name));
-            }
-        }
+        let mut errors = loaded.errors();
         let rules = loaded.in_force();
         if !inputs.is_empty() && loaded.rules.is_empty() && errors.is_empty() {
             let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
@@ -70,7 +65,7 @@ impl Chosen {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Shape(text) => f.write_str(text),
+            Self::Shape(fault) => write!(f, "{}: {}", fault.field, fault.text),
             Self::Flaw(flaw) => flaw.fmt(f),
         }
     }

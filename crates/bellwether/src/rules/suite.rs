@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_model::{Object, Plan};
+use bellwether_model::{Object, Plan, State};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
@@ -34,7 +34,7 @@ pub(super) enum Expected {
     /// In Argo CD's words: both, exactly.
     Argo { status: String, message: String },
     /// In ours: what is said of it, and nothing of what is not.
-    Ours { state: Option<String>, reason: Option<String>, message: Option<String>, progress: Option<i64> },
+    Ours { state: Option<State>, reason: Option<String>, message: Option<String>, progress: Option<i64> },
 }
 
 impl Suite {
@@ -53,22 +53,32 @@ impl Suite {
             return if is_of_actions { Ok(None) } else { Err(wrong("it has no list of tests".to_owned())) };
         };
         let tests = tests.as_array().ok_or_else(|| wrong("tests is no list".to_owned()))?;
+        if tests.is_empty() {
+            return Err(wrong("its list of tests is empty".to_owned()));
+        }
         let directory = file.parent().unwrap_or(Path::new("."));
         let cases = tests.iter().enumerate().map(|(index, written)| {
-            Case::read(written, directory).map_err(|what| wrong(format!("tests[{index}]: {what}")))
+            Case::read(written, directory, index).map_err(|what| wrong(format!("tests[{index}]: {what}")))
         });
         Ok(Some(Self { file: file.to_owned(), cases: cases.collect::<Result<_, _>>()? }))
     }
 }
 
 impl Case {
-    fn read(written: &Json, directory: &Path) -> Result<Self, String> {
+    fn read(written: &Json, directory: &Path, index: usize) -> Result<Self, String> {
+        const KNOWN: [&str; 7] = ["name", "input", "inputPath", "object", "now", "expect", "healthStatus"];
         let fields = written.as_object().ok_or("it is no map")?;
-        let text = |name: &str| field(fields, name).and_then(Json::as_str).map(str::to_owned);
-        let input = text("inputPath").or_else(|| text("input"));
+        let is_known = |name: &str| KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if let Some(stray) = fields.keys().find(|name| !is_known(name)) {
+            return Err(format!("there is no `{stray}`; there is {}", KNOWN.join(", ")));
+        }
+        let input = match text(fields, "inputPath")? {
+            Some(input) => Some(input),
+            None => text(fields, "input")?,
+        };
         let (name, object) = match (input, field(fields, "object")) {
             (Some(input), None) => (input.clone(), first_object(&directory.join(input))),
-            (None, Some(object)) => ("object".to_owned(), inline(object)),
+            (None, Some(object)) => (format!("tests[{index}]"), inline(object)),
             (Some(_), Some(_)) => return Err("it has an input and an object: leave one out".to_owned()),
             (None, None) => {
                 return Err("it has no object: give `input`, the name of a file, or `object`".to_owned());
@@ -79,21 +89,30 @@ impl Case {
             (None, Some(expected)) => ours(expected)?,
             _ => return Err("it has nothing that is expected: give `expect: {state: Ready}`".to_owned()),
         };
-        let now = match text("now") {
+        let now = match text(fields, "now")? {
             Some(now) => Some(
                 now.parse()
                     .map_err(|_| format!("now is `{now}`, and should look like 2026-11-14T12:00:00Z"))?,
             ),
             None => None,
         };
-        Ok(Self { name: text("name").unwrap_or(name), object, now, expected })
+        Ok(Self { name: text(fields, "name")?.unwrap_or(name), object, now, expected })
+    }
+}
+
+/// The text of a field, if there is one.
+fn text(fields: &Map<String, Json>, name: &str) -> Result<Option<String>, String> {
+    match field(fields, name) {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(format!("{name} is {other}, and should be text")),
     }
 }
 
 fn argo(expected: &Json) -> Result<Expected, String> {
     let fields = expected.as_object().ok_or("healthStatus is no map")?;
-    let text = |name: &str| field(fields, name).and_then(Json::as_str).unwrap_or_default().to_owned();
-    Ok(Expected::Argo { status: text("status"), message: text("message") })
+    let text = |name: &str| text(fields, name).map(Option::unwrap_or_default);
+    Ok(Expected::Argo { status: text("status")?, message: text("message")? })
 }
 
 fn ours(expected: &Json) -> Result<Expected, String> {
@@ -105,9 +124,19 @@ fn ours(expected: &Json) -> Result<Expected, String> {
     if fields.is_empty() {
         return Err("expect is empty: give a state".to_owned());
     }
-    let text = |name: &str| fields.get(name).and_then(Json::as_str).map(str::to_owned);
-    let progress = fields.get("progress").and_then(Json::as_i64);
-    Ok(Expected::Ours { state: text("state"), reason: text("reason"), message: text("message"), progress })
+    let state = match text(fields, "state")? {
+        Some(state) => Some(serde_json::from_value::<State>(Json::String(state.clone())).map_err(|_| {
+            format!("there is no state `{state}`: give Ready, InProgress, Failed, Suspended, Terminating or Unknown")
+        })?),
+        None => None,
+    };
+    let progress = match fields.get("progress") {
+        None => None,
+        Some(progress) => {
+            Some(progress.as_i64().ok_or(format!("progress is {progress}, and should be a number"))?)
+        }
+    };
+    Ok(Expected::Ours { state, reason: text(fields, "reason")?, message: text(fields, "message")?, progress })
 }
 
 /// The first object of a file. Argo CD looks at no other.

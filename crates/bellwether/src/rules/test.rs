@@ -1,10 +1,13 @@
 //! `bellwether rules test`: rules, tried on objects whose health is known.
 
-use std::{fmt::Write as _, path::Path};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use bellwether_health::{
-    Context, assess,
+    Context, Source, assess,
     user::{CompiledRule, UserRules},
 };
 use bellwether_model::{Object, State};
@@ -53,25 +56,27 @@ struct Difference {
 }
 
 pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
-    let loaded = Loaded::from(&command.directories);
-    let mut errors = loaded.problems.clone();
-    for found in &loaded.rules {
-        for fault in found.rule.as_ref().err().into_iter().flatten() {
-            errors.push(format!("{}, rule {}: {fault}", found.file.display(), found.name));
-        }
-    }
-    let bench =
-        Bench { rules: loaded.in_force(), loaded: &loaded, now: command.now.unwrap_or_else(Timestamp::now) };
+    // The rules of a suite that is named alone are those beside it.
+    let beside = |input: &PathBuf| match input.parent() {
+        Some(parent) if input.is_file() && parent != Path::new("") => parent.to_owned(),
+        _ if input.is_file() => PathBuf::from("."),
+        _ => input.clone(),
+    };
+    let places: Vec<_> = command.directories.iter().map(beside).collect();
+    let loaded = Loaded::from(&places);
+    let mut errors = loaded.errors();
+    let runner =
+        Runner { rules: loaded.in_force(), loaded: &loaded, now: command.now.unwrap_or_else(Timestamp::now) };
     let mut ran = Vec::new();
-    for directory in &command.directories {
-        match suites_in(directory, &mut errors) {
-            suites if suites.is_empty() && errors.is_empty() => {
-                errors.push(format!(
-                    "there is no health_test.yaml and no other file that ends in _test.yaml in {}",
-                    directory.display()
-                ));
-            }
-            suites => ran.extend(suites.iter().map(|suite| bench.run(suite, directory))),
+    for (input, place) in command.directories.iter().zip(&places) {
+        let before = (ran.len(), errors.len());
+        let suites = suites_in(input, &mut errors);
+        ran.extend(suites.iter().map(|suite| runner.run(suite, place)));
+        if before == (ran.len(), errors.len()) && input.exists() {
+            errors.push(format!(
+                "there is no health_test.yaml and no other file that ends in _test.yaml in {}",
+                input.display()
+            ));
         }
     }
     let text = printed(&ran, command.output, || page(&ran, screen))?;
@@ -82,7 +87,11 @@ pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
 
 fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {
     // Whoever loaded the rules has said so if it cannot be read.
-    let files = files_in(directory, &is_suite_file).unwrap_or_default();
+    let files = if directory.is_file() {
+        vec![directory.to_owned()]
+    } else {
+        files_in(directory, &is_suite_file).unwrap_or_default()
+    };
     let mut suites = Vec::new();
     for file in files {
         match Suite::read(&file) {
@@ -93,14 +102,14 @@ fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {
     suites
 }
 
-/// Where cases are tried.
-struct Bench<'l> {
+/// Tries cases.
+struct Runner<'l> {
     rules: UserRules,
     loaded: &'l Loaded,
     now: Timestamp,
 }
 
-impl Bench<'_> {
+impl Runner<'_> {
     fn run(&self, suite: &Suite, root: &Path) -> Ran {
         let failures: Vec<_> = suite
             .cases
@@ -129,9 +138,17 @@ impl Bench<'_> {
         match &case.expected {
             Expected::Ours { state, reason, message, progress } => {
                 let verdict = assess(object, &context);
+                // A rule that does not apply, because its kind is misspelt for one, must not pass for one that is right.
+                if verdict.rule.source != Source::User && verdict.state != State::Terminating {
+                    let kind = format!("{} of {}", object.kind(), object.api_version());
+                    return Err(format!(
+                        "no rule of yours is for {kind}: it was judged by {}",
+                        verdict.rule.id
+                    ));
+                }
                 let progress = progress.map(|progress| progress.to_string());
                 Ok(compared([
-                    ("state", state.as_deref(), verdict.state.name()),
+                    ("state", state.map(State::name), verdict.state.name()),
                     ("reason", reason.as_deref(), &verdict.reason),
                     ("message", message.as_deref(), &verdict.message),
                     ("progress", progress.as_deref(), &verdict.progress.to_string()),
@@ -200,26 +217,21 @@ fn page(ran: &[Ran], screen: Screen) -> String {
         let state = Some(if suite.failures.is_empty() { State::Ready } else { State::Failed });
         let sign = sign(state).to_string();
         let sign = screen.paint(&sign, style(state));
-        let cases = if suite.cases == 1 { "case" } else { "cases" };
+        let cases = counted(suite.cases, "case");
         let _ = match suite.failures.len() {
-            0 => writeln!(text, "{sign} {} ({} {cases})", printable(&suite.suite), suite.cases),
-            failed => writeln!(
-                text,
-                "{sign} {} ({failed} of {} {cases} fail)",
-                printable(&suite.suite),
-                suite.cases
-            ),
+            0 => writeln!(text, "{sign} {} ({cases})", printable(&suite.suite)),
+            failed => writeln!(text, "{sign} {} ({failed} of {cases} failed)", printable(&suite.suite)),
         };
         suite.failures.iter().for_each(|failure| text.push_str(&paragraph(failure)));
     }
     if !ran.is_empty() {
         let cases: usize = ran.iter().map(|suite| suite.cases).sum();
         let passed: usize = ran.iter().map(|suite| suite.passed).sum();
-        let suites = if ran.len() == 1 { "suite" } else { "suites" };
+        let suites = counted(ran.len(), "suite");
         let _ = writeln!(
             text,
-            "{cases} cases in {} {suites}: {passed} pass, {} fail.",
-            ran.len(),
+            "{} in {suites}: {passed} passed, {} failed.",
+            counted(cases, "case"),
             cases - passed
         );
     }
@@ -241,4 +253,8 @@ fn paragraph(failure: &Failure) -> String {
 /// Text of which nothing can be overlooked, blanks at its end included.
 fn quoted(text: &str) -> String {
     format!("{text:?}")
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -64,7 +64,13 @@ fn cases_that_fail_for_programs() {
     "test",
     "wrong/acme.io/Gadget/..",
     "error: wrong/acme.io/Gadget/../Gadget/health.lua, rule acme.io/Gadget/health.lua: health.lua: line 2: \
-     'then' expected near '!'; not equal is written `~=`\n"
+     'then' expected near '!'; not equal is written `~=`\nerror: there is no health_test.yaml and no other file that ends in \
+     _test.yaml in wrong/acme.io/Gadget/..\n"
+)]
+#[case::a_script_at_no_place_of_its_own(
+    "lint",
+    "stray/check.lua",
+    "error: stray/check.lua: a script is found by its place, GROUP/KIND/health.lua, and this is none\n"
 )]
 fn what_cannot_be_read(#[case] command: &str, #[case] path: &str, #[case] errors: &str) {
     let run = ran(among_rules(&["rules", command, path]));
@@ -85,6 +91,20 @@ fn what_cannot_be_read(#[case] command: &str, #[case] path: &str, #[case] errors
     "tests: [{object: {}, expect: {status: Ready}}]",
     "tests[0]: expect has no `status`; it has state, reason, message, progress"
 )]
+#[case::empty("tests: []", "its list of tests is empty")]
+#[case::no_text("tests: [{object: {}, expect: {state: 5}}]", "tests[0]: state is 5, and should be text")]
+#[case::no_state(
+    "tests: [{object: {}, expect: {state: Healthy}}]",
+    "tests[0]: there is no state `Healthy`: give Ready, InProgress, Failed, Suspended, Terminating or Unknown"
+)]
+#[case::no_number(
+    "tests: [{object: {}, expect: {progress: '50'}}]",
+    "tests[0]: progress is \"50\", and should be a number"
+)]
+#[case::a_misspelt_field(
+    "tests: [{object: {}, expects: {state: Ready}}]",
+    "tests[0]: there is no `expects`; there is name, input, inputPath, object, now, expect, healthStatus"
+)]
 #[case::no_time(
     "tests: [{object: {}, now: noon, expect: {state: Ready}}]",
     "tests[0]: now is `noon`, and should look like 2026-11-14T12:00:00Z"
@@ -96,6 +116,13 @@ fn a_suite_that_makes_no_sense(#[case] suite: &str, #[case] error: &str) {
     command.current_dir(directory.path());
     let run = ran(command);
     assert_eq!((run.code, run.stderr), (Some(2), format!("error: ./my_test.yaml: {error}\n")));
+}
+
+#[test]
+fn a_suite_by_its_name() {
+    let run = ran(among_rules(&["rules", "test", "failing/acme.io/Widget/health_test.yaml"]));
+    assert!(run.stdout.ends_with("6 cases in 1 suite: 1 passed, 5 failed.\n"), "{run}");
+    assert_eq!(run.code, Some(1));
 }
 
 /// The documentation says how to use them.
@@ -194,6 +221,9 @@ fn argo_cds_cases_pass_with_our_scripts() {
             .expect("it can be written");
     }
     let run = ran(bellwether(&["rules", "test", directory.path().to_str().expect("a path")]));
-    assert!(run.stdout.ends_with(&format!("{count} cases in 3 suites: {count} pass, 0 fail.\n")), "{run}");
+    assert!(
+        run.stdout.ends_with(&format!("{count} cases in 3 suites: {count} passed, 0 failed.\n")),
+        "{run}"
+    );
     assert_eq!(run.code, Some(0), "{run}");
 }

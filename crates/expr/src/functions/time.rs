@@ -54,6 +54,12 @@ pub(super) fn seconds(length: SignedDuration) -> String {
     )
 }
 
+/// Certificates that never expire do so on the last day of 9999, of which the clock here has only a part: all of it is the
+/// last moment that there is.
+fn last(local: DateTime) -> Option<Timestamp> {
+    (local.year() == 9999).then_some(Timestamp::MAX)
+}
+
 fn timestamp<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Timestamp(own)] => Ok(Val::Timestamp(*own)),
@@ -61,7 +67,7 @@ fn timestamp<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Text(text)] => {
             fuel.burn_bytes(text.len())?;
             match civil(text) {
-                Some((local, offset)) => moment(offset.to_timestamp(local).ok()),
+                Some((local, offset)) => moment(offset.to_timestamp(local).ok().or_else(|| last(local))),
                 None => Err(unreadable(text, "a timestamp (2006-01-02T15:04:05Z)")),
             }
         }

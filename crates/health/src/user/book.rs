@@ -75,7 +75,7 @@ impl UserRules {
         keep(self.for_group(group).filter(|rule| rule.kind().takes_some(group, kind)), plan);
         if is_secret(group, kind) {
             for field in SECRET_FIELDS {
-                plan.leave_out(&[field]);
+                plan.leave_out(field);
             }
         }
     }

@@ -11,11 +11,11 @@ use crate::{read::Reader, verdict::Verdict};
 
 /// The clauses of a rule, in their order.
 #[derive(Debug)]
-pub(super) struct Clauses(Vec<Ready>);
+pub(super) struct Clauses(Vec<CompiledClause>);
 
 /// A clause that can be used.
 #[derive(Debug)]
-struct Ready {
+struct CompiledClause {
     when: Program,
     /// The question as it was written: why the object is in its state, if the rule does not say it otherwise.
     asked: String,
@@ -29,7 +29,7 @@ impl Clauses {
         let mut ready = Vec::new();
         let mut flaws = Vec::new();
         for (index, clause) in clauses.into_iter().enumerate() {
-            match Ready::compile(clause, index) {
+            match CompiledClause::compile(clause, index) {
                 Ok(clause) => ready.push(clause),
                 Err(more) => flaws.extend(more),
             }
@@ -52,6 +52,9 @@ impl Clauses {
                 Answer::Missing(what) => {
                     waits_for.get_or_insert(what);
                 }
+                Answer::Failed(verdict) if verdict.reason == RULE_ERROR => {
+                    return Verdict::unknown(RULE_ERROR, format!("`{}`: {}", clause.asked, verdict.message));
+                }
                 Answer::Failed(verdict) => return *verdict,
                 Answer::Other(value) => {
                     let what = value.type_of().one();
@@ -65,7 +68,7 @@ impl Clauses {
     }
 }
 
-impl Ready {
+impl CompiledClause {
     fn compile(clause: Clause, index: usize) -> Result<Self, Vec<Flaw>> {
         let field = |name: &str| format!("spec.cel[{index}].{name}");
         let when = question(&clause.when, &field("when"), Absence::NotYet);

@@ -115,8 +115,8 @@ impl CompiledRule {
     fn reads_secrets(&self) -> Option<Flaw> {
         let kind = self.kind.kind.as_deref()?;
         let secret = self.paths().find(|path| {
-            is_secret(&self.kind.group, kind)
-                && path.fields().first().is_some_and(|first| SECRET_FIELDS.contains(first))
+            let fields = path.fields();
+            is_secret(&self.kind.group, kind) && SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
         })?;
         Some(Flaw {
             field: "spec".to_owned(),
@@ -139,8 +139,12 @@ fn without_secrets<'a, 'o>(object: &'a Object<'o>) -> Cow<'a, Object<'o>> {
     }
 }
 
-/// The fields of a Secret that are one.
-pub(super) const SECRET_FIELDS: &[&str] = &["data", "stringData"];
+/// The fields of a Secret that are one. Whoever applied it may have left a copy.
+pub(super) const SECRET_FIELDS: &[&[&str]] = &[
+    &["data"],
+    &["stringData"],
+    &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
+];
 
 pub(super) fn is_secret(group: &str, kind: &str) -> bool {
     group.is_empty() && kind == "Secret"

@@ -30,7 +30,11 @@ impl Judge {
     pub(super) fn run(&self, object: &Object<'_>, now: Timestamp) -> Result<(String, String), String> {
         let outcome =
             self.0.run(object.fields(), now, Budget::default()).map_err(|failure| failure.to_string())?;
-        Ok((outcome.status, outcome.message))
+        if outcome.status.is_empty() || state_of(&outcome.status).is_some() {
+            return Ok((outcome.status, outcome.message));
+        }
+        // What Argo CD makes of a status that it does not have.
+        Ok(("Unknown".to_owned(), "Lua returned an invalid health status".to_owned()))
     }
 
     pub(super) fn judge(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {

@@ -96,7 +96,7 @@ fn broken_or_up() -> Form {
 )]
 #[case::a_real_error(
     json!("Up"),
-    "Unknown RuleError: line 1, column 7: status has no fields, so it has no `phase`"
+    "Unknown RuleError: `status.phase == 'Broken'`: line 1, column 7: status has no fields, so it has no `phase`"
 )]
 fn clauses(#[case] status: Json, #[case] expected: &str) {
     let verdict = judged(&widgets(broken_or_up()), &widget(&status));
