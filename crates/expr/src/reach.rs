@@ -15,6 +15,7 @@ use crate::{
 };
 
 impl<'v> Run<'v> {
+    #[inline]
     pub(crate) fn read(&mut self, at: u32, path: usize) -> Outcome<'v> {
         let (index, path) = (path, &self.paths[path]);
         let mut passed = 0;
