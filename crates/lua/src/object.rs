@@ -53,7 +53,7 @@ pub(crate) fn number_of(number: f64) -> Lua5 {
 }
 
 /// The whole number that a float is, if it is one that floats count one by one.
-#[allow(clippy::cast_possible_truncation)] // Every such number is an i64.
+#[expect(clippy::cast_possible_truncation, reason = "Every such number is an i64.")]
 pub(crate) fn whole(number: f64) -> Option<i64> {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() <= LARGEST).then_some(number as i64)

@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
     }
 
     /// A float.
-    #[allow(clippy::cast_precision_loss)] // As in Lua.
+    #[expect(clippy::cast_precision_loss, reason = "As in Lua.")]
     pub(crate) fn float(&self, index: usize) -> Result<f64> {
         Ok(match self.number(index)? {
             Value::Integer(number) => number as f64,
@@ -239,7 +239,7 @@ pub(crate) fn complain(text: impl Into<String>) -> Error {
 }
 
 /// A number without what stands behind the point.
-#[allow(clippy::cast_possible_truncation)] // Too large is as large as can be; not a number is 0.
+#[expect(clippy::cast_possible_truncation, reason = "Too large is as large as can be; not a number is 0.")]
 pub(crate) fn truncated(number: &Value) -> i64 {
     match number {
         Value::Integer(number) => *number,

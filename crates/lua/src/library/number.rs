@@ -96,7 +96,10 @@ fn extreme(call: &mut Call<'_>, better: impl Fn(&Value, &Value) -> bool) -> Resu
 }
 
 /// Whether one number is less than another.
-#[allow(clippy::cast_precision_loss)] // A script that compares such numbers with fractions asks for no more.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "A script that compares such numbers with fractions asks for no more."
+)]
 pub(super) fn less(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Integer(one), Value::Integer(other)) => one < other,

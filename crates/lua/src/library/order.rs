@@ -138,7 +138,7 @@ fn by_key(one: &Value, other: &Value) -> Ordering {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // Where it matters, the rank decides.
+#[expect(clippy::cast_precision_loss, reason = "Where it matters, the rank decides.")]
 fn float(number: &Value) -> f64 {
     match number {
         Value::Integer(number) => *number as f64,
