@@ -23,6 +23,17 @@ pub enum State {
 }
 
 impl State {
+    /// All states, from the worst to the best.
+    pub const WORST_FIRST: [Self; 7] = [
+        Self::Failed,
+        Self::Missing,
+        Self::InProgress,
+        Self::Unknown,
+        Self::Terminating,
+        Self::Suspended,
+        Self::Ready,
+    ];
+
     /// Its name, as it is written everywhere.
     pub const fn name(self) -> &'static str {
         match self {

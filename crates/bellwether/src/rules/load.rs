@@ -6,8 +6,9 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use bellwether_api::{HealthRule, HealthRuleSpec};
-use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
+use bellwether_api::HealthRule;
+use bellwether_engine::user_rule;
+use bellwether_health::user::{CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
 use bellwether_model::{Object, Plan, Value};
 
 use crate::{
@@ -183,31 +184,4 @@ fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Faul
         }
     };
     (name, rule)
-}
-
-/// A rule as the API has it. Exactly one form is given, which its schema sees to.
-fn user_rule(name: &str, spec: HealthRuleSpec) -> UserRule {
-    let form = match (spec.cel, spec.expressions, spec.lua) {
-        (Some(clauses), ..) => Form::Clauses(
-            clauses
-                .into_iter()
-                .map(|clause| Clause {
-                    when: clause.when,
-                    state: clause.state,
-                    reason: clause.reason,
-                    message: clause.message,
-                })
-                .collect(),
-        ),
-        (None, Some(flux), _) => {
-            Form::Flux { current: flux.current, in_progress: flux.in_progress, failed: flux.failed }
-        }
-        (None, None, lua) => Form::Lua(lua.unwrap_or_default()),
-    };
-    let kind = JudgedKind {
-        group: spec.for_.group,
-        version: spec.for_.version,
-        kind: Some(spec.for_.kind).filter(|kind| kind != "*"),
-    };
-    UserRule { name: name.to_owned(), created: None, kind, form }
 }

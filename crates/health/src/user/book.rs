@@ -65,6 +65,15 @@ impl UserRules {
         self.by_group.get(group).into_iter().flatten().chain(&self.for_many_groups)
     }
 
+    /// Whether the objects of a kind are judged by the same rules here and there.
+    pub fn same_for(&self, other: &Self, group: &str, kind: &str) -> bool {
+        let rules = |rules: &Self| -> Vec<_> {
+            let own = rules.for_group(group).filter(|rule| rule.kind().takes_some(group, kind));
+            own.map(Arc::as_ptr).collect()
+        };
+        rules(self) == rules(other)
+    }
+
     /// The rules that never decide.
     pub fn overridden(&self) -> &[Overridden] {
         &self.overridden

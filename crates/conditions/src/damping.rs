@@ -1,0 +1,180 @@
+//! Turns for the worse that have to last before they are told.
+
+use std::time::Duration;
+
+use bellwether_model::ConditionStatus;
+use jiff::Timestamp;
+
+use crate::{
+    policy::{Class, Policy},
+    tally::Tally,
+};
+
+/// What to say now, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damped {
+    /// The class that decides, for [`merge_as`](crate::merge_as); nothing if there are no sources.
+    pub class: Option<Class>,
+    /// If an issue is held back: the moment from which it decides, unless something changes before.
+    pub until: Option<Timestamp>,
+}
+
+/// Holds back issues until one of them has lasted for a duration. What is good again, or unknown, is said at once.
+///
+/// How long an issue has lasted is what the sources themselves say, and what was said before is the stored status:
+/// there is nothing to remember, so a restart changes nothing. While an issue is held back, the rest decides, but
+/// nothing seems better than it was: what was unknown stays so.
+///
+/// An issue is not held back where nothing is stored, because then nothing flips; where the stored status is bad
+/// already; where a source does not say since when; and where what it says is further ahead of `now` than the
+/// duration, because no clock that wrong may hide an outage.
+pub fn damp<K: Ord + Clone>(
+    policy: &Policy,
+    tally: &Tally<K>,
+    stored: Option<ConditionStatus>,
+    hold: Duration,
+    now: Timestamp,
+) -> Damped {
+    let worst = tally.worst();
+    let at_once = Damped { class: worst, until: None };
+    let (Some(Class::Issue), Some(stored)) = (worst, stored) else { return at_once };
+    let before = policy.class_of(stored);
+    let Some(since) = tally.since(Class::Issue) else { return at_once };
+    let until = after(since, hold);
+    if before == Class::Issue || until <= now || since > after(now, hold) {
+        return at_once;
+    }
+    let rest = if tally.count(Class::Unknown) > 0 { Class::Unknown } else { Class::Fine };
+    Damped { class: Some(before.min(rest)), until: Some(until) }
+}
+
+fn after(time: Timestamp, duration: Duration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ConditionStatus::{False, True, Unknown};
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::policy::Polarity;
+
+    const NOW: i64 = 1000;
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn tally(entries: &[(Class, Option<i64>)]) -> Tally<usize> {
+        let mut tally = Tally::new();
+        for (key, (class, since)) in entries.iter().enumerate() {
+            tally.set(key, *class, since.map(time));
+        }
+        tally
+    }
+
+    #[rstest]
+    #[case::young(&[(Class::Issue, Some(950))], Some(True), Some(Class::Fine), Some(1050))]
+    #[case::old(&[(Class::Issue, Some(800))], Some(True), Some(Class::Issue), None)]
+    #[case::just_now_old(&[(Class::Issue, Some(900))], Some(True), Some(Class::Issue), None)]
+    #[case::one_is_old(&[(Class::Issue, Some(950)), (Class::Issue, Some(800))], Some(True), Some(Class::Issue), None)]
+    #[case::the_oldest_wakes(&[(Class::Issue, Some(990)), (Class::Issue, Some(950))], Some(True), Some(Class::Fine), Some(1050))]
+    #[case::said_already(&[(Class::Issue, Some(950))], Some(False), Some(Class::Issue), None)]
+    #[case::never_said_anything(&[(Class::Issue, Some(950))], None, Some(Class::Issue), None)]
+    #[case::does_not_say_when(&[(Class::Issue, Some(950)), (Class::Issue, None)], Some(True), Some(Class::Issue), None)]
+    #[case::clock_a_little_ahead(&[(Class::Issue, Some(1005))], Some(True), Some(Class::Fine), Some(1105))]
+    #[case::clock_far_ahead(&[(Class::Issue, Some(1101))], Some(True), Some(Class::Issue), None)]
+    #[case::unknown_is_not_held(&[(Class::Unknown, Some(999))], Some(True), Some(Class::Unknown), None)]
+    #[case::unknown_beside(&[(Class::Issue, Some(950)), (Class::Unknown, None)], Some(True), Some(Class::Unknown), Some(1050))]
+    #[case::unknown_before(&[(Class::Issue, Some(950)), (Class::Fine, None)], Some(Unknown), Some(Class::Unknown), Some(1050))]
+    #[case::recovery(&[(Class::Fine, Some(999))], Some(False), Some(Class::Fine), None)]
+    #[case::half_recovery(&[(Class::Unknown, Some(999))], Some(False), Some(Class::Unknown), None)]
+    #[case::no_sources(&[], Some(True), None, None)]
+    fn held_or_not(
+        #[case] entries: &[(Class, Option<i64>)],
+        #[case] stored: Option<ConditionStatus>,
+        #[case] class: Option<Class>,
+        #[case] until: Option<i64>,
+    ) {
+        let until = until.map(time);
+        let hold = Duration::from_secs(100);
+        let positive = damp(&Policy::new("Ready"), &tally(entries), stored, hold, time(NOW));
+        assert_eq!(positive, Damped { class, until });
+
+        let policy = Policy { polarity: Polarity::Negative, ..Policy::new("Degraded") };
+        let mirrored = stored.map(|status| match status {
+            True => False,
+            False => True,
+            Unknown => Unknown,
+        });
+        assert_eq!(damp(&policy, &tally(entries), mirrored, hold, time(NOW)), positive);
+    }
+
+    #[test]
+    fn it_is_off_by_default() {
+        let damped = damp(
+            &Policy::new("Ready"),
+            &tally(&[(Class::Issue, Some(NOW))]),
+            Some(True),
+            Duration::ZERO,
+            time(NOW),
+        );
+        assert_eq!(damped, Damped { class: Some(Class::Issue), until: None });
+    }
+
+    #[test]
+    fn any_duration_is_a_duration() {
+        let damped = damp(
+            &Policy::new("Ready"),
+            &tally(&[(Class::Issue, Some(NOW))]),
+            Some(True),
+            Duration::MAX,
+            time(NOW),
+        );
+        assert_eq!(damped.until, Some(Timestamp::MAX));
+    }
+
+    /// Sources of any class, since any time before this one.
+    fn entries(end: i64) -> impl Strategy<Value = Vec<(Class, Option<i64>)>> {
+        let class = prop::sample::select(Class::ALL.to_vec());
+        prop::collection::vec((class, prop::option::weighted(0.9, 800..end)), 1..5)
+    }
+
+    proptest! {
+        /// Said to a cluster that stays as it is, moment by moment, with each status stored: it only gets worse, it
+        /// ends with what is so, and it changes when it said that it would and at no other time.
+        #[test]
+        fn time_makes_it_worse_until_it_is_true(
+            entries in entries(NOW + 200),
+            stored in prop::sample::select(vec![True, False, Unknown]),
+            hold in 0_u64..150,
+        ) {
+            let (policy, tally) = (Policy::new("Ready"), tally(&entries));
+            let say = |stored, now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
+            let mut last = say(stored, NOW);
+            for now in NOW..NOW + 500 {
+                let damped = say(last.class.map_or(Unknown, |class| policy.status(class)), now);
+                prop_assert!(damped.class <= last.class, "better at {now}: {damped:?} after {last:?}");
+                if let Some(until) = damped.until {
+                    prop_assert!(time(now) < until && damped.class == last.class);
+                }
+                if damped.class != last.class {
+                    prop_assert_eq!(last.until, Some(time(now)));
+                }
+                last = damped;
+            }
+            prop_assert_eq!(last, Damped { class: tally.worst(), until: None });
+        }
+
+        /// As long as no clock is ahead: how far ahead is too far depends on the duration.
+        #[test]
+        fn a_longer_hold_is_never_sooner(entries in entries(NOW), hold in 0_u64..150, more in 0_u64..100) {
+            let (policy, tally) = (Policy::new("Ready"), tally(&entries));
+            let say = |hold| damp(&policy, &tally, Some(True), Duration::from_secs(hold), time(NOW));
+            prop_assert!(say(hold).class <= say(hold + more).class);
+            prop_assert!(say(hold).until <= say(hold + more).until);
+        }
+    }
+}

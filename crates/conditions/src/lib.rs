@@ -1,0 +1,68 @@
+//! Many conditions into one.
+//!
+//! Several sources speak of themselves in conditions: the members of an application, the components of an operator,
+//! the instances of one object in many clusters. A [`Policy`] says, for one type of condition, what they say
+//! together:
+//!
+//! 1. [`normalise`] makes a [`Contribution`] of what a source reports, or does not, and gives it a [`Class`];
+//! 2. a [`Tally`] counts the classes as sources come, change and go, in any order;
+//! 3. [`merge`] reads one [`Statement`] off it: status, reason and a message that names the sources that decide;
+//! 4. [`damp`] can hold back a turn for the worse until it has lasted;
+//! 5. [`Condition::next`] and [`put_in_place`] make of it what is written.
+//!
+//! Nothing here has a clock or does I/O, and nothing depends on the order in which sources arrive. A change costs the
+//! logarithm of the number of sources, and a message looks only at the sources that fit into it.
+//!
+//! ```
+//! use bellwether_conditions::{Condition, Consensus, Policy, Reported, Said, Source, Tally, merge, normalise};
+//! use bellwether_model::ConditionStatus;
+//!
+//! let policy = Policy::new("Ready");
+//! let fine = Reported { kind: "Ready", status: "True", reason: "Valid", ..Reported::default() };
+//! let expired = Reported { status: "False", reason: "Expired", message: "certificate is expired", ..fine };
+//! let sources = [("cluster-1", &[expired][..]), ("cluster-2", &[fine]), ("cluster-3", &[])];
+//!
+//! let (mut tally, mut consensus) = (Tally::new(), Consensus::new());
+//! let contributions = sources.map(|(_, conditions)| normalise(&policy, &Source { conditions, ..Source::default() }));
+//! for (key, contribution) in contributions.iter().enumerate() {
+//!     tally.set(key, contribution.class, contribution.since);
+//!     consensus.add(contribution.class, &contribution.reason, &contribution.message);
+//! }
+//! let statement = merge(&policy, &tally, &consensus, |&key| Said {
+//!     name: sources[key].0.into(),
+//!     reason: &contributions[key].reason,
+//!     message: &contributions[key].message,
+//! });
+//! assert_eq!(statement.status, ConditionStatus::False);
+//! assert_eq!(statement.reason, "Expired");
+//! assert_eq!(statement.message, "cluster-1 certificate is expired; cluster-3 condition Ready not reported");
+//!
+//! let now = "2026-11-14T10:00:00.25Z".parse()?;
+//! let condition = Condition::next(None, "Ready", statement, Some(3), now);
+//! assert_eq!(condition.last_transition_time.to_string(), "2026-11-14T10:00:00Z");
+//! # Ok::<_, jiff::Error>(())
+//! ```
+
+mod condition;
+mod consensus;
+mod damping;
+mod identity;
+mod legal;
+mod merge;
+mod message;
+mod place;
+mod policy;
+mod source;
+mod tally;
+
+pub use condition::{Change, Condition, Statement};
+pub use consensus::Consensus;
+pub use damping::{Damped, damp};
+pub use identity::{Identity, Names, display_names};
+pub use legal::{LONGEST_MESSAGE, LONGEST_REASON, LONGEST_TYPE, is_legal_type, legal_reason};
+pub use merge::{Said, merge, merge_as};
+pub use message::message;
+pub use place::{is_outrun, put_in_place};
+pub use policy::{Choice, Class, Polarity, Policy, Reasons, WhenFine};
+pub use source::{Contribution, Reported, Source, normalise};
+pub use tally::Tally;

@@ -1,0 +1,328 @@
+//! One statement of many.
+
+use std::borrow::Cow;
+
+use crate::{
+    condition::Statement,
+    consensus::Consensus,
+    legal::legal_reason,
+    message::{message, one_line},
+    policy::{Choice, Class, Policy, WhenFine},
+    tally::Tally,
+};
+
+/// What a source says, for a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// What it is called.
+    pub name: Cow<'a, str>,
+    /// Its reason.
+    pub reason: &'a str,
+    /// Its message. If it is empty, its reason is named instead.
+    pub message: &'a str,
+}
+
+/// What the sources of a tally say together.
+///
+/// `said` is asked for the few sources whose words are needed. `consensus` is asked for what the policy wants to be
+/// shared.
+pub fn merge<'a, K: Ord + Clone>(
+    policy: &Policy,
+    tally: &Tally<K>,
+    consensus: &Consensus,
+    said: impl Fn(&K) -> Said<'a>,
+) -> Statement {
+    merge_as(tally.worst(), policy, tally, consensus, said)
+}
+
+/// The same, where something else than the worst class decides: what [`damp`](crate::damp) says.
+///
+/// The message of what is not fine names all issues and then all that is unknown.
+pub fn merge_as<'a, K: Ord + Clone>(
+    class: Option<Class>,
+    policy: &Policy,
+    tally: &Tally<K>,
+    consensus: &Consensus,
+    said: impl Fn(&K) -> Said<'a>,
+) -> Statement {
+    let Some(class) = class else { return policy.empty.clone() };
+    let chosen = match policy.choice {
+        Choice::Fixed => None,
+        Choice::Common => consensus.reason(class),
+        Choice::Recent => tally.latest(class).map(|key| said(key).reason),
+    };
+    let chosen = chosen.filter(|reason| !reason.trim().is_empty());
+    let reason = legal_reason(chosen.unwrap_or(policy.reasons.of(class)));
+    Statement {
+        status: policy.status(class),
+        reason: Cow::Owned(reason.into_owned()),
+        message: message_for(class, policy, tally, consensus, said),
+    }
+}
+
+fn message_for<'a, K: Ord + Clone>(
+    class: Class,
+    policy: &Policy,
+    tally: &Tally<K>,
+    consensus: &Consensus,
+    said: impl Fn(&K) -> Said<'a>,
+) -> Cow<'static, str> {
+    if class == Class::Fine {
+        return match &policy.when_fine {
+            WhenFine::Say(text) => text.clone(),
+            WhenFine::Agreed => {
+                Cow::Owned(one_line(consensus.message(class).unwrap_or_default(), policy.budget))
+            }
+        };
+    }
+    let named = [Class::Issue, Class::Unknown];
+    let items = named.into_iter().flat_map(|class| tally.keys(class)).map(|key| {
+        let said = said(key);
+        (said.name, if said.message.trim().is_empty() { said.reason } else { said.message })
+    });
+    let total = named.into_iter().map(|class| tally.count(class)).sum();
+    Cow::Owned(message(items, total, policy.budget))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use bellwether_model::ConditionStatus::{self, False, True, Unknown};
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::{
+        policy::{Polarity, Reasons},
+        source::{Contribution, Reported, Source, normalise},
+    };
+
+    /// Sources by their names, and all that is kept of them as they come and go.
+    #[derive(Clone, Default)]
+    struct Group {
+        sources: BTreeMap<&'static str, Contribution<'static>>,
+        tally: Tally<&'static str>,
+        consensus: Consensus,
+    }
+
+    impl Group {
+        fn set(&mut self, name: &'static str, said: Contribution<'static>) {
+            self.remove(name);
+            self.tally.set(name, said.class, said.since);
+            self.consensus.add(said.class, &said.reason, &said.message);
+            self.sources.insert(name, said);
+        }
+
+        fn remove(&mut self, name: &'static str) {
+            if let Some(said) = self.sources.remove(name) {
+                self.tally.remove(&name);
+                self.consensus.remove(said.class, &said.reason, &said.message);
+            }
+        }
+
+        fn merge(&self, policy: &Policy) -> Statement {
+            merge(policy, &self.tally, &self.consensus, |name| {
+                let said = &self.sources[name];
+                Said { name: (*name).into(), reason: &said.reason, message: &said.message }
+            })
+        }
+    }
+
+    /// Name, status, reason, message and time of a source.
+    type Row = (&'static str, &'static str, &'static str, &'static str, i64);
+
+    fn contribution(policy: &Policy, (_, status, reason, message, since): Row) -> Contribution<'static> {
+        let conditions = [Reported {
+            kind: "T",
+            status,
+            reason,
+            message,
+            last_transition_time: Timestamp::from_second(since).ok(),
+            observed_generation: None,
+        }];
+        let conditions = if status.is_empty() { &[][..] } else { &conditions[..] };
+        let said = normalise(policy, &Source { conditions, ..Source::default() });
+        Contribution {
+            reason: said.reason.into_owned().into(),
+            message: said.message.into_owned().into(),
+            status: said.status,
+            class: said.class,
+            since: said.since,
+            repeated: said.repeated,
+        }
+    }
+
+    fn said(policy: &Policy, rows: &[Row]) -> (ConditionStatus, String, String) {
+        let mut group = Group::default();
+        for row in rows {
+            group.set(row.0, contribution(policy, *row));
+        }
+        let statement = group.merge(policy);
+        (statement.status, statement.reason.into(), statement.message.into())
+    }
+
+    #[rstest]
+    #[case::nobody(&[], Unknown, "NoSources", "")]
+    #[case::all_fine(&[("a", "True", "Up", "works", 1), ("b", "True", "Up", "works", 2)], True, "Up", "works")]
+    #[case::fine_in_other_words(&[("a", "True", "Up", "works", 1), ("b", "True", "On", "runs", 2)], True, "AllAsExpected", "")]
+    #[case::fine_on_two_lines(&[("a", "True", "Up", "works\nwell", 1)], True, "Up", "works well")]
+    #[case::one_issue(&[("a", "True", "Up", "", 1), ("b", "False", "Down", "is down", 2)], False, "Down", "b is down")]
+    #[case::shared_reason(&[("b", "False", "Down", "one", 1), ("a", "False", "Down", "two", 2)], False, "Down", "a two; b one")]
+    #[case::several_reasons(&[("a", "False", "Down", "", 1), ("b", "False", "Gone", "", 2)], False, "IssuesReported", "a Down; b Gone")]
+    #[case::issues_come_first(
+        &[("a", "Unknown", "Lost", "no news", 1), ("b", "False", "Down", "is down", 2)],
+        False, "Down", "b is down; a no news"
+    )]
+    #[case::unknown(&[("a", "Unknown", "Lost", "no news", 1), ("b", "True", "Up", "", 2)], Unknown, "Lost", "a no news")]
+    #[case::missing(&[("a", "", "", "", 1), ("b", "True", "Up", "", 2)], Unknown, "NotReported", "a condition T not reported")]
+    #[case::illegal_reason(&[("a", "False", "not so good", "", 1)], False, "NotSoGood", "a not so good")]
+    fn by_default(
+        #[case] rows: &[Row],
+        #[case] status: ConditionStatus,
+        #[case] reason: &str,
+        #[case] message: &str,
+    ) {
+        assert_eq!(said(&Policy::new("T"), rows), (status, reason.to_owned(), message.to_owned()));
+    }
+
+    /// The conditions of one object in many clusters: what is not good in one of them is bad in the whole.
+    #[rstest]
+    #[case::agreed(&[("east", "True", "", "All valid", 1), ("west", "True", "X", "All valid", 1)], True, "AllInstances", "All valid")]
+    #[case::bad(
+        &[("c1", "False", "", "certificate is expired", 1), ("c2", "True", "", "", 1), ("c3", "Unknown", "Lost", "", 1), ("c4", "", "", "", 1)],
+        False, "SomeInstances", "c1 certificate is expired; c3 Lost; c4 condition T not reported"
+    )]
+    fn over_clusters(
+        #[case] rows: &[Row],
+        #[case] status: ConditionStatus,
+        #[case] reason: &str,
+        #[case] message: &str,
+    ) {
+        let reasons = Reasons {
+            issue: "SomeInstances".into(),
+            unknown: "SomeInstances".into(),
+            fine: "AllInstances".into(),
+        };
+        let policy = Policy { unknown: Class::Issue, choice: Choice::Fixed, reasons, ..Policy::new("T") };
+        assert_eq!(said(&policy, rows), (status, reason.to_owned(), message.to_owned()));
+    }
+
+    #[rstest]
+    #[case::latest_issue(&[("a", "True", "Old", "", 1), ("b", "True", "New", "", 2), ("c", "False", "Fine", "", 9)], True, "New")]
+    #[case::ties_by_name(&[("b", "True", "B", "", 2), ("a", "True", "A", "", 2)], True, "A")]
+    #[case::all_fine(&[("a", "False", "Old", "", 1), ("b", "False", "New", "", 2)], False, "New")]
+    #[case::missing_is_the_oldest(&[("a", "", "", "", 1), ("b", "Unknown", "New", "", 2)], Unknown, "New")]
+    #[case::only_missing(&[("a", "", "", "", 1), ("b", "False", "New", "", 2)], Unknown, "InstallInvalid")]
+    fn most_recent(#[case] rows: &[Row], #[case] status: ConditionStatus, #[case] reason: &str) {
+        let policy = Policy {
+            polarity: Polarity::Negative,
+            choice: Choice::Recent,
+            missing_reason: "InstallInvalid".into(),
+            ..Policy::new("T")
+        };
+        let (found, why, _) = said(&policy, rows);
+        assert_eq!((found, why.as_str()), (status, reason));
+    }
+
+    #[test]
+    fn the_policy_has_words_of_its_own() {
+        let policy = Policy {
+            empty: Statement::new(Unknown, "NoComponents", "nothing is selected"),
+            when_fine: WhenFine::Say("All components ready".into()),
+            budget: 19,
+            ..Policy::new("T")
+        };
+        assert_eq!(said(&policy, &[]), (Unknown, "NoComponents".into(), "nothing is selected".into()));
+        let fine = said(&policy, &[("a", "True", "", "what a source says", 1)]);
+        assert_eq!(fine, (True, "AllAsExpected".into(), "All components ready".into()));
+        let bad =
+            said(&policy, &[("a", "False", "Down", "is down", 1), ("b", "False", "Down", "is down", 1)]);
+        assert_eq!(bad, (False, "Down".into(), "a is…; and 1 more".into()));
+    }
+
+    #[test]
+    fn a_source_without_a_reason_leaves_it_to_the_policy() {
+        let policy = Policy { choice: Choice::Recent, ..Policy::new("T") };
+        let mut tally = Tally::new();
+        tally.set("a", Class::Issue, None);
+        let statement = merge(&policy, &tally, &Consensus::new(), |name| Said {
+            name: (*name).into(),
+            reason: " ",
+            message: "",
+        });
+        assert_eq!(statement, Statement::new(False, "IssuesReported", "a"));
+    }
+
+    /// While an issue is held back, it is named but does not decide.
+    #[test]
+    fn another_class_can_decide() {
+        let policy = Policy::new("T");
+        let mut group = Group::default();
+        group.set("a", contribution(&policy, ("a", "False", "Down", "is down", 1)));
+        let words = |name: &&'static str| {
+            let said = &group.sources[*name];
+            Said { name: (*name).into(), reason: &said.reason, message: &said.message }
+        };
+        let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, &group.consensus, words);
+        assert_eq!(unknown, Statement::new(Unknown, "UnknownReported", "a is down"));
+        let fine = merge_as(Some(Class::Fine), &policy, &group.tally, &group.consensus, words);
+        assert_eq!(fine, Statement::new(True, "AllAsExpected", ""));
+    }
+
+    fn row() -> impl Strategy<Value = Row> {
+        let pick = |texts: &[&'static str]| prop::sample::select(texts.to_vec());
+        (
+            pick(&["a", "b", "c", "d"]),
+            pick(&["True", "False", "Unknown", ""]),
+            pick(&["Up", "Down", ""]),
+            pick(&["words", "others", ""]),
+            0_i64..3,
+        )
+    }
+
+    /// At most one row for each name.
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        prop::collection::vec(row(), 0..6).prop_map(|rows| {
+            rows.into_iter().map(|row| (row.0, row)).collect::<BTreeMap<_, _>>().into_values().collect()
+        })
+    }
+
+    fn policy() -> impl Strategy<Value = Policy> {
+        let choice = prop::sample::select(vec![Choice::Common, Choice::Fixed, Choice::Recent]);
+        let unknown = prop::sample::select(Class::ALL.to_vec());
+        (choice, unknown, 10_usize..60).prop_map(|(choice, unknown, budget)| Policy {
+            unknown,
+            choice,
+            budget,
+            ..Policy::new("T")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_way_there_does_not_matter(
+            policy in policy(),
+            (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
+            detour in prop::collection::vec((any::<bool>(), row()), 0..10),
+        ) {
+            let mut group = Group::default();
+            for (come, row) in detour {
+                if come { group.set(row.0, contribution(&policy, row)) } else { group.remove(row.0) }
+            }
+            for name in ["a", "b", "c", "d"] {
+                if rows.iter().all(|row| row.0 != name) {
+                    group.remove(name);
+                }
+            }
+            for row in &shuffled {
+                group.set(row.0, contribution(&policy, *row));
+            }
+            let statement = group.merge(&policy);
+            let (status, reason, message) = said(&policy, &rows);
+            prop_assert_eq!((statement.status, &*statement.reason, &*statement.message), (status, &*reason, &*message));
+            prop_assert!(message.len() <= policy.budget);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Messages that name many sources in little room.
+
+use crate::legal::LONGEST_MESSAGE;
+
+/// What stands between two items.
+const SEPARATOR: &str = "; ";
+
+/// What stands where text was cut.
+const ELLIPSIS: char = '…';
+
+/// One message of many items: `name text; name text; and 3 more`.
+///
+/// It has at most `budget` bytes, and never more than Kubernetes accepts. Items are whole; only a first one that
+/// leaves no room for anything else is cut. `total` is how many items there are, which may be more than are given.
+/// They are taken one by one until one does not fit, so that a message of a hundred thousand items costs no more than
+/// one of ten. Line breaks and other characters that cannot be seen become spaces.
+///
+/// ```
+/// let items = [("web", "1 of 3 ready"), ("database", "no volume"), ("cache", "no image")];
+/// assert_eq!(bellwether_conditions::message(items, 3, 40), "web 1 of 3 ready; and 2 more");
+/// ```
+pub fn message<N: AsRef<str>, T: AsRef<str>>(
+    items: impl IntoIterator<Item = (N, T)>,
+    total: usize,
+    budget: usize,
+) -> String {
+    let budget = budget.min(LONGEST_MESSAGE);
+    let mut line = String::new();
+    let (mut given, mut first) = (0, 0);
+    // The longest beginning that leaves room to say how many more there are, and how many it shows.
+    let mut whole = None;
+    for (name, text) in items.into_iter().take(total) {
+        if given > 0 {
+            line.push_str(SEPARATOR);
+        }
+        push_item(&mut line, name.as_ref(), text.as_ref());
+        given += 1;
+        if given == 1 {
+            first = line.len();
+        }
+        if line.len() + and_more(total - given).len() <= budget {
+            whole = Some((line.len(), given));
+        }
+        if line.len() + SEPARATOR.len() >= budget {
+            break;
+        }
+    }
+    let (length, shown) = whole.unwrap_or((first, given.min(1)));
+    line.truncate(length);
+    let ending = and_more(total - shown);
+    match budget.checked_sub(ending.len()) {
+        // Room for a character of a cut item, whichever, and for the sign that it was cut.
+        Some(room) if whole.is_some() || room > 2 * ELLIPSIS.len_utf8() => {
+            shorten(&mut line, room);
+            line.push_str(if shown == 0 { ending.trim_start_matches(SEPARATOR) } else { &ending });
+        }
+        _ => shorten(&mut line, budget),
+    }
+    line
+}
+
+/// The text on one line, cut so that it has at most `budget` bytes.
+pub(crate) fn one_line(text: &str, budget: usize) -> String {
+    let mut line = String::new();
+    push_words(&mut line, text);
+    shorten(&mut line, budget.min(LONGEST_MESSAGE));
+    line
+}
+
+/// Cuts the text at the end of a character, with a sign that there was more, so that it has at most this many bytes.
+pub(crate) fn shorten(text: &mut String, longest: usize) {
+    if text.len() <= longest {
+        return;
+    }
+    let room = longest.checked_sub(ELLIPSIS.len_utf8());
+    text.truncate(text.floor_char_boundary(room.unwrap_or(longest)));
+    if room.is_some() {
+        text.push(ELLIPSIS);
+    }
+}
+
+fn and_more(rest: usize) -> String {
+    if rest == 0 { String::new() } else { format!("{SEPARATOR}and {rest} more") }
+}
+
+fn push_item(line: &mut String, name: &str, text: &str) {
+    push_words(line, name);
+    let name_end = line.len();
+    line.push(' ');
+    push_words(line, text);
+    if line.len() == name_end + 1 {
+        line.truncate(name_end);
+    }
+}
+
+/// The text on one line: what cannot be seen stands between words like any space.
+fn push_words(line: &mut String, text: &str) {
+    let text = text.trim();
+    if !text.contains(is_hidden) {
+        line.push_str(text);
+        return;
+    }
+    let words = text.split(|character: char| character.is_whitespace() || is_hidden(character));
+    for (index, word) in words.filter(|word| !word.is_empty()).enumerate() {
+        if index > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+}
+
+/// Whether a character ends a line, moves a cursor or turns the direction of writing.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::none(&[], 0, 100, "")]
+    #[case::one(&[("a", "is bad")], 1, 100, "a is bad")]
+    #[case::all(&[("a", "is bad"), ("b", "too")], 2, 100, "a is bad; b too")]
+    #[case::exact(&[("a", "is bad"), ("b", "too")], 2, 15, "a is bad; b too")]
+    #[case::no_room_for_the_second(&[("a", "is bad and long"), ("b", "is bad too")], 2, 30, "a is bad and long; and 1 more")]
+    #[case::more_than_given(&[("a", "is bad")], 1000, 100, "a is bad; and 999 more")]
+    #[case::only_the_number(&[], 5, 100, "and 5 more")]
+    #[case::no_text(&[("a", ""), ("b", " \n")], 2, 100, "a; b")]
+    #[case::lines(&[("a", " two\r\nlines\u{1b}[31m ")], 1, 100, "a two lines [31m")]
+    #[case::spaces_stay(&[("a", "two  spaces")], 1, 100, "a two  spaces")]
+    #[case::long_first_alone(&[("a", "is very bad")], 1, 10, "a is ve…")]
+    #[case::long_first(&[("a", "is very, very bad"), ("b", "x")], 2, 22, "a is ve…; and 1 more")]
+    #[case::between_characters(&[("a", "äääää")], 1, 10, "a ää…")]
+    #[case::hardly_any_room(&[("ab", "cd"), ("b", "d")], 2, 4, "a…")]
+    #[case::no_room(&[("a", "b")], 1, 0, "")]
+    fn messages(
+        #[case] items: &[(&str, &str)],
+        #[case] total: usize,
+        #[case] budget: usize,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(message(items.iter().copied(), total, budget), expected);
+    }
+
+    #[rstest]
+    #[case("as it is", 8, "as it is")]
+    #[case("\ttwo\nlines", 20, "two lines")]
+    #[case("too long", 6, "too…")]
+    fn lines(#[case] text: &str, #[case] budget: usize, #[case] line: &str) {
+        assert_eq!(one_line(text, budget), line);
+    }
+
+    #[test]
+    fn short_items_at_the_end_need_no_room_for_counting_them() {
+        // After "a xxxxxxxxxx" there is no room for "; and 2 more", but for both of the others.
+        let items = [("a", "xxxxxxxxxx"), ("b", ""), ("c", "")];
+        assert_eq!(message(items, 3, 18), "a xxxxxxxxxx; b; c");
+    }
+
+    #[test]
+    fn kubernetes_limit_is_never_exceeded() {
+        let items = (0..10_000).map(|number| (format!("member-{number}"), "is not ready"));
+        let message = message(items, 10_000, usize::MAX);
+        assert!((32_700..=LONGEST_MESSAGE).contains(&message.len()), "{}", message.len());
+    }
+
+    #[test]
+    fn items_that_do_not_fit_are_not_looked_at() {
+        let taken = Cell::new(0);
+        let items = (0..1_000_000).map(|number| {
+            taken.set(taken.get() + 1);
+            (format!("member-{number:06}"), "is not ready")
+        });
+        let message = message(items, 1_000_000, 95);
+        assert_eq!(message, "member-000000 is not ready; member-000001 is not ready; and 999998 more");
+        assert_eq!(
+            taken.get(),
+            4,
+            "three fit, the fourth does not, and counting takes the room of the third"
+        );
+    }
+
+    /// Items of any text.
+    fn any_items() -> impl Strategy<Value = Vec<(String, String)>> {
+        prop::collection::vec(("[a-zä]{1,8}", "(?s).{0,30}"), 0..12)
+    }
+
+    /// Items that are shown as they are, without the letters of `more`.
+    fn plain_items() -> impl Strategy<Value = Vec<(String, String)>> {
+        prop::collection::vec(("[a-dä]{1,8}", "([a-dä…]{1,8} ){0,3}[a-dä]"), 0..12)
+    }
+
+    /// The items of a message, and how many more it counts.
+    fn read(message: &str) -> (Vec<&str>, usize) {
+        let (shown, rest) = match message.strip_suffix(" more").and_then(|start| start.rsplit_once("and ")) {
+            Some((shown, rest)) => (shown, rest.parse().unwrap()),
+            None => (message, 0),
+        };
+        (shown.split(SEPARATOR).filter(|item| !item.is_empty()).collect(), rest)
+    }
+
+    proptest! {
+        #[test]
+        fn budgets_are_kept(items in any_items(), more in 0_usize..2000, budget in 0_usize..200) {
+            let total = items.len() + more;
+            let message = message(items, total, budget);
+            prop_assert!(message.len() <= budget, "{message:?}");
+            prop_assert!(!message.contains(is_hidden), "{message:?}");
+        }
+
+        #[test]
+        fn shown_and_not_shown_add_up(items in plain_items(), more in 0_usize..2000, budget in 30_usize..200) {
+            let total = items.len() + more;
+            let message = message(items.clone(), total, budget);
+            let (shown, rest) = read(&message);
+            prop_assert_eq!(shown.len() + rest, total);
+            for (index, (shown, (name, text))) in shown.iter().zip(&items).enumerate() {
+                let whole = format!("{name} {text}");
+                let cut = shown.strip_suffix(ELLIPSIS).is_some_and(|start| whole.starts_with(start));
+                prop_assert!(*shown == whole || index == 0 && shown.len() < whole.len() && cut, "{shown:?} of {whole:?}");
+            }
+        }
+
+        #[test]
+        fn more_room_shows_no_less(items in plain_items(), budget in 30_usize..200) {
+            let shown = |budget| read(&message(items.clone(), items.len(), budget)).0.len();
+            prop_assert!(shown(budget) <= shown(budget + 1));
+        }
+
+        #[test]
+        fn all_is_shown_where_all_fits(items in plain_items()) {
+            let all = items.iter().map(|(name, text)| format!("{name} {text}")).collect::<Vec<_>>().join(SEPARATOR);
+            prop_assert_eq!(message(items.clone(), items.len(), all.len()), all);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Writing conditions among those of others.
+
+/// The stored conditions with ours among them.
+///
+/// Ours replace what they follow where it stands, new ones come last in the order in which they are given, and what
+/// is `owned` by us and no longer said goes. Conditions of others stay as and where they are, also those that they
+/// wrote twice. `kind` gives the type of a condition.
+pub fn put_in_place<C: Clone>(
+    stored: &[C],
+    ours: impl IntoIterator<Item = C>,
+    kind: impl Fn(&C) -> &str,
+    owned: impl Fn(&str) -> bool,
+) -> Vec<C> {
+    let mut ours: Vec<Option<C>> = ours.into_iter().map(Some).collect();
+    let said: Vec<String> = ours.iter().flatten().map(|condition| kind(condition).to_owned()).collect();
+    let mut placed: Vec<C> = stored
+        .iter()
+        .filter_map(|condition| match said.iter().position(|said| said == kind(condition)) {
+            // A second of the type finds ours already taken, and goes.
+            Some(index) => ours[index].take(),
+            None => (!owned(kind(condition))).then(|| condition.clone()),
+        })
+        .collect();
+    placed.extend(ours.into_iter().flatten());
+    placed
+}
+
+/// Whether somebody has already spoken of a newer generation than ours: then what we have to say is old, and is not
+/// written.
+///
+/// `stored` has the observed generations of the stored conditions that are ours, and of the status if it has one.
+pub fn is_outrun(stored: impl IntoIterator<Item = Option<i64>>, generation: Option<i64>) -> bool {
+    generation.is_some_and(|generation| stored.into_iter().flatten().any(|observed| observed > generation))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    type Pair = (&'static str, &'static str);
+
+    #[rstest]
+    #[case::first(&[], &[("Ready", "new"), ("Settled", "new")], &[("Ready", "new"), ("Settled", "new")])]
+    #[case::in_place(
+        &[("Theirs", "a"), ("Ready", "old"), ("Other", "b")],
+        &[("Ready", "new")],
+        &[("Theirs", "a"), ("Ready", "new"), ("Other", "b")]
+    )]
+    #[case::appended(
+        &[("Settled", "old"), ("Theirs", "a")],
+        &[("Ready", "new"), ("Settled", "new"), ("Installed", "new")],
+        &[("Settled", "new"), ("Theirs", "a"), ("Ready", "new"), ("Installed", "new")]
+    )]
+    #[case::dropped(&[("Ready", "old"), ("Settled", "old"), ("Theirs", "a")], &[("Ready", "new")], &[("Ready", "new"), ("Theirs", "a")])]
+    #[case::ours_twice(&[("Ready", "old"), ("Theirs", "a"), ("Ready", "older")], &[("Ready", "new")], &[("Ready", "new"), ("Theirs", "a")])]
+    #[case::theirs_twice(&[("Theirs", "a"), ("Theirs", "b")], &[], &[("Theirs", "a"), ("Theirs", "b")])]
+    #[case::a_type_of_the_moment(&[("Programmed", "old")], &[("Programmed", "new")], &[("Programmed", "new")])]
+    fn places(#[case] stored: &[Pair], #[case] ours: &[Pair], #[case] expected: &[Pair]) {
+        let owned = |kind: &str| ["Ready", "Settled", "Installed"].contains(&kind);
+        let placed = put_in_place(stored, ours.iter().copied(), |(kind, _)| kind, owned);
+        assert_eq!(placed, expected);
+        let again = put_in_place(&placed, ours.iter().copied(), |(kind, _)| kind, owned);
+        assert_eq!(again, expected, "saying the same again changes nothing");
+    }
+
+    #[rstest]
+    #[case::nothing_stored(&[], Some(3), false)]
+    #[case::older(&[Some(2), None], Some(3), false)]
+    #[case::same(&[Some(3)], Some(3), false)]
+    #[case::one_is_newer(&[Some(2), Some(4)], Some(3), true)]
+    #[case::we_have_none(&[Some(4)], None, false)]
+    fn newer_generations(
+        #[case] stored: &[Option<i64>],
+        #[case] generation: Option<i64>,
+        #[case] outrun: bool,
+    ) {
+        assert_eq!(is_outrun(stored.iter().copied(), generation), outrun);
+    }
+}

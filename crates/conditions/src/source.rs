@@ -1,0 +1,237 @@
+//! What a source says, made comparable.
+
+use std::borrow::Cow;
+
+use bellwether_model::ConditionStatus;
+use jiff::Timestamp;
+
+use crate::policy::{Class, Policy};
+
+/// A condition as somebody wrote it: any text may be anything, and empty if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reported<'a> {
+    /// Its type.
+    pub kind: &'a str,
+    /// Its status.
+    pub status: &'a str,
+    /// Its reason.
+    pub reason: &'a str,
+    /// Its message.
+    pub message: &'a str,
+    /// Since when its status is what it is.
+    pub last_transition_time: Option<Timestamp>,
+    /// The generation that it speaks of.
+    pub observed_generation: Option<i64>,
+}
+
+/// An object that speaks of itself in conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// Its conditions, of any types.
+    pub conditions: &'a [Reported<'a>],
+    /// Its generation, if it has one.
+    pub generation: Option<i64>,
+    /// When it was created, if that is known. It reports nothing since then at the earliest.
+    pub created: Option<Timestamp>,
+    /// Whether its cluster has been silent for too long to believe what it said last.
+    pub unreachable: bool,
+}
+
+/// What a source adds to the whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contribution<'a> {
+    /// Its status.
+    pub status: ConditionStatus,
+    /// What that counts as.
+    pub class: Class,
+    /// Its reason; never empty, and as the source wrote it.
+    pub reason: Cow<'a, str>,
+    /// Its message; empty if it gives none.
+    pub message: Cow<'a, str>,
+    /// Since when it says so, if that can be known.
+    pub since: Option<Timestamp>,
+    /// How many more conditions of the type the source has. Only the first counts, and somebody should be told.
+    pub repeated: usize,
+}
+
+/// What a source adds under a policy.
+pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
+    let mut of_the_type = source.conditions.iter().filter(|condition| condition.kind == policy.kind);
+    let Some(condition) = of_the_type.next() else {
+        let missing =
+            Contribution::missing(policy, format!("condition {} not reported", policy.kind), source.created);
+        return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
+    };
+    let status = status_of(condition.status);
+    let class = policy.classify(status);
+    let reason = match condition.reason.trim() {
+        "" => policy.reasons.of(class).clone(),
+        reason => Cow::Borrowed(reason),
+    };
+    let said = Contribution {
+        status,
+        class,
+        reason,
+        message: Cow::Borrowed(condition.message.trim()),
+        since: condition.last_transition_time,
+        repeated: of_the_type.count(),
+    };
+    if source.unreachable {
+        return said.unknown(policy, UNREACHABLE);
+    }
+    match (condition.observed_generation, source.generation) {
+        // Zero is how programs in Go leave it out.
+        (Some(observed @ 1..), Some(generation)) if observed < generation => Contribution {
+            message: Cow::Owned(format!(
+                "condition {} speaks of generation {observed}, not yet of {generation}",
+                policy.kind
+            )),
+            ..said.unknown(policy, "ObservedGenerationStale")
+        },
+        _ => said,
+    }
+}
+
+/// The reason of a source whose cluster is silent.
+const UNREACHABLE: &str = "ClusterUnreachable";
+
+impl<'a> Contribution<'a> {
+    /// What a source adds that does not report the condition, or does not exist.
+    pub fn missing(policy: &Policy, message: impl Into<Cow<'a, str>>, since: Option<Timestamp>) -> Self {
+        Self {
+            status: policy.missing,
+            class: policy.classify(policy.missing),
+            reason: policy.missing_reason.clone(),
+            message: message.into(),
+            since,
+            repeated: 0,
+        }
+    }
+
+    /// The same source where what it said no longer counts. Since when, nobody knows.
+    fn unknown(self, policy: &Policy, reason: &'static str) -> Self {
+        Self {
+            status: ConditionStatus::Unknown,
+            class: policy.classify(ConditionStatus::Unknown),
+            reason: Cow::Borrowed(reason),
+            since: None,
+            ..self
+        }
+    }
+}
+
+fn status_of(text: &str) -> ConditionStatus {
+    match text {
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ConditionStatus::{False, True, Unknown};
+    use rstest::rstest;
+
+    use super::*;
+
+    const CREATED: Option<Timestamp> = Some(Timestamp::UNIX_EPOCH);
+
+    fn time() -> Option<Timestamp> {
+        Timestamp::from_second(1000).ok()
+    }
+
+    fn reported(status: &'static str) -> Reported<'static> {
+        Reported {
+            kind: "Ready",
+            status,
+            reason: "Why",
+            message: "because",
+            last_transition_time: time(),
+            observed_generation: None,
+        }
+    }
+
+    /// Status, class, reason, message and since when.
+    type Expected = (ConditionStatus, Class, &'static str, &'static str, Option<Timestamp>);
+
+    #[rstest]
+    #[case::good(reported("True"), (True, Class::Fine, "Why", "because", time()))]
+    #[case::bad(reported("False"), (False, Class::Issue, "Why", "because", time()))]
+    #[case::unknown(reported("Unknown"), (Unknown, Class::Unknown, "Why", "because", time()))]
+    #[case::illegal(reported("true"), (Unknown, Class::Unknown, "Why", "because", time()))]
+    #[case::no_status(reported(""), (Unknown, Class::Unknown, "Why", "because", time()))]
+    #[case::other_type(
+        Reported { kind: "Readier", ..reported("True") },
+        (Unknown, Class::Unknown, "NotReported", "condition Ready not reported", CREATED)
+    )]
+    #[case::no_words_good(
+        Reported { reason: " ", message: "\n", ..reported("True") },
+        (True, Class::Fine, "AllAsExpected", "", time())
+    )]
+    #[case::no_words_bad(
+        Reported { reason: "", message: "", ..reported("False") },
+        (False, Class::Issue, "IssuesReported", "", time())
+    )]
+    #[case::behind(
+        Reported { observed_generation: Some(2), ..reported("True") },
+        (Unknown, Class::Unknown, "ObservedGenerationStale", "condition Ready speaks of generation 2, not yet of 3", None)
+    )]
+    #[case::in_step(
+        Reported { observed_generation: Some(3), ..reported("True") },
+        (True, Class::Fine, "Why", "because", time())
+    )]
+    #[case::ahead(
+        Reported { observed_generation: Some(4), ..reported("True") },
+        (True, Class::Fine, "Why", "because", time())
+    )]
+    #[case::zero_is_not_said(
+        Reported { observed_generation: Some(0), ..reported("True") },
+        (True, Class::Fine, "Why", "because", time())
+    )]
+    fn sources(#[case] condition: Reported<'static>, #[case] expected: Expected) {
+        let conditions = [condition];
+        let source =
+            Source { conditions: &conditions, generation: Some(3), created: CREATED, unreachable: false };
+        let said = normalise(&Policy::new("Ready"), &source);
+        assert_eq!((said.status, said.class, &*said.reason, &*said.message, said.since), expected);
+        assert_eq!(said.repeated, 0);
+    }
+
+    #[rstest]
+    #[case::said(&[reported("True")], "because")]
+    #[case::behind(&[Reported { observed_generation: Some(1), ..reported("False") }], "because")]
+    #[case::missing(&[], "condition Ready not reported")]
+    fn a_silent_cluster_keeps_its_last_message(#[case] conditions: &[Reported<'_>], #[case] message: &str) {
+        let source = Source { conditions, generation: Some(3), created: CREATED, unreachable: true };
+        let policy = Policy { missing: False, ..Policy::new("Ready") };
+        let said = normalise(&policy, &source);
+        assert_eq!((said.status, said.class), (Unknown, Class::Unknown));
+        assert_eq!((&*said.reason, &*said.message, said.since), ("ClusterUnreachable", message, None));
+    }
+
+    #[test]
+    fn the_first_of_a_type_counts() {
+        let other = Reported { kind: "Other", ..reported("False") };
+        let conditions = [other, reported("True"), reported("False"), other, reported("Unknown")];
+        let said = normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
+        assert_eq!((said.status, said.repeated), (True, 2));
+    }
+
+    #[rstest]
+    #[case(False, Class::Unknown, Class::Issue)]
+    #[case(True, Class::Unknown, Class::Fine)]
+    #[case(Unknown, Class::Unknown, Class::Unknown)]
+    #[case(Unknown, Class::Issue, Class::Issue)]
+    fn the_policy_says_what_missing_means(
+        #[case] missing: ConditionStatus,
+        #[case] unknown: Class,
+        #[case] class: Class,
+    ) {
+        let policy =
+            Policy { missing, unknown, missing_reason: "InstallInvalid".into(), ..Policy::new("Available") };
+        let said = normalise(&policy, &Source::default());
+        assert_eq!((said.status, said.class, &*said.reason), (missing, class, "InstallInvalid"));
+        assert_eq!(Contribution::missing(&policy, "not found", None).message, "not found");
+    }
+}

@@ -1,0 +1,246 @@
+//! Counting what sources say as they come, change and go.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use bellwether_model::ConditionStatus;
+use jiff::Timestamp;
+
+use crate::policy::{Class, Policy};
+
+/// How many sources are of each class, which, and since when.
+///
+/// Its keys are in the order in which sources are to be named, such as an [`Identity`](crate::Identity), or a handle
+/// that sorts like one. It keeps no text: whoever has the sources looks it up for the few keys that are needed. Every
+/// change, and every question but for going through keys, costs at most the logarithm of the number of sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally<K> {
+    /// By class. Each key is in one of them.
+    groups: [Group<K>; 3],
+}
+
+/// The sources of one class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Group<K> {
+    keys: BTreeMap<K, Option<Timestamp>>,
+    /// Those that say since when, the last of them the latest; of several at that time, the first of the keys.
+    times: BTreeSet<(Timestamp, Reverse<K>)>,
+}
+
+impl<K> Default for Tally<K> {
+    fn default() -> Self {
+        Self { groups: [(); 3].map(|()| Group { keys: BTreeMap::new(), times: BTreeSet::new() }) }
+    }
+}
+
+impl<K: Ord + Clone> Tally<K> {
+    /// No sources yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A source is of this class, since then if it says so. Gives back its class before.
+    pub fn set(&mut self, key: K, class: Class, since: Option<Timestamp>) -> Option<Class> {
+        let before = self.remove(&key);
+        let group = &mut self.groups[class as usize];
+        if let Some(since) = since {
+            group.times.insert((since, Reverse(key.clone())));
+        }
+        group.keys.insert(key, since);
+        before
+    }
+
+    /// A source is gone. Gives back its class before.
+    pub fn remove(&mut self, key: &K) -> Option<Class> {
+        for class in Class::ALL {
+            let group = &mut self.groups[class as usize];
+            if let Some((key, since)) = group.keys.remove_entry(key) {
+                if let Some(since) = since {
+                    group.times.remove(&(since, Reverse(key)));
+                }
+                return Some(class);
+            }
+        }
+        None
+    }
+
+    /// The class of a source.
+    pub fn class(&self, key: &K) -> Option<Class> {
+        Class::ALL.into_iter().find(|class| self.group(*class).keys.contains_key(key))
+    }
+
+    /// How many sources are of a class.
+    pub fn count(&self, class: Class) -> usize {
+        self.group(class).keys.len()
+    }
+
+    /// How many sources there are.
+    pub fn len(&self) -> usize {
+        self.groups.iter().map(|group| group.keys.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.worst().is_none()
+    }
+
+    /// The class that decides: the worst that any source is of.
+    pub fn worst(&self) -> Option<Class> {
+        Class::ALL.into_iter().find(|class| self.count(*class) > 0)
+    }
+
+    /// The status of all sources together.
+    pub fn status(&self, policy: &Policy) -> ConditionStatus {
+        self.worst().map_or(policy.empty.status, |class| policy.status(class))
+    }
+
+    /// The sources that decide, in their order: the issues, else those that are unknown, else all.
+    pub fn deciding(&self) -> impl Iterator<Item = &K> {
+        self.worst().into_iter().flat_map(|class| self.keys(class))
+    }
+
+    /// The sources of a class, in their order.
+    pub fn keys(&self, class: Class) -> impl Iterator<Item = &K> {
+        self.group(class).keys.keys()
+    }
+
+    /// The source of a class that changed last; of several, the first in their order. One that does not say when
+    /// changed before all others.
+    pub fn latest(&self, class: Class) -> Option<&K> {
+        let group = self.group(class);
+        let latest = group.times.last().map(|(_, Reverse(key))| key);
+        latest.or_else(|| group.keys.keys().next())
+    }
+
+    /// Since when the oldest of the sources of a class has been of it; nothing if any of them does not say.
+    pub fn since(&self, class: Class) -> Option<Timestamp> {
+        let group = self.group(class);
+        let (earliest, _) = group.times.first().filter(|_| group.times.len() == group.keys.len())?;
+        Some(*earliest)
+    }
+
+    fn group(&self, class: Class) -> &Group<K> {
+        &self.groups[class as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ConditionStatus::{False, True, Unknown};
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::policy::Polarity;
+
+    type Entry = (u8, Class, Option<i64>);
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn tally(entries: &[Entry]) -> Tally<u8> {
+        let mut tally = Tally::new();
+        for (key, class, since) in entries {
+            tally.set(*key, *class, since.map(time));
+        }
+        tally
+    }
+
+    #[rstest]
+    #[case::empty(&[], Unknown, Unknown)]
+    #[case::fine(&[Class::Fine], True, False)]
+    #[case::unknown(&[Class::Unknown], Unknown, Unknown)]
+    #[case::issue(&[Class::Issue], False, True)]
+    #[case::fine_fine(&[Class::Fine, Class::Fine], True, False)]
+    #[case::fine_unknown(&[Class::Fine, Class::Unknown], Unknown, Unknown)]
+    #[case::fine_issue(&[Class::Fine, Class::Issue], False, True)]
+    #[case::unknown_unknown(&[Class::Unknown, Class::Unknown], Unknown, Unknown)]
+    #[case::unknown_issue(&[Class::Unknown, Class::Issue], False, True)]
+    #[case::issue_issue(&[Class::Issue, Class::Issue], False, True)]
+    #[case::all(&[Class::Fine, Class::Unknown, Class::Issue], False, True)]
+    fn three_values(
+        #[case] classes: &[Class],
+        #[case] positive: ConditionStatus,
+        #[case] negative: ConditionStatus,
+    ) {
+        let entries: Vec<_> = (0..).zip(classes).map(|(key, class)| (key, *class, None)).collect();
+        for (polarity, status) in [(Polarity::Positive, positive), (Polarity::Negative, negative)] {
+            let policy = Policy { polarity, ..Policy::new("T") };
+            assert_eq!(tally(&entries).status(&policy), status);
+        }
+    }
+
+    #[rstest]
+    #[case::issues_decide(&[(3, Class::Issue, None), (1, Class::Fine, None), (2, Class::Issue, None), (0, Class::Unknown, None)], &[2, 3])]
+    #[case::else_unknown(&[(3, Class::Unknown, None), (1, Class::Fine, None), (2, Class::Unknown, None)], &[2, 3])]
+    #[case::else_all(&[(3, Class::Fine, None), (1, Class::Fine, None)], &[1, 3])]
+    #[case::nobody(&[], &[])]
+    fn the_worst_decide(#[case] entries: &[Entry], #[case] deciding: &[u8]) {
+        assert!(tally(entries).deciding().eq(deciding));
+    }
+
+    #[rstest]
+    #[case::latest(&[(1, Class::Issue, Some(5)), (2, Class::Issue, Some(7)), (3, Class::Issue, Some(6))], Some(2), Some(5))]
+    #[case::ties_by_key(&[(3, Class::Issue, Some(7)), (2, Class::Issue, Some(7)), (1, Class::Issue, Some(6))], Some(2), Some(6))]
+    #[case::one_does_not_say(&[(1, Class::Issue, None), (2, Class::Issue, Some(7))], Some(2), None)]
+    #[case::nobody_says(&[(2, Class::Issue, None), (1, Class::Issue, None)], Some(1), None)]
+    #[case::others_do_not_count(&[(1, Class::Issue, Some(5)), (2, Class::Fine, Some(9)), (3, Class::Fine, None)], Some(1), Some(5))]
+    #[case::nobody(&[], None, None)]
+    fn times(#[case] entries: &[Entry], #[case] latest: Option<u8>, #[case] since: Option<i64>) {
+        let tally = tally(entries);
+        assert_eq!(tally.latest(Class::Issue).copied(), latest);
+        assert_eq!(tally.since(Class::Issue), since.map(time));
+    }
+
+    #[test]
+    fn changes_say_what_was_before() {
+        let mut tally = Tally::new();
+        assert_eq!(tally.set("a", Class::Fine, None), None);
+        assert_eq!(tally.set("a", Class::Issue, Some(time(1))), Some(Class::Fine));
+        assert_eq!(tally.class(&"a"), Some(Class::Issue));
+        assert_eq!(tally.remove(&"a"), Some(Class::Issue));
+        assert_eq!(tally.remove(&"a"), None);
+        assert_eq!(tally, Tally::new());
+    }
+
+    fn class() -> impl Strategy<Value = Class> {
+        prop::sample::select(Class::ALL.to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn any_way_leads_to_the_same_tally(
+            steps in prop::collection::vec((0_u8..8, prop::option::weighted(0.8, (class(), prop::option::of(0_i64..4)))), 0..60),
+        ) {
+            let (mut incremental, mut present) = (Tally::new(), BTreeMap::new());
+            for (key, entry) in steps {
+                if let Some((class, since)) = entry {
+                    incremental.set(key, class, since.map(time));
+                    present.insert(key, (class, since));
+                } else {
+                    incremental.remove(&key);
+                    present.remove(&key);
+                }
+            }
+            // From scratch, and the other way round.
+            let entries: Vec<Entry> = present.iter().rev().map(|(key, (class, since))| (*key, *class, *since)).collect();
+            prop_assert_eq!(&incremental, &tally(&entries));
+            prop_assert_eq!(incremental.len(), present.len());
+
+            // And by looking at all of them.
+            let worst = entries.iter().map(|(_, class, _)| *class).min();
+            prop_assert_eq!(incremental.worst(), worst);
+            for class in Class::ALL {
+                let of_class = || entries.iter().filter(|entry| entry.1 == class);
+                prop_assert_eq!(incremental.count(class), of_class().count());
+                let latest = of_class().max_by_key(|(key, _, since)| (*since, Reverse(*key))).map(|entry| entry.0);
+                prop_assert_eq!(incremental.latest(class).copied(), latest);
+                let since = of_class().map(|entry| entry.2).min().flatten();
+                prop_assert_eq!(incremental.since(class), since.map(time));
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! One Application: what its user wrote, and what is known of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bellwether_api::{ApplicationSpec, ApplicationStatus, Membership, Ownership};
+use bellwether_model::{ConditionStatus, State};
+use jiff::Timestamp;
+
+use crate::{
+    facts::{Facts, Version},
+    feeds::{Feed, Feeds},
+    id::{FeedId, Kind, Name},
+    said,
+    selector::Selector,
+};
+
+use super::{
+    health_check::{Check, is_health_check},
+    index,
+    members::Members,
+    status::HEALTH_CHECK_VALID,
+};
+
+/// One Application.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) name: Name,
+    pub(super) uid: Box<str>,
+    pub(super) version: Version,
+    pub(super) generation: i64,
+    pub(super) deleting: bool,
+    pub(super) spec: ApplicationSpec,
+    pub(super) selector: Selector,
+    /// The status as the cluster has it, as far as we know.
+    pub(super) stored: ApplicationStatus,
+    /// The kinds that it needs.
+    pub(super) needs: BTreeMap<Kind, Need>,
+    /// Kinds that it needs no longer, until it has let go of all that it owned of them.
+    pub(super) leaving: BTreeMap<Kind, FeedId>,
+    pub(super) entry: index::Entry,
+    pub(super) components: Vec<Component>,
+    pub(super) members: Members,
+    pub(super) check: Check,
+    /// Objects whose owners could not be changed, and why.
+    pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
+    /// The way from here back to here, if its dependencies lead there.
+    pub(super) cycle: Option<Vec<Name>>,
+    /// What was last told of its readiness,
+    pub(super) recorded: Option<ConditionStatus>,
+    /// and what is to be told.
+    pub(super) shown: Option<ConditionStatus>,
+    /// Since when objects were in a state, as was written before.
+    pub(super) remembered: HashMap<(Kind, Box<str>), (State, Timestamp)>,
+}
+
+/// A kind that an Application needs.
+#[derive(Debug)]
+pub(super) struct Need {
+    pub(super) feed: FeedId,
+    /// The versions that it asks for.
+    pub(super) versions: BTreeSet<String>,
+    /// Whether objects of the kind are members. Pods may be needed for the health check alone.
+    pub(super) counts: bool,
+}
+
+/// An object that must be there.
+#[derive(Clone, Debug)]
+pub(super) struct Component {
+    /// What the Application calls it.
+    pub(super) key: String,
+    pub(super) kind: Kind,
+    /// The name of the object.
+    pub(super) name: Arc<str>,
+    pub(super) presence: Presence,
+}
+
+/// Whether a named component is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It is, and is a member.
+    Here,
+    /// There is no such object.
+    Absent,
+    /// The object is there, and is no member.
+    Stranger(Stranger),
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Why an object is no member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// Its labels do not match.
+    NotSelected,
+    /// Its annotation names another Application.
+    OfAnother(Box<str>),
+    /// It has no annotation, and must have one.
+    NotAnnotated,
+    /// It is the Application itself, or the Pod of a health check.
+    Itself,
+}
+
+/// What an Application needs of a kind, before it is followed.
+#[derive(Debug, Default)]
+pub(super) struct Wish {
+    pub(super) versions: BTreeSet<String>,
+    pub(super) counts: bool,
+}
+
+impl App {
+    /// The kinds that the spec speaks of.
+    pub(super) fn wishes(&self) -> BTreeMap<Kind, Wish> {
+        let mut wishes: BTreeMap<Kind, Wish> = BTreeMap::new();
+        for component in self.spec.components.values() {
+            let wish = wishes.entry(Kind::new(&component.group, &component.kind)).or_default();
+            wish.counts = true;
+            wish.versions.extend(component.version.clone());
+        }
+        for kind in &self.spec.component_kinds {
+            wishes.entry(Kind::new(&kind.group, &kind.kind)).or_default().counts = true;
+        }
+        if self.spec.health_check.is_some() {
+            wishes.entry(Kind::pod()).or_default();
+        }
+        wishes
+    }
+
+    /// The kinds of which something may be left that it owned by an earlier spec, as its status tells.
+    pub(super) fn left_behind(&self) -> BTreeSet<Kind> {
+        let kinds = self.stored.objects.iter().map(|object| Kind::new(&object.group, &object.kind));
+        let had_check = said::status(&self.stored.conditions, HEALTH_CHECK_VALID).is_some();
+        kinds.chain(had_check.then(Kind::pod)).collect()
+    }
+
+    /// The components that the spec names. Nobody has looked for them yet.
+    pub(super) fn named(spec: &ApplicationSpec) -> Vec<Component> {
+        let component = |(key, component): (&String, &bellwether_api::Component)| Component {
+            key: key.clone(),
+            kind: Kind::new(&component.group, &component.kind),
+            name: component.name.as_deref().unwrap_or(key).into(),
+            presence: Presence::Unknown,
+        };
+        spec.components.iter().map(component).collect()
+    }
+
+    /// Whether an object of its namespace is a member, and if not, why.
+    pub(super) fn membership(&self, facts: &Facts) -> Result<(), Stranger> {
+        if facts.uid == self.uid || is_health_check(facts) {
+            return Err(Stranger::Itself);
+        }
+        if !self.selector.matches(&facts.labels) {
+            return Err(Stranger::NotSelected);
+        }
+        match (&facts.application, self.spec.membership) {
+            (Some(named), _) if **named == *self.name.name => Ok(()),
+            (Some(other), _) => Err(Stranger::OfAnother(other.clone())),
+            (None, Membership::Annotated) => Err(Stranger::NotAnnotated),
+            (None, Membership::Selected) => Ok(()),
+        }
+    }
+
+    /// Whether objects of the kind are members at all.
+    pub(super) fn counts(&self, kind: &Kind) -> bool {
+        self.needs.get(kind).is_some_and(|need| need.counts)
+    }
+
+    /// Whether a member is to be owned: it has been handed over by its annotation.
+    pub(super) fn adopts(&self, facts: &Facts) -> bool {
+        self.spec.ownership == Ownership::Adopt && facts.application.as_deref() == Some(&self.name.name)
+    }
+
+    /// Why a kind that it needs cannot be had, if so.
+    pub(super) fn unresolved(need: &Need, feed: &Feed) -> Option<Unresolved> {
+        if let Some(unreadable) = &feed.unreadable {
+            return Some(Unresolved::Unreadable(unreadable.clone()));
+        }
+        let served = feed.served.as_ref()?;
+        if !served.namespaced {
+            return Some(Unresolved::ClusterScoped);
+        }
+        let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
+        let version = need.versions.iter().find(missing)?.clone();
+        Some(Unresolved::Version { version, served: served.versions.join(", ") })
+    }
+
+    /// Whether all that it needs is known, so that something can be said of it.
+    pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
+        self.needs.values().all(|need| feeds.get(need.feed).is_some_and(Feed::is_known))
+    }
+}
+
+/// Why a kind cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    Unreadable(crate::event::Unreadable),
+    ClusterScoped,
+    Version { version: String, served: String },
+}

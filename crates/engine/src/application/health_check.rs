@@ -1,0 +1,278 @@
+//! The Pod whose readiness is that of an Application.
+//!
+//! Its name ends in a hash of its template, so that another template means another Pod. Before the first Pod of a template
+//! is made, the API server is asked whether it could be; the Pod of the template before stays until then. A Pod that is
+//! gone or has ended is replaced: the first time at once, then later and later.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use bellwether_api::{GROUP, PodTemplate, VERSION};
+use bellwether_model::ConditionStatus;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    desk::{Desk, Timer},
+    effect::{Change, Part, Slot},
+    event::Outcome,
+    facts::Facts,
+    id::{Cluster, Kind, Name, ObjectKey},
+};
+
+use super::app::App;
+
+/// The label of health-check Pods; its value is the hash of their template.
+pub(super) const LABEL: &str = "bellwether.dev/health-check";
+
+/// How long a Pod that was made may stay out of sight.
+const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
+
+/// After so long a life, a Pod that goes is replaced as if it were the first.
+const LONG_LIFE: SignedDuration = SignedDuration::from_mins(10);
+
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
+const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(5);
+
+/// Whether an object is the Pod of a health check.
+pub(super) fn is_health_check(facts: &Facts) -> bool {
+    facts.pod.is_some() && facts.labels.get(LABEL).is_some()
+}
+
+/// What is known of the health check of an Application.
+#[derive(Debug, Default)]
+pub(super) struct Check {
+    /// The name of the Pod that there should be.
+    pod: Option<Name>,
+    pub(super) validity: Validity,
+    /// The readiness of the Pod, and what is said of it.
+    pub(super) ready: Option<(ConditionStatus, Arc<str>)>,
+    /// Since when the Pod has been there.
+    alive: Option<Timestamp>,
+    /// How many were lost.
+    lost: u32,
+    /// When the next one may be made.
+    next: Option<Timestamp>,
+    /// Until when one that was made may stay out of sight.
+    awaited: Option<Timestamp>,
+}
+
+/// Whether the template makes a Pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Validity {
+    /// Nobody has answered yet.
+    #[default]
+    Unasked,
+    /// It does.
+    Valid,
+    /// It does not.
+    Invalid(Arc<str>),
+}
+
+impl Check {
+    /// The name of the Pod.
+    pub(super) fn pod(&self) -> Option<&Name> {
+        self.pod.as_ref()
+    }
+
+    /// There is no Pod to be made any more.
+    pub(super) fn forget(&mut self, desk: &mut Desk) {
+        if let Some(name) = &self.pod {
+            desk.want(slot(name), None);
+        }
+        *self = Self::default();
+    }
+
+    fn lose(&mut self, now: Timestamp) {
+        let Some(alive) = self.alive.take() else { return };
+        if now.duration_since(alive) > LONG_LIFE {
+            self.lost = 0;
+        }
+        self.next = Some(now + delay(self.lost));
+        self.lost += 1;
+    }
+}
+
+/// How long to wait after so many losses.
+fn delay(lost: u32) -> SignedDuration {
+    if lost == 0 {
+        return SignedDuration::ZERO;
+    }
+    FIRST_DELAY.saturating_mul(1 << (lost - 1).min(10)).min(LONGEST_DELAY)
+}
+
+/// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
+/// earlier templates; `namesake` is what has the name of the present one.
+pub(super) fn look_after(
+    app: &mut App,
+    pods: &[(Name, &Facts)],
+    namesake: impl FnOnce(&Name) -> bool,
+    now: Timestamp,
+    desk: &mut Desk,
+) {
+    let Some(template) = app.spec.health_check.as_ref().map(|check| &check.template) else {
+        app.check.forget(desk);
+        for (name, facts) in pods {
+            delete(name, facts, desk);
+        }
+        return;
+    };
+    let hash = hash(template);
+    let name = pod_name(&app.name, &hash);
+    if app.check.pod.as_ref() != Some(&name) {
+        app.check.forget(desk);
+        app.check.pod = Some(name.clone());
+    }
+    let check = &mut app.check;
+    let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
+    check.ready = None;
+    match present {
+        Some(facts) => {
+            check.validity = Validity::Valid;
+            check.awaited = None;
+            let gone = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
+            if gone {
+                check.lose(now);
+                delete(&name, facts, desk);
+            } else {
+                check.alive.get_or_insert(now);
+                desk.want(slot(&name), None);
+                let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
+                check.ready = Some((status, (*facts.verdict.message).into()));
+            }
+        }
+        None if app.deleting => desk.want(slot(&name), None),
+        None if namesake(&name) => {
+            desk.want(slot(&name), None);
+            check.validity = Validity::Invalid(
+                format!(
+                    "Pod {} is there already and is not ours: delete it, or change the template",
+                    name.name
+                )
+                .into(),
+            );
+        }
+        None => {
+            check.lose(now);
+            let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
+            match (&check.validity, ready_for) {
+                (Validity::Valid, Some(time)) => desk.at(time, Timer::HealthCheck(app.name.clone())),
+                (Validity::Valid, None) => {
+                    let manifest = Arc::new(pod(app, template, &hash, &name));
+                    desk.want(slot(&name), Some(Change::Create { manifest, dry_run: false }));
+                }
+                (Validity::Unasked | Validity::Invalid(_), _) => {
+                    let manifest = Arc::new(pod(app, template, &hash, &name));
+                    desk.want(slot(&name), Some(Change::Create { manifest, dry_run: true }));
+                }
+            }
+        }
+    }
+    // As long as there cannot be a new one, an old one is better than none.
+    if app.check.validity == Validity::Valid {
+        for (other, facts) in pods.iter().filter(|(other, _)| *other != name) {
+            delete(other, facts, desk);
+        }
+    }
+}
+
+/// Takes note of how making the Pod ended. Gives back whether it was about this health check.
+pub(super) fn written(
+    check: &mut Check,
+    name: &Name,
+    dry_run: bool,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> bool {
+    if check.pod.as_ref() != Some(name) {
+        return false;
+    }
+    match (outcome, dry_run) {
+        (Outcome::Done(_), true) => check.validity = Validity::Valid,
+        (Outcome::Done(_) | Outcome::Conflict, false) => check.awaited = Some(now + OUT_OF_SIGHT),
+        (Outcome::Conflict, true) => {
+            check.validity = Validity::Valid;
+            check.awaited = Some(now + OUT_OF_SIGHT);
+        }
+        (Outcome::Refused(why), _) => check.validity = Validity::Invalid(Arc::clone(why)),
+        (Outcome::Absent | Outcome::Failed(_), _) => {}
+    }
+    true
+}
+
+fn delete(name: &Name, facts: &Facts, desk: &mut Desk) {
+    let change = (!facts.deleting).then(|| Change::Delete { uid: facts.uid.clone() });
+    desk.want(slot(name), change);
+}
+
+fn slot(name: &Name) -> Slot {
+    let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
+    Slot { object, part: Part::Existence }
+}
+
+/// Ten characters that no two templates share.
+fn hash(template: &PodTemplate) -> String {
+    let text = serde_json::to_vec(template).unwrap_or_default();
+    Sha256::digest(text).iter().take(5).fold(String::new(), |mut hash, byte| {
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    })
+}
+
+/// The name of a Pod may have 253 characters.
+fn pod_name(app: &Name, hash: &str) -> Name {
+    let mut stem: String = app.name.chars().take(253 - hash.len() - 1).collect();
+    stem.truncate(stem.trim_end_matches(['-', '.']).len());
+    Name { namespace: Arc::clone(&app.namespace), name: format!("{stem}-{hash}").into() }
+}
+
+fn pod(app: &App, template: &PodTemplate, hash: &str, name: &Name) -> Value {
+    let mut metadata = Map::new();
+    for field in ["annotations", "labels"] {
+        if let Some(given) = template.metadata.get(field) {
+            metadata.insert(field.to_owned(), given.clone());
+        }
+    }
+    let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(LABEL.to_owned(), hash.into());
+    }
+    metadata.insert("name".to_owned(), (*name.name).into());
+    metadata.insert("namespace".to_owned(), (*name.namespace).into());
+    metadata.insert(
+        "ownerReferences".to_owned(),
+        json!([{
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Application", "name": &*app.name.name, "uid": app.uid,
+            "controller": true, "blockOwnerDeletion": true,
+        }]),
+    );
+    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.spec })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_do_not_live_long_are_replaced_later_and_later() {
+        let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
+        let mut check = Check::default();
+        let mut delays = Vec::new();
+        for life in [1, 1, 1, 1, 1, 1, 1, 1, 700, 1].map(SignedDuration::from_secs) {
+            check.alive = Some(now);
+            now += life;
+            check.lose(now);
+            let next = check.next.expect("there is a next one");
+            delays.push(next.duration_since(now).as_secs());
+            now = next;
+        }
+        assert_eq!(delays, [0, 10, 20, 40, 80, 160, 300, 300, 0, 10]);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_at_a_legal_place() {
+        let long = Name::new("shop", &format!("{}-{}", "a".repeat(241), "b".repeat(11)));
+        let name = pod_name(&long, "0123456789");
+        assert_eq!(*name.name, format!("{}-0123456789", "a".repeat(241)));
+    }
+}

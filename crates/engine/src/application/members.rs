@@ -1,0 +1,139 @@
+//! The members of an Application, counted as they come, change and go.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use crate::{feeds::ObjectId, id::Kind};
+
+/// What is counted of one object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Share {
+    pub(super) kind: Kind,
+    pub(super) name: Arc<str>,
+    pub(super) state: State,
+    pub(super) progress: u8,
+    pub(super) settled: bool,
+    /// Since when it is in that state, as far as anybody knows.
+    pub(super) since: Option<Timestamp>,
+}
+
+/// Who a share is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Whose {
+    /// An object that is there.
+    Object(ObjectId),
+    /// A named component that is not, or of which nobody can tell.
+    Component(usize),
+}
+
+/// A place in the list: the worst first, then by kind and name.
+type Place = (usize, Kind, Arc<str>, Whose);
+
+/// All of them, and what they come to.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    shares: HashMap<Whose, Share>,
+    order: BTreeSet<Place>,
+    unsettled: BTreeSet<(Kind, Arc<str>, Whose)>,
+    counts: BTreeMap<State, usize>,
+    progress: u64,
+}
+
+impl Members {
+    /// Counts one, instead of what was counted of it before.
+    pub(super) fn put(&mut self, whose: Whose, share: Share) {
+        self.remove(whose);
+        *self.counts.entry(share.state).or_default() += 1;
+        self.progress += u64::from(share.progress);
+        self.order.insert(place(whose, &share));
+        if !share.settled {
+            self.unsettled.insert((share.kind.clone(), Arc::clone(&share.name), whose));
+        }
+        self.shares.insert(whose, share);
+    }
+
+    /// Counts one no longer.
+    pub(super) fn remove(&mut self, whose: Whose) -> Option<Share> {
+        let share = self.shares.remove(&whose)?;
+        if let Some(count) = self.counts.get_mut(&share.state) {
+            *count -= 1;
+        }
+        self.progress -= u64::from(share.progress);
+        self.order.remove(&place(whose, &share));
+        if !share.settled {
+            self.unsettled.remove(&(share.kind.clone(), Arc::clone(&share.name), whose));
+        }
+        Some(share)
+    }
+
+    pub(super) fn get(&self, whose: Whose) -> Option<&Share> {
+        self.shares.get(&whose)
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.shares.len()
+    }
+
+    pub(super) fn count(&self, state: State) -> usize {
+        self.counts.get(&state).copied().unwrap_or_default()
+    }
+
+    /// How far along they are on average, if there are any.
+    pub(super) fn progress(&self) -> Option<u8> {
+        let total = u64::try_from(self.total()).ok().filter(|total| *total > 0)?;
+        u8::try_from(self.progress / total).ok()
+    }
+
+    /// All of them, the worst first, then by kind and name.
+    pub(super) fn worst_first(&self) -> impl Iterator<Item = (Whose, &Share)> {
+        self.order.iter().filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
+    }
+
+    /// Those in a state, by kind and name.
+    pub(super) fn in_state(&self, state: State) -> impl Iterator<Item = (Whose, &Share)> {
+        let own = rank(state);
+        let first = (own, Kind::new("", ""), Arc::from(""), Whose::Object(ObjectId::FIRST));
+        let from = self.order.range(first..).take_while(move |place| place.0 == own);
+        from.filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
+    }
+
+    /// Those whose controllers have not acted on their latest generation.
+    pub(super) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&Kind, &Arc<str>)> {
+        self.unsettled.iter().map(|(kind, name, _)| (kind, name))
+    }
+
+    /// Since when they are in their states, as far as anybody knows.
+    pub(super) fn times(&self) -> impl Iterator<Item = (Kind, Box<str>, State, Timestamp)> {
+        self.shares
+            .values()
+            .filter_map(|share| Some((share.kind.clone(), (*share.name).into(), share.state, share.since?)))
+    }
+
+    /// The objects among them.
+    pub(super) fn objects(&self) -> Vec<ObjectId> {
+        let mut objects: Vec<_> = self
+            .shares
+            .keys()
+            .filter_map(|whose| match whose {
+                Whose::Object(id) => Some(*id),
+                Whose::Component(_) => None,
+            })
+            .collect();
+        objects.sort_unstable();
+        objects
+    }
+}
+
+fn place(whose: Whose, share: &Share) -> Place {
+    (rank(share.state), share.kind.clone(), Arc::clone(&share.name), whose)
+}
+
+/// How bad a state is: less is worse.
+fn rank(state: State) -> usize {
+    State::WORST_FIRST.iter().position(|other| *other == state).unwrap_or(State::WORST_FIRST.len())
+}

@@ -1,0 +1,378 @@
+//! What is said of an Application.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use bellwether_api::{
+    ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, State,
+};
+use bellwether_conditions::{Statement, message};
+use bellwether_health::Source;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::{
+    event::Unreadable,
+    feeds::{Feed, Feeds},
+    id::Kind,
+    said,
+};
+
+use super::{
+    app::{App, Presence, Stranger, Unresolved},
+    health_check::Validity,
+    members::{Share, Whose},
+};
+
+/// So many objects are listed at most,
+const MOST_OBJECTS: usize = 100;
+/// in so many bytes.
+const MOST_BYTES: usize = 40 << 10;
+
+/// How long the message of a condition may be.
+const BUDGET: usize = 1024;
+
+/// The types of our conditions, in the order in which they stand.
+pub(super) const OWN: [&str; 7] =
+    ["Ready", "Settled", "Installed", "Resolved", HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE];
+pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
+const ADOPTED: &str = "Adopted";
+const DEPENDENCY_CYCLE: &str = "DependencyCycle";
+
+/// What is known of the Applications that one needs.
+pub(super) type Needed = Vec<DependencyStatus>;
+
+/// The status of an Application as it should be now.
+pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -> ApplicationStatus {
+    let unresolved = unresolved(app, feeds);
+    let (installed, missing) = presence(app, &needed);
+    let counts = counts(app);
+    let statements = [
+        ("Ready", Some(ready(app, feeds, &unresolved))),
+        ("Settled", Some(settled(app, &unresolved))),
+        ("Installed", Some(is_installed(app, &needed, &missing))),
+        ("Resolved", Some(resolved(&unresolved))),
+        (HEALTH_CHECK_VALID, health_check(app)),
+        (ADOPTED, adopted(app)),
+        (DEPENDENCY_CYCLE, cycle(app)),
+    ];
+    ApplicationStatus {
+        observed_generation: Some(app.generation),
+        ready: Some(app.check.ready.as_ref().map_or(ConditionStatus::Unknown, |(status, _)| *status)),
+        components_ready: Some(format!("{}/{}", counts.ready, counts.total)),
+        progress: app.members.progress().map(i32::from),
+        installed,
+        missing,
+        conditions: said::conditions(&app.stored.conditions, &OWN, statements, app.generation, now),
+        objects: objects(app, feeds),
+        object_counts: Some(counts),
+        dependencies: needed,
+    }
+}
+
+/// The named components and dependencies that are there, and those that are not.
+fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
+    let (mut installed, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    for component in &app.components {
+        match component.presence {
+            Presence::Here => installed.insert(component.key.clone()),
+            Presence::Absent | Presence::Stranger(_) => missing.insert(component.key.clone()),
+            Presence::Unknown => false,
+        };
+    }
+    for dependency in needed {
+        let list = if dependency.installed { &mut installed } else { &mut missing };
+        list.insert(dependency.name.clone());
+    }
+    (installed.into_iter().collect(), missing.into_iter().collect())
+}
+
+fn counts(app: &App) -> ObjectCounts {
+    let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let of = |state| number(app.members.count(state));
+    ObjectCounts {
+        total: number(app.members.total()),
+        ready: of(State::Ready),
+        in_progress: of(State::InProgress),
+        failed: of(State::Failed),
+        suspended: of(State::Suspended),
+        terminating: of(State::Terminating),
+        unknown: of(State::Unknown),
+        missing: of(State::Missing),
+    }
+}
+
+/// Why a member or a component is in its state, in a word and in a line.
+fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
+    match whose {
+        Whose::Object(id) => {
+            let Some(stored) = feeds.object(id) else { return ("Gone".into(), "it is gone".into()) };
+            let verdict = &stored.facts.verdict;
+            match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
+                Some(unreadable) => (
+                    reason(unreadable).into(),
+                    format!("{unreadable}; it was {}: {}", verdict.state.name(), verdict.message).into(),
+                ),
+                None => (Cow::Borrowed(&verdict.reason), Cow::Borrowed(&verdict.message)),
+            }
+        }
+        Whose::Component(index) => match app.components.get(index).map(|component| &component.presence) {
+            Some(Presence::Stranger(stranger)) => match stranger {
+                Stranger::NotSelected => {
+                    ("NotSelected".into(), "it is there, but its labels do not match".into())
+                }
+                Stranger::OfAnother(other) => (
+                    "OfAnotherApplication".into(),
+                    format!("it is there, but its annotation names Application {other}").into(),
+                ),
+                Stranger::NotAnnotated => (
+                    "NotAnnotated".into(),
+                    format!("it is there, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
+                        .into(),
+                ),
+                Stranger::Itself => ("NotAComponent".into(), "it cannot be a component of itself".into()),
+            },
+            Some(Presence::Unknown) => ("NotReadable".into(), "its kind cannot be read".into()),
+            Some(Presence::Here | Presence::Absent) | None => ("NotFound".into(), "not found".into()),
+        },
+    }
+}
+
+fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
+    let mut left = MOST_BYTES;
+    let entry = |(whose, share): (Whose, &Share)| {
+        let (reason, message) = why(app, feeds, whose);
+        let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
+        let rule = match whose {
+            Whose::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
+            Whose::Component(_) => None,
+        };
+        ObjectStatus {
+            link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name)),
+            name: (*share.name).into(),
+            group: (*share.kind.group).into(),
+            kind: (*share.kind.kind).into(),
+            status: share.state,
+            progress: share.progress.into(),
+            reason: Some(reason.into_owned()),
+            message: Some(message.into_owned()),
+            since: share.since.map(Time),
+            rule: rule.map(|rule| format!("{}/{}", source(rule.source), rule.id)),
+        }
+    };
+    app.members
+        .worst_first()
+        .take(MOST_OBJECTS)
+        .map(entry)
+        .take_while(|entry| {
+            let text = [&entry.link, &entry.reason, &entry.message].into_iter().flatten().map(String::len);
+            // What stands around the texts, and the texts that are short.
+            let size = 200 + entry.name.len() + text.sum::<usize>();
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .collect()
+}
+
+/// Where the rule comes from, as `bellwether assess` says it.
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::User => "user",
+        Source::Builtin => "builtin",
+        Source::Generic => "generic",
+        Source::None => "none",
+    }
+}
+
+/// The path of an object at the API server.
+fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
+    let served = feed.served.as_ref().filter(|_| feed.unreadable != Some(Unreadable::NotServed))?;
+    let root = match &*feed.kind.group {
+        "" => format!("/api/{}", served.version),
+        group => format!("/apis/{group}/{}", served.version),
+    };
+    Some(format!("{root}/namespaces/{namespace}/{}/{name}", served.plural))
+}
+
+fn ready(app: &App, feeds: &Feeds, unresolved: &[(Kind, Unresolved)]) -> Statement {
+    const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
+    let text =
+        |(whose, share): (Whose, &Share)| (share.name.to_string(), why(app, feeds, whose).1.into_owned());
+    let check = |wanted: ConditionStatus| {
+        let pod = app.check.pod().filter(|_| app.spec.health_check.is_some());
+        let (status, says) = match &app.check.ready {
+            Some((status, says)) => (*status, says.to_string()),
+            None => (ConditionStatus::Unknown, "its Pod is not there".to_owned()),
+        };
+        pod.filter(|_| status == wanted).map(|_| ("health check".to_owned(), says))
+    };
+    let bad: usize = BAD.iter().map(|state| app.members.count(*state)).sum();
+    let bad_check = check(ConditionStatus::False);
+    if bad > 0 || bad_check.is_some() {
+        let reason =
+            if app.members.count(State::Missing) > 0 { "ComponentsMissing" } else { "ComponentsNotReady" };
+        let total = bad + usize::from(bad_check.is_some());
+        let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
+        return Statement::new(
+            ConditionStatus::False,
+            reason,
+            message(bad_check.into_iter().chain(members), total, BUDGET),
+        );
+    }
+    let kinds = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+    let unknown_check = check(ConditionStatus::Unknown);
+    let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
+    if unknown > 0 {
+        let members = app.members.in_state(State::Unknown).map(text);
+        let items = kinds.chain(unknown_check).chain(members);
+        return Statement::new(
+            ConditionStatus::Unknown,
+            "ComponentsUnknown",
+            message(items, unknown, BUDGET),
+        );
+    }
+    let asks_for_members = app.needs.values().any(|need| need.counts);
+    if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
+        return Statement::new(ConditionStatus::Unknown, "NoComponents", "no object belongs to it");
+    }
+    Statement::new(ConditionStatus::True, "ComponentsReady", "All components ready")
+}
+
+fn settled(app: &App, unresolved: &[(Kind, Unresolved)]) -> Statement {
+    let behind = app.members.unsettled();
+    let count = behind.len();
+    if count > 0 {
+        let items = behind.map(|(_, name)| (name.to_string(), "has not acted on its latest generation"));
+        return Statement::new(ConditionStatus::False, "ComponentsNotSettled", message(items, count, BUDGET));
+    }
+    if !unresolved.is_empty() {
+        let items = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+        return Statement::new(
+            ConditionStatus::Unknown,
+            "ComponentsUnknown",
+            message(items, unresolved.len(), BUDGET),
+        );
+    }
+    Statement::new(
+        ConditionStatus::True,
+        "ReconcileSuccess",
+        format!("Observed revision: {}", app.generation),
+    )
+}
+
+fn is_installed(app: &App, needed: &Needed, missing: &[String]) -> Statement {
+    if !missing.is_empty() {
+        let absent = |component: &&super::app::Component| {
+            matches!(component.presence, Presence::Absent | Presence::Stranger(_))
+        };
+        let any_component = app.components.iter().any(|component| absent(&component));
+        let reason = if any_component { "ComponentsMissing" } else { "DependenciesMissing" };
+        let items = missing.iter().map(|name| (name.as_str(), "is missing"));
+        return Statement::new(ConditionStatus::False, reason, message(items, missing.len(), BUDGET));
+    }
+    let unknown: Vec<_> =
+        app.components.iter().filter(|component| component.presence == Presence::Unknown).collect();
+    if !unknown.is_empty() {
+        let items =
+            unknown.iter().map(|component| (component.key.as_str(), "may be there: its kind cannot be read"));
+        return Statement::new(
+            ConditionStatus::Unknown,
+            "ComponentsUnknown",
+            message(items, unknown.len(), BUDGET),
+        );
+    }
+    if app.components.is_empty() && needed.is_empty() {
+        return Statement::new(
+            ConditionStatus::True,
+            "NothingNamed",
+            "No component or dependency is named that could be missing",
+        );
+    }
+    Statement::new(ConditionStatus::True, "AllInstalled", "All named components and dependencies are there")
+}
+
+fn resolved(unresolved: &[(Kind, Unresolved)]) -> Statement {
+    let Some((_, first)) = unresolved.first() else {
+        return Statement::new(ConditionStatus::True, "AllKindsResolved", "All kinds can be read");
+    };
+    let word = match first {
+        Unresolved::Unreadable(unreadable) => reason(unreadable),
+        Unresolved::ClusterScoped => "ClusterScoped",
+        Unresolved::Version { .. } => "VersionNotServed",
+    };
+    let items = unresolved.iter().map(|(kind, why)| {
+        let way_out = match why {
+            Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
+                "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
+                &*kind.group
+            ),
+            _ => String::new(),
+        };
+        (kind.to_string(), format!("{why}{way_out}"))
+    });
+    Statement::new(ConditionStatus::False, word, message(items, unresolved.len(), BUDGET))
+}
+
+/// The kinds that it needs and cannot have.
+fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
+    let why = |(kind, need): (&Kind, &super::app::Need)| {
+        Some((kind.clone(), App::unresolved(need, feeds.get(need.feed)?)?))
+    };
+    app.needs.iter().filter_map(why).collect()
+}
+
+fn reason(unreadable: &Unreadable) -> &'static str {
+    match unreadable {
+        Unreadable::NotServed => "NotServed",
+        Unreadable::Forbidden { .. } => "Forbidden",
+        Unreadable::Failing { .. } => "NotReadable",
+    }
+}
+
+impl std::fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(unreadable) => unreadable.fmt(f),
+            Self::ClusterScoped => {
+                f.write_str("its objects are in no namespace, and members must be in the Application's")
+            }
+            Self::Version { version, served } => {
+                write!(f, "the cluster does not serve version {version} of it, only {served}")
+            }
+        }
+    }
+}
+
+/// Whether the template makes a Pod; nothing where there is no health check.
+fn health_check(app: &App) -> Option<Statement> {
+    if app.spec.health_check.is_none() {
+        // As long as a Pod of an earlier one may be left, this says so also after a restart.
+        let left = app.leaving.contains_key(&Kind::pod());
+        let before = app.stored.conditions.iter().any(|condition| condition.type_ == HEALTH_CHECK_VALID);
+        return (left && before).then(|| {
+            Statement::new(ConditionStatus::Unknown, "Removed", "The health check is being removed")
+        });
+    }
+    Some(match &app.check.validity {
+        Validity::Unasked => {
+            Statement::new(ConditionStatus::Unknown, "NotYetKnown", "The API server has not been asked yet")
+        }
+        Validity::Valid => Statement::new(ConditionStatus::True, "Valid", "The template makes a Pod"),
+        Validity::Invalid(why) => Statement::new(ConditionStatus::False, "InvalidTemplate", why.to_string()),
+    })
+}
+
+/// What could not be taken over, or let go of; nothing where all could.
+fn adopted(app: &App) -> Option<Statement> {
+    let count = app.refused.len();
+    let items = app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
+    (count > 0)
+        .then(|| Statement::new(ConditionStatus::False, "OwnersNotChanged", message(items, count, BUDGET)))
+}
+
+fn cycle(app: &App) -> Option<Statement> {
+    let way = app.cycle.as_ref()?;
+    let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
+    let says = format!("its dependencies lead back to it: {}", names.join(" needs "));
+    Some(Statement::new(ConditionStatus::True, "DependenciesInACircle", says))
+}

@@ -1,0 +1,78 @@
+//! What has been asked for, and when to look again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::{
+    effect::{Change, Effect, Slot},
+    feeds::ObjectId,
+    id::Name,
+};
+
+/// Everything that goes out passes here: what was asked for already is not asked for again.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    pub(crate) effects: Vec<Effect>,
+    asked: BTreeMap<Slot, Change>,
+    timers: BTreeSet<(Timestamp, Timer)>,
+    /// When we are to be woken, as far as has been said.
+    woken: Option<Timestamp>,
+}
+
+/// What to look at when the time has come.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// The verdict on an object turns into another.
+    Verdict(ObjectId),
+    /// It is time for another health-check Pod of an Application.
+    HealthCheck(Name),
+}
+
+impl Desk {
+    /// Asks for a change, or takes back what was asked for.
+    pub(crate) fn want(&mut self, slot: Slot, change: Option<Change>) {
+        if self.asked.get(&slot) == change.as_ref() {
+            return;
+        }
+        match &change {
+            Some(change) => self.asked.insert(slot.clone(), change.clone()),
+            None => self.asked.remove(&slot),
+        };
+        self.effects.push(Effect::Want(slot, change));
+    }
+
+    /// Whether something is asked for there.
+    pub(crate) fn has_asked(&self, slot: &Slot) -> bool {
+        self.asked.contains_key(slot)
+    }
+
+    /// A change has been made, or will not be: it may be asked for again.
+    pub(crate) fn settle(&mut self, slot: &Slot, change: &Change) {
+        if self.asked.get(slot) == Some(change) {
+            self.asked.remove(slot);
+        }
+    }
+
+    pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {
+        self.timers.insert((time, timer));
+    }
+
+    /// What is due.
+    pub(crate) fn due(&mut self, now: Timestamp) -> Option<Timer> {
+        if self.timers.first().is_none_or(|(time, _)| *time > now) {
+            return None;
+        }
+        self.timers.pop_first().map(|(_, timer)| timer)
+    }
+
+    /// All that is to be done now.
+    pub(crate) fn clear(&mut self) -> Vec<Effect> {
+        let next = self.timers.first().map(|(time, _)| *time);
+        if next != self.woken {
+            self.woken = next;
+            self.effects.push(Effect::Wake(next));
+        }
+        std::mem::take(&mut self.effects)
+    }
+}

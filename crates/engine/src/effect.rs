@@ -1,0 +1,131 @@
+//! What the engine wants done.
+
+use std::sync::Arc;
+
+use bellwether_model::ConditionStatus;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    facts::{Owner, Version},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    lens::Lens,
+};
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Follow a kind: list it, then tell what changes. Of a feed that is followed already: list it again, through the new
+    /// lens.
+    Follow {
+        /// What its news are told under.
+        feed: FeedId,
+        /// Where.
+        cluster: Cluster,
+        /// Which kind.
+        kind: Kind,
+        /// What is kept of its objects.
+        lens: Arc<Lens>,
+    },
+    /// Follow it no longer.
+    Leave {
+        /// The feed.
+        feed: FeedId,
+    },
+    /// From now on this change is wanted in this place; or none is, and one that has not been made yet is not made.
+    Want(Slot, Option<Change>),
+    /// Something has turned, and people may want to know.
+    Record(Turn),
+    /// Tell the time then, at the latest. Replaces what was wished before.
+    Wake(Option<Timestamp>),
+}
+
+/// A place where at most one change is wanted at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    /// The object.
+    pub object: ObjectKey,
+    /// Which part of it.
+    pub part: Part,
+}
+
+/// The parts of objects that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Its status.
+    Status,
+    /// Its owners.
+    Owners,
+    /// Whether it is there at all.
+    Existence,
+}
+
+/// A change to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Merge this into its status.
+    Status {
+        /// The object must be this one,
+        uid: Box<str>,
+        /// in this version.
+        version: Version,
+        /// The merge patch of its status.
+        patch: Arc<Value>,
+        /// Whether a status turns with it. Words alone can wait.
+        turns: bool,
+    },
+    /// Let these be its owners.
+    Owners {
+        /// The object must be this one,
+        uid: Box<str>,
+        /// in this version.
+        version: Version,
+        /// All of its owners.
+        owners: Arc<[Owner]>,
+        /// The Application that becomes one of them. It must be there when this is done: an object that is owned by what
+        /// is gone is deleted.
+        adopter: Option<Adopter>,
+    },
+    /// Create it.
+    Create {
+        /// The object.
+        manifest: Arc<Value>,
+        /// Whether only to ask if it could be.
+        dry_run: bool,
+    },
+    /// Delete it, if it is this one.
+    Delete {
+        /// The object must be this one.
+        uid: Box<str>,
+    },
+}
+
+/// An Application that takes an object over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopter {
+    /// Its name.
+    pub application: Name,
+    /// It must be this one, and not be about to be deleted.
+    pub uid: Box<str>,
+}
+
+/// A condition that turned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Whose.
+    pub object: ObjectKey,
+    /// The object's identity.
+    pub uid: Box<str>,
+    /// The type of the condition.
+    pub condition: &'static str,
+    /// What it was; none for the first time.
+    pub from: Option<ConditionStatus>,
+    /// What it is.
+    pub to: ConditionStatus,
+    /// Why, in a word.
+    pub reason: Arc<str>,
+    /// Why, in a line.
+    pub message: Arc<str>,
+    /// Whether all is well with it.
+    pub good: bool,
+}

@@ -1,0 +1,223 @@
+//! The machine itself: what happens goes in, what is to be done comes out.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::{
+    application::{Applications, Room},
+    desk::{Desk, Timer},
+    effect::{Change, Effect, Slot},
+    event::{Event, News, Outcome, Own, Seen, Unreadable},
+    facts::Facts,
+    feeds::{Became, Feed, Feeds, ObjectId},
+    id::{Cluster, FeedId, Kind, Name},
+    lens::Lens,
+    rules::Rules,
+};
+
+/// A deterministic machine: the same events in the same order give the same effects.
+#[derive(Debug)]
+pub struct Engine {
+    feeds: Feeds,
+    desk: Desk,
+    rules: Rules,
+    applications: Applications,
+    /// The feeds of our own kinds. Before they are known, no other is begun.
+    base: Vec<FeedId>,
+    open: bool,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine {
+    /// One that knows nothing. Its first step asks to follow our own kinds.
+    pub fn new() -> Self {
+        let (mut feeds, mut desk, rules) = (Feeds::default(), Desk::default(), Rules::default());
+        let mut follow = |kind: &str| {
+            let kind = Kind::own(kind);
+            let lens = || Arc::new(Lens::new(&kind, Arc::clone(rules.in_force())));
+            feeds.acquire(&Cluster::hub(), &kind, lens, &mut desk.effects)
+        };
+        let base = vec![follow("Application"), follow("HealthRule")];
+        Self { feeds, desk, rules, applications: Applications::default(), base, open: false }
+    }
+
+    /// Takes in what has happened, and says what follows from it.
+    pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
+        for event in events {
+            match event {
+                Event::Feed(feed, news) => self.news(feed, news, now),
+                Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
+                Event::Tick => {}
+            }
+        }
+        while let Some(timer) = self.desk.due(now) {
+            match timer {
+                Timer::Verdict(object) => self.grow_older(object, now),
+                Timer::HealthCheck(name) => self.applications.wake(&name),
+            }
+        }
+        if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
+            self.open = true;
+            self.put_rules_in_force();
+            let (applications, mut room) = self.room(now);
+            applications.open(&mut room);
+        } else if self.open {
+            self.put_rules_in_force();
+        }
+        if self.open {
+            self.rules.flush(now, &mut self.desk);
+        }
+        let (applications, mut room) = self.room(now);
+        applications.flush(&mut room);
+        self.desk.clear()
+    }
+
+    fn room(&mut self, now: Timestamp) -> (&mut Applications, Room<'_>) {
+        let room = Room { feeds: &mut self.feeds, desk: &mut self.desk, rules: self.rules.in_force(), now };
+        (&mut self.applications, room)
+    }
+
+    fn news(&mut self, id: FeedId, news: News, now: Timestamp) {
+        let Some(feed) = self.feeds.get_mut(id) else { return };
+        match news {
+            News::Served(served) => {
+                feed.served = Some(served);
+                self.feed_changed(id, now);
+            }
+            News::Unreadable(unreadable) => {
+                let is_gone = unreadable == Unreadable::NotServed;
+                feed.unreadable = Some(unreadable);
+                // Where there is no kind, there are no objects.
+                for object in if is_gone { self.feeds.all(id) } else { Vec::new() } {
+                    self.gone(object, now);
+                }
+                self.feed_changed(id, now);
+            }
+            News::Listing => self.feeds.begin_list(id),
+            News::Listed => {
+                for object in self.feeds.end_list(id) {
+                    self.gone(object, now);
+                }
+                self.feed_changed(id, now);
+            }
+            News::Seen(name, seen) => self.seen(id, name, *seen, now),
+            News::Gone(name) => {
+                if let Some(object) = self.feeds.find_in(id, &name) {
+                    self.gone(object, now);
+                }
+            }
+        }
+    }
+
+    fn feed_changed(&mut self, id: FeedId, now: Timestamp) {
+        let (applications, mut room) = self.room(now);
+        applications.feed_changed(id, &mut room);
+    }
+
+    fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
+        if let Some(other) = self.feeds.namesake(feed, &name, &seen.facts.uid) {
+            self.gone(other, now);
+        }
+        match self.feeds.put(feed, name, seen) {
+            Some(Became::Changed(object, before)) => {
+                self.watch_the_clock(object);
+                self.changed(object, before.as_ref().map(|before| &before.0), now);
+            }
+            Some(Became::Same(object)) => self.same(object, now),
+            Some(Became::Older) | None => {}
+        }
+    }
+
+    /// An object is there, or is not what it was.
+    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
+        let Some(stored) = self.feeds.object(object) else { return };
+        let (name, facts, own) = (stored.name.clone(), stored.facts.clone(), stored.own.clone());
+        match own {
+            Some(Own::Application(written)) => {
+                let (applications, mut room) = self.room(now);
+                applications.set(&name, &facts, &written, &mut room);
+            }
+            Some(Own::HealthRule(written)) => self.rules.set(&name, &facts, &written, &self.desk),
+            None => {}
+        }
+        let (applications, mut room) = self.room(now);
+        applications.object_changed(object, before, &mut room);
+    }
+
+    /// An object has another version, and is what it was.
+    fn same(&mut self, object: ObjectId, now: Timestamp) {
+        let Some(stored) = self.feeds.object(object) else { return };
+        match &stored.own {
+            Some(Own::Application(_)) => self.applications.same(&stored.name, &stored.facts),
+            Some(Own::HealthRule(_)) => self.rules.same(&stored.name, &stored.facts),
+            None => {}
+        }
+        let (applications, mut room) = self.room(now);
+        applications.object_same(object, &mut room);
+    }
+
+    fn gone(&mut self, object: ObjectId, now: Timestamp) {
+        let (applications, mut room) = self.room(now);
+        applications.object_gone(object, &mut room);
+        let Some(stored) = self.feeds.remove(object) else { return };
+        let Some(kind) = self.feeds.get(stored.feed).map(|feed| feed.kind.clone()) else { return };
+        match stored.own {
+            Some(Own::Application(_)) => {
+                let (applications, mut room) = self.room(now);
+                applications.remove(&stored.name, &mut room);
+            }
+            Some(Own::HealthRule(_)) => self.rules.remove(&stored.name, &mut self.desk),
+            None => {}
+        }
+        let (applications, mut room) = self.room(now);
+        applications.object_missing(&kind, &stored.name, &mut room);
+    }
+
+    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
+        // What was refused, or did not get through, is still wanted, and is tried again.
+        if !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_)) {
+            self.desk.settle(slot, change);
+        }
+        if slot.object.kind == Kind::own("HealthRule") {
+            self.rules.written(slot, change, outcome, &mut self.desk);
+        } else {
+            let (applications, mut room) = self.room(now);
+            applications.written(slot, change, outcome, &mut room);
+        }
+    }
+
+    /// Judges by the rules in force, if they have changed.
+    fn put_rules_in_force(&mut self) {
+        let Some(before) = self.rules.enforce() else { return };
+        let rules = self.rules.in_force();
+        self.feeds.refocus(
+            |kind| Arc::new(Lens::new(kind, Arc::clone(rules))),
+            |kind| !rules.same_for(&before, &kind.group, &kind.kind),
+            &mut self.desk.effects,
+        );
+    }
+
+    /// Looks again when the verdict on an object will have turned into another.
+    fn watch_the_clock(&mut self, object: ObjectId) {
+        if let Some(later) = self.feeds.object(object).and_then(|stored| stored.facts.verdict.later.as_ref())
+        {
+            self.desk.at(later.at, Timer::Verdict(object));
+        }
+    }
+
+    /// Time has made another verdict of the one on an object, perhaps.
+    fn grow_older(&mut self, object: ObjectId, now: Timestamp) {
+        let Some(stored) = self.feeds.object_mut(object) else { return };
+        let before = stored.facts.clone();
+        let Some(later) = stored.facts.verdict.later.take_if(|later| later.at <= now) else { return };
+        stored.facts.verdict = later.verdict;
+        self.watch_the_clock(object);
+        self.changed(object, Some(&before), now);
+    }
+}

@@ -1,0 +1,107 @@
+//! What the engine learns.
+
+use std::{fmt, sync::Arc};
+
+use bellwether_api::{ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus};
+
+use crate::{
+    effect::{Change, Slot},
+    facts::{Facts, Served, Version, Written},
+    id::{FeedId, Name},
+};
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// There is news from a kind that is followed.
+    Feed(FeedId, News),
+    /// A write has ended.
+    Written {
+        /// Where it was wanted.
+        slot: Slot,
+        /// What was to be done.
+        change: Change,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// Time has passed; nothing else has happened.
+    Tick,
+}
+
+/// What a feed tells: first whether the kind is there, then all its objects between `Listing` and `Listed`, then what
+/// becomes of them. A second list may come at any time; what it does not name is gone.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The cluster serves the kind.
+    Served(Served),
+    /// It cannot be read.
+    Unreadable(Unreadable),
+    /// A list begins.
+    Listing,
+    /// An object is so: from the list, or because it has changed.
+    Seen(Name, Box<Seen>),
+    /// An object is gone.
+    Gone(Name),
+    /// The list is complete.
+    Listed,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// What is kept of it.
+    pub facts: Facts,
+    /// What was written in it, if it is one of ours.
+    pub own: Option<Own>,
+}
+
+/// One of our own objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Own {
+    /// An Application.
+    Application(Arc<Written<ApplicationSpec, ApplicationStatus>>),
+    /// A HealthRule.
+    HealthRule(Arc<Written<HealthRuleSpec, HealthRuleStatus>>),
+}
+
+/// Why a kind cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The cluster has no such kind.
+    NotServed,
+    /// We may not.
+    Forbidden {
+        /// The kind as rules of RBAC have it: `statefulsets`.
+        resource: Arc<str>,
+    },
+    /// The cluster has it, and answers all the same with an error that does not go away.
+    Failing {
+        /// The error.
+        why: Arc<str>,
+    },
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotServed => f.write_str("the cluster does not serve it"),
+            Self::Forbidden { .. } => f.write_str("Bellwether may not read it"),
+            Self::Failing { why } => write!(f, "the cluster answers: {why}"),
+        }
+    }
+}
+
+/// How a write ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done, and the object has this version now.
+    Done(Option<Version>),
+    /// The object has changed in the meantime, or there is one of this name already.
+    Conflict,
+    /// There is no such object.
+    Absent,
+    /// The API server will not have it, however often it is sent.
+    Refused(Arc<str>),
+    /// It did not get through, or nobody knows whether it did.
+    Failed(Arc<str>),
+}

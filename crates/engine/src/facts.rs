@@ -1,0 +1,137 @@
+//! What is kept of an object.
+
+use std::sync::Arc;
+
+use bellwether_health::Verdict;
+use bellwether_model::ConditionStatus;
+use jiff::Timestamp;
+
+/// What is kept of an object: enough to say where it belongs and how it is, and no more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Its identity. Another object under the same name has another one.
+    pub uid: Box<str>,
+    /// The version of this state of it.
+    pub version: Version,
+    /// Its labels, in the order of their keys.
+    pub labels: Labels,
+    /// The Application that its annotation names.
+    pub application: Option<Box<str>>,
+    /// Those that own it, in their order.
+    pub owners: Box<[Owner]>,
+    /// Whether its controller has acted on its latest generation, as far as it says.
+    pub settled: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// How it is.
+    pub verdict: Verdict,
+    /// More about a Pod.
+    pub pod: Option<PodFacts>,
+}
+
+/// What is kept of a Pod besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodFacts {
+    /// The status of its Ready condition, if it has one.
+    pub ready: Option<ConditionStatus>,
+    /// Whether its containers have ended for good.
+    pub finished: bool,
+}
+
+/// The version of an object. API servers number them; what is no number can be told from others, but not compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version(Box<str>);
+
+impl Version {
+    /// The version that an API server calls so.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// As the API server wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is certainly before the other.
+    pub fn is_before(&self, other: &Self) -> bool {
+        match (self.0.parse::<u64>(), other.0.parse::<u64>()) {
+            (Ok(own), Ok(other)) => own < other,
+            _ => false,
+        }
+    }
+}
+
+/// Labels, in the order of their keys. Most objects share theirs with others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(Box<[(Arc<str>, Arc<str>)]>);
+
+impl Labels {
+    /// The value of a label.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let at = self.0.binary_search_by(|(own, _)| (**own).cmp(key)).ok()?;
+        self.0.get(at).map(|(_, value)| &**value)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<str>)>>(labels: I) -> Self {
+        let mut labels: Vec<_> = labels.into_iter().collect();
+        labels.sort();
+        labels.dedup_by(|(a, _), (b, _)| a == b);
+        Self(labels.into())
+    }
+}
+
+/// One that owns an object.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// The group and version of its kind.
+    pub api_version: Box<str>,
+    /// Its kind.
+    pub kind: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its identity.
+    pub uid: Box<str>,
+    /// Whether it manages the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether it waits for the object when it is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+/// What a cluster says of a kind that it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The version that is followed: `v1`.
+    pub version: Arc<str>,
+    /// All versions that there are.
+    pub versions: Box<[Box<str>]>,
+    /// The kind as it stands in paths: `statefulsets`.
+    pub plural: Arc<str>,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+    /// Whether they have a status of their own.
+    pub has_status: bool,
+}
+
+/// One of our own objects, as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written<S, T> {
+    /// The generation of its spec.
+    pub generation: i64,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// What a user wrote.
+    pub spec: S,
+    /// What we wrote.
+    pub status: T,
+}

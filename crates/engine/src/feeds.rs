@@ -1,0 +1,270 @@
+//! The kinds that are followed, and their objects: the one store of facts.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+    sync::Arc,
+};
+
+use slab::Slab;
+
+use crate::{
+    effect::Effect,
+    event::{Own, Seen, Unreadable},
+    facts::{Facts, Served},
+    id::{Cluster, FeedId, Kind, Name},
+    lens::Lens,
+    words::Words,
+};
+
+/// An object of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ObjectId(usize);
+
+impl ObjectId {
+    /// Before all others.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
+/// What is stored of an object.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) feed: FeedId,
+    pub(crate) name: Name,
+    pub(crate) facts: Facts,
+    pub(crate) own: Option<Own>,
+    /// The list in which it was last seen.
+    round: u64,
+}
+
+/// One kind in one cluster.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    pub(crate) cluster: Cluster,
+    pub(crate) kind: Kind,
+    pub(crate) served: Option<Served>,
+    pub(crate) unreadable: Option<Unreadable>,
+    /// Whether all its objects have been told once.
+    pub(crate) listed: bool,
+    lens: Arc<Lens>,
+    users: usize,
+    round: u64,
+    objects: HashMap<Arc<str>, BTreeMap<Arc<str>, ObjectId>>,
+}
+
+impl Feed {
+    /// Whether it is known what there is, or that this cannot be known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.listed || self.unreadable.is_some()
+    }
+
+    /// The objects of a namespace, in the order of their names.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = ObjectId> {
+        self.objects.get(namespace).into_iter().flat_map(BTreeMap::values).copied()
+    }
+
+    fn find(&self, name: &Name) -> Option<ObjectId> {
+        self.objects.get(&name.namespace)?.get(&name.name).copied()
+    }
+
+    fn all(&self) -> Vec<ObjectId> {
+        let mut all: Vec<_> = self.objects.values().flat_map(BTreeMap::values).copied().collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// What became of an object.
+#[derive(Debug)]
+pub(crate) enum Became {
+    /// It is new, or not what it was. The facts that it had are given.
+    Changed(ObjectId, Option<Box<(Facts, Option<Own>)>>),
+    /// It only has another version: nothing that is kept has changed.
+    Same(ObjectId),
+    /// What was told is older than what is known.
+    Older,
+}
+
+/// All feeds, and the objects in them.
+#[derive(Debug, Default)]
+pub(crate) struct Feeds {
+    by_id: BTreeMap<FeedId, Feed>,
+    by_kind: HashMap<(Cluster, Kind), FeedId>,
+    objects: Slab<Stored>,
+    words: Words,
+    begun: u32,
+}
+
+impl Feeds {
+    pub(crate) fn get(&self, feed: FeedId) -> Option<&Feed> {
+        self.by_id.get(&feed)
+    }
+
+    pub(crate) fn get_mut(&mut self, feed: FeedId) -> Option<&mut Feed> {
+        self.by_id.get_mut(&feed)
+    }
+
+    pub(crate) fn of_kind(&self, cluster: &Cluster, kind: &Kind) -> Option<(FeedId, &Feed)> {
+        let id = *self.by_kind.get(&(cluster.clone(), kind.clone()))?;
+        Some((id, self.by_id.get(&id)?))
+    }
+
+    pub(crate) fn object(&self, id: ObjectId) -> Option<&Stored> {
+        self.objects.get(id.0)
+    }
+
+    pub(crate) fn object_mut(&mut self, id: ObjectId) -> Option<&mut Stored> {
+        self.objects.get_mut(id.0)
+    }
+
+    pub(crate) fn find(&self, cluster: &Cluster, kind: &Kind, name: &Name) -> Option<ObjectId> {
+        self.of_kind(cluster, kind)?.1.find(name)
+    }
+
+    /// Follows a kind, or goes on following it, for one more user.
+    pub(crate) fn acquire(
+        &mut self,
+        cluster: &Cluster,
+        kind: &Kind,
+        lens: impl FnOnce() -> Arc<Lens>,
+        effects: &mut Vec<Effect>,
+    ) -> FeedId {
+        let key = (cluster.clone(), kind.clone());
+        if let Some(id) = self.by_kind.get(&key)
+            && let Some(feed) = self.by_id.get_mut(id)
+        {
+            feed.users += 1;
+            return *id;
+        }
+        self.begun += 1;
+        let id = FeedId(self.begun);
+        let lens = lens();
+        effects.push(Effect::Follow {
+            feed: id,
+            cluster: cluster.clone(),
+            kind: kind.clone(),
+            lens: Arc::clone(&lens),
+        });
+        let feed = Feed {
+            cluster: cluster.clone(),
+            kind: kind.clone(),
+            served: None,
+            unreadable: None,
+            listed: false,
+            lens,
+            users: 1,
+            round: 0,
+            objects: HashMap::new(),
+        };
+        self.by_id.insert(id, feed);
+        self.by_kind.insert(key, id);
+        id
+    }
+
+    /// One user less. A feed without users ends, and its objects are forgotten: nobody counts them.
+    pub(crate) fn release(&mut self, id: FeedId, effects: &mut Vec<Effect>) {
+        let Some(feed) = self.by_id.get_mut(&id) else { return };
+        feed.users -= 1;
+        if feed.users > 0 {
+            return;
+        }
+        if let Some(feed) = self.by_id.remove(&id) {
+            self.by_kind.remove(&(feed.cluster.clone(), feed.kind.clone()));
+            for object in feed.all() {
+                self.objects.try_remove(object.0);
+            }
+            effects.push(Effect::Leave { feed: id });
+        }
+    }
+
+    /// Looks at the objects of kinds through other lenses from now on, where they differ.
+    pub(crate) fn refocus(
+        &mut self,
+        lens: impl Fn(&Kind) -> Arc<Lens>,
+        differs: impl Fn(&Kind) -> bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        for (id, feed) in self.by_id.iter_mut().filter(|(_, feed)| differs(&feed.kind)) {
+            feed.lens = lens(&feed.kind);
+            effects.push(Effect::Follow {
+                feed: *id,
+                cluster: feed.cluster.clone(),
+                kind: feed.kind.clone(),
+                lens: Arc::clone(&feed.lens),
+            });
+        }
+    }
+
+    /// A list begins: from now on, what is seen is marked.
+    pub(crate) fn begin_list(&mut self, id: FeedId) {
+        if let Some(feed) = self.by_id.get_mut(&id) {
+            feed.round += 1;
+        }
+    }
+
+    /// The list is complete: gives back what it did not name.
+    pub(crate) fn end_list(&mut self, id: FeedId) -> Vec<ObjectId> {
+        let Some(feed) = self.by_id.get_mut(&id) else { return Vec::new() };
+        feed.listed = true;
+        feed.unreadable = None;
+        let round = feed.round;
+        let is_unmarked = |id: &ObjectId| self.objects.get(id.0).is_some_and(|object| object.round != round);
+        feed.all().into_iter().filter(is_unmarked).collect()
+    }
+
+    /// All objects of a feed.
+    pub(crate) fn all(&self, id: FeedId) -> Vec<ObjectId> {
+        self.by_id.get(&id).map(Feed::all).unwrap_or_default()
+    }
+
+    /// Takes in what was told of an object. Another object under the same name must have been removed before.
+    pub(crate) fn put(&mut self, id: FeedId, name: Name, seen: Seen) -> Option<Became> {
+        let feed = self.by_id.get_mut(&id)?;
+        let Seen { facts, own } = seen;
+        if let Some(id) = feed.find(&name)
+            && let Some(stored) = self.objects.get_mut(id.0)
+        {
+            stored.round = feed.round;
+            if facts.version.is_before(&stored.facts.version) {
+                return Some(Became::Older);
+            }
+            stored.facts.version = facts.version.clone();
+            if stored.facts == facts && stored.own == own {
+                return Some(Became::Same(id));
+            }
+            let facts = mem::replace(&mut stored.facts, self.words.shared(facts));
+            let own = mem::replace(&mut stored.own, own);
+            return Some(Became::Changed(id, Some(Box::new((facts, own)))));
+        }
+        let name = Name { namespace: self.words.one(&name.namespace), name: name.name };
+        let facts = self.words.shared(facts);
+        let stored = Stored { feed: id, name: name.clone(), facts, own, round: feed.round };
+        let object = ObjectId(self.objects.insert(stored));
+        feed.objects.entry(name.namespace).or_default().insert(name.name, object);
+        Some(Became::Changed(object, None))
+    }
+
+    /// The object that has this name in a feed, if it is another one.
+    pub(crate) fn namesake(&self, id: FeedId, name: &Name, uid: &str) -> Option<ObjectId> {
+        let object = self.by_id.get(&id)?.find(name)?;
+        self.object(object).filter(|stored| *stored.facts.uid != *uid).map(|_| object)
+    }
+
+    pub(crate) fn find_in(&self, id: FeedId, name: &Name) -> Option<ObjectId> {
+        self.by_id.get(&id)?.find(name)
+    }
+
+    /// Forgets an object. Nobody may count it any more.
+    pub(crate) fn remove(&mut self, id: ObjectId) -> Option<Stored> {
+        let stored = self.objects.try_remove(id.0)?;
+        if let Some(feed) = self.by_id.get_mut(&stored.feed)
+            && let Some(names) = feed.objects.get_mut(&stored.name.namespace)
+        {
+            names.remove(&stored.name.name);
+            if names.is_empty() {
+                feed.objects.remove(&stored.name.namespace);
+            }
+        }
+        Some(stored)
+    }
+}

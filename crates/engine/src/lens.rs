@@ -1,0 +1,173 @@
+//! What is kept of the objects of a kind, and how they are judged.
+
+use std::sync::Arc;
+
+use bellwether_api::{APPLICATION_ANNOTATION, Application, HealthRule};
+use bellwether_health::{Context, user::UserRules};
+use bellwether_model::{ConditionStatus, Object, Plan, Value};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    event::{Own, Seen},
+    facts::{Facts, Labels, Owner, PodFacts, Version, Written},
+    id::{Kind, Name},
+};
+
+/// Turns objects of a kind into facts.
+#[derive(Clone, Debug)]
+pub struct Lens {
+    kind: Kind,
+    plan: Plan,
+    rules: Arc<UserRules>,
+}
+
+/// Two lenses are the same if they are one: rules are not compared.
+impl PartialEq for Lens {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && Arc::ptr_eq(&self.rules, &other.rules)
+    }
+}
+
+/// What a lens must be told besides the object.
+#[derive(Clone, Copy, Debug)]
+pub struct Light {
+    /// The time.
+    pub now: Timestamp,
+    /// Whether the kind has a status, as far as discovery has told.
+    pub has_status: Option<bool>,
+}
+
+impl Lens {
+    /// For the objects of a kind, judged by these rules before all others.
+    pub fn new(kind: &Kind, rules: Arc<UserRules>) -> Self {
+        let mut plan =
+            if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
+        rules.keep_for(&kind.group, &kind.kind, &mut plan);
+        for field in
+            ["uid", "resourceVersion", "generation", "labels", "ownerReferences", "deletionTimestamp"]
+        {
+            plan.keep(&["metadata", field]);
+        }
+        plan.keep(&["metadata", "annotations", APPLICATION_ANNOTATION]);
+        plan.keep(&["status", "observedGeneration"]);
+        if *kind == Kind::pod() {
+            plan.keep(&["status", "conditions"]);
+            plan.keep(&["status", "phase"]);
+        }
+        Self { kind: kind.clone(), plan, rules }
+    }
+
+    /// What must be read of an object.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kind that it is for.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What is kept of an object that was read by the plan.
+    pub fn look(&self, object: &Object<'_>, light: Light) -> (Name, Seen) {
+        let context =
+            Context { now: light.now, rules: Some(&self.rules), builtin: true, has_status: light.has_status };
+        let text = |path: &str| object.at(path).and_then(Value::as_text);
+        let facts = Facts {
+            uid: text("metadata.uid").unwrap_or_default().into(),
+            version: Version::new(text("metadata.resourceVersion").unwrap_or_default()),
+            labels: labels(object),
+            application: annotation(object).map(Into::into),
+            owners: owners(object),
+            settled: is_settled(object),
+            deleting: text("metadata.deletionTimestamp").is_some(),
+            verdict: bellwether_health::assess(object, &context),
+            pod: (self.kind == Kind::pod()).then(|| pod(object)),
+        };
+        (Name::new(object.namespace(), object.name()), Seen { facts, own: own(&self.kind, object) })
+    }
+}
+
+fn is_own(kind: &Kind) -> bool {
+    *kind.group == *bellwether_api::GROUP
+}
+
+fn labels(object: &Object<'_>) -> Labels {
+    let labels = object.at("metadata.labels").and_then(Value::as_map);
+    labels
+        .into_iter()
+        .flat_map(bellwether_model::Map::iter)
+        .filter_map(|(key, value)| Some((key.into(), value.as_text()?.into())))
+        .collect()
+}
+
+fn annotation<'o>(object: &'o Object<'_>) -> Option<&'o str> {
+    object.at("metadata.annotations")?.get(APPLICATION_ANNOTATION)?.as_text()
+}
+
+fn owners(object: &Object<'_>) -> Box<[Owner]> {
+    let owners = object.at("metadata.ownerReferences").and_then(Value::as_list).unwrap_or_default();
+    let owner = |owner: &Value<'_>| {
+        let text = |field: &str| owner.get(field).and_then(Value::as_text).unwrap_or_default().into();
+        let flag = |field: &str| owner.get(field).and_then(Value::as_bool);
+        Owner {
+            api_version: text("apiVersion"),
+            kind: text("kind"),
+            name: text("name"),
+            uid: text("uid"),
+            controller: flag("controller"),
+            block_owner_deletion: flag("blockOwnerDeletion"),
+        }
+    };
+    owners.iter().map(owner).collect()
+}
+
+/// Those that say nothing of it have nothing to catch up with.
+fn is_settled(object: &Object<'_>) -> bool {
+    let int = |path: &str| object.at(path).and_then(Value::as_int);
+    match (int("metadata.generation"), int("status.observedGeneration")) {
+        (Some(generation), Some(observed)) => observed >= generation,
+        _ => true,
+    }
+}
+
+fn pod(object: &Object<'_>) -> PodFacts {
+    let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
+    let is_ready = |condition: &&Value<'_>| condition.get("type").and_then(Value::as_text) == Some("Ready");
+    let status = |condition: &Value<'_>| match condition.get("status").and_then(Value::as_text) {
+        Some("True") => ConditionStatus::True,
+        Some("False") => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    };
+    let phase = object.at("status.phase").and_then(Value::as_text);
+    PodFacts {
+        ready: conditions.iter().find(is_ready).map(status),
+        finished: matches!(phase, Some("Succeeded" | "Failed")),
+    }
+}
+
+/// What was written in one of our own objects. The API server has checked its shape; what cannot be read all the same, or
+/// is of a version that we do not know, is left alone.
+fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
+    match (is_own(kind), &*kind.kind) {
+        (true, "Application") => {
+            let Application { metadata, spec, status } = typed(object)?;
+            let status = status.unwrap_or_default();
+            let generation = metadata.generation.unwrap_or_default();
+            let created = metadata.creation_timestamp.map(|time| time.0);
+            Some(Own::Application(Arc::new(Written { generation, created, spec, status })))
+        }
+        (true, "HealthRule") => {
+            let HealthRule { metadata, spec, status } = typed(object)?;
+            let status = status.unwrap_or_default();
+            let generation = metadata.generation.unwrap_or_default();
+            let created = metadata.creation_timestamp.map(|time| time.0);
+            Some(Own::HealthRule(Arc::new(Written { generation, created, spec, status })))
+        }
+        _ => None,
+    }
+}
+
+fn typed<T: DeserializeOwned>(object: &Object<'_>) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(object.fields()).ok()?).ok()
+}

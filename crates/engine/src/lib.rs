@@ -1,0 +1,26 @@
+//! Events in, effects out: which objects belong together, and how they are as one.
+
+mod application;
+mod desk;
+mod effect;
+mod engine;
+mod event;
+mod facts;
+mod feeds;
+mod id;
+mod lens;
+mod outbox;
+mod patch;
+mod rules;
+mod said;
+mod selector;
+mod words;
+
+pub use effect::{Adopter, Change, Effect, Part, Slot, Turn};
+pub use engine::Engine;
+pub use event::{Event, News, Outcome, Own, Seen, Unreadable};
+pub use facts::{Facts, Labels, Owner, PodFacts, Served, Version, Written};
+pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};
+pub use lens::{Lens, Light};
+pub use outbox::Outbox;
+pub use rules::user_rule;

@@ -1,0 +1,427 @@
+//! What is to be written, and when: at once if a status turns, in a while if only words do, later if it went wrong.
+//!
+//! The outbox writes nothing itself. It is told what is wanted, gives out what is due, and is told what became of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    effect::{Change, Slot},
+    event::Outcome,
+    id::Cluster,
+};
+
+/// So many turns of one object are written at once before they have to wait,
+const TURNS_AT_ONCE: u8 = 5;
+/// and after so long one more may be. Words alone wait for so long after what was written last.
+const PAUSE: SignedDuration = SignedDuration::from_secs(1);
+
+/// After so long, it is forgotten when something was written last.
+const MEMORY: SignedDuration = SignedDuration::from_secs(10);
+
+/// What did not get through is tried again after so long, and then after twice as long, up to the longest.
+const AGAIN: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
+/// What was refused is refused again, unless somebody changes something that we cannot see.
+const AGAIN_IF_REFUSED: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(30), SignedDuration::from_mins(10));
+
+/// What is to be written.
+#[derive(Debug)]
+pub struct Outbox {
+    entries: HashMap<Slot, Entry>,
+    /// What is not under way, by the time at which it is due.
+    due: BTreeSet<(Timestamp, Slot)>,
+    /// What can be forgotten, by the time at which it can.
+    idle: BTreeSet<(Timestamp, Slot)>,
+    under_way: BTreeMap<Cluster, usize>,
+    most: usize,
+    leading: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    wanted: Option<Change>,
+    under_way: bool,
+    /// When it is due, if it is not under way.
+    due: Timestamp,
+    /// When the last write began.
+    last: Option<Timestamp>,
+    /// How many turns may still be written at once, as of the last write.
+    turns: u8,
+    failures: u32,
+    /// Not before that, because of failures.
+    not_before: Option<Timestamp>,
+}
+
+impl Outbox {
+    /// One that gives out at most so many writes at a time for each cluster, and none before it leads.
+    pub fn new(most: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            due: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            under_way: BTreeMap::new(),
+            most,
+            leading: false,
+        }
+    }
+
+    /// Whether writes are ours to make.
+    pub fn lead(&mut self, leading: bool) {
+        self.leading = leading;
+    }
+
+    /// How much waits to be written, and how much is under way.
+    pub fn depth(&self) -> (usize, usize) {
+        (self.due.len(), self.under_way.values().sum())
+    }
+
+    /// From now on this is wanted there, or nothing is.
+    pub fn want(&mut self, now: Timestamp, slot: &Slot, change: Option<Change>) {
+        let Some(entry) = self.entries.get_mut(slot) else {
+            if let Some(change) = change {
+                let entry = Entry {
+                    wanted: Some(change),
+                    under_way: false,
+                    due: now,
+                    last: None,
+                    turns: TURNS_AT_ONCE,
+                    failures: 0,
+                    not_before: None,
+                };
+                self.due.insert((now, slot.clone()));
+                self.entries.insert(slot.clone(), entry);
+            }
+            return;
+        };
+        if !entry.under_way {
+            self.due.remove(&(entry.due, slot.clone()));
+        }
+        entry.wanted = change;
+        self.schedule(now, slot);
+    }
+
+    /// What is due, and from now on under way.
+    pub fn take(&mut self, now: Timestamp) -> Vec<(Slot, Change)> {
+        self.forget(now);
+        let mut taken = Vec::new();
+        if !self.leading {
+            return taken;
+        }
+        let due: Vec<_> = self.due.iter().take_while(|(time, _)| *time <= now).cloned().collect();
+        for (time, slot) in due {
+            let under_way = self.under_way.entry(slot.object.cluster.clone()).or_default();
+            let Some(entry) = self.entries.get_mut(&slot) else { continue };
+            if *under_way >= self.most {
+                continue;
+            }
+            let Some(change) = entry.wanted.clone() else { continue };
+            *under_way += 1;
+            entry.turns = entry.turns_left(now).saturating_sub(u8::from(change.turns()));
+            entry.last = Some(now);
+            entry.under_way = true;
+            self.due.remove(&(time, slot.clone()));
+            taken.push((slot, change));
+        }
+        taken
+    }
+
+    /// What was under way has ended. What was wanted in the meantime is due when its time comes; the engine must be told
+    /// of the outcome first, because what it wants may be another thing now.
+    pub fn done(
+        &mut self,
+        now: Timestamp,
+        slot: &Slot,
+        change: &Change,
+        outcome: &Outcome,
+        retry_after: Option<SignedDuration>,
+    ) {
+        if let Some(under_way) = self.under_way.get_mut(&slot.object.cluster) {
+            *under_way = under_way.saturating_sub(1);
+        }
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        entry.under_way = false;
+        let is_still_wanted = entry.wanted.as_ref() == Some(change);
+        let again = match outcome {
+            Outcome::Failed(_) => Some(AGAIN),
+            Outcome::Refused(_) if is_still_wanted => Some(AGAIN_IF_REFUSED),
+            Outcome::Done(_) | Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => None,
+        };
+        if let Some((first, longest)) = again {
+            let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
+            let wait = spread(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
+            entry.not_before = now.checked_add(wait).ok();
+            entry.failures = entry.failures.saturating_add(1);
+        } else {
+            entry.not_before = None;
+            entry.failures = 0;
+            if is_still_wanted {
+                entry.wanted = None;
+            }
+        }
+        self.schedule(now, slot);
+    }
+
+    /// When something will be due.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.due.first().map(|(time, _)| *time).filter(|_| self.leading)
+    }
+
+    fn schedule(&mut self, now: Timestamp, slot: &Slot) {
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        if entry.under_way {
+            return;
+        }
+        let Some(change) = &entry.wanted else {
+            let forget = entry.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now);
+            self.idle.insert((forget, slot.clone()));
+            return;
+        };
+        let pace = match (entry.last, change.turns()) {
+            (None, _) => now,
+            (Some(_), true) if entry.turns_left(now) > 0 => now,
+            (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
+        };
+        entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
+        self.due.insert((entry.due, slot.clone()));
+    }
+
+    /// Forgets places where nothing has been wanted for a while.
+    fn forget(&mut self, now: Timestamp) {
+        while self.idle.first().is_some_and(|(time, _)| *time <= now)
+            && let Some((_, slot)) = self.idle.pop_first()
+        {
+            if self.entries.get(&slot).is_some_and(|entry| entry.wanted.is_none() && !entry.under_way) {
+                self.entries.remove(&slot);
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// How many turns may be written at once.
+    fn turns_left(&self, now: Timestamp) -> u8 {
+        let Some(last) = self.last else { return TURNS_AT_ONCE };
+        let pauses = now.duration_since(last).as_millis() / PAUSE.as_millis().max(1);
+        let pauses = u8::try_from(pauses.clamp(0, i128::from(TURNS_AT_ONCE))).unwrap_or(TURNS_AT_ONCE);
+        self.turns.saturating_add(pauses).min(TURNS_AT_ONCE)
+    }
+}
+
+impl Change {
+    /// Whether somebody may be waiting for it.
+    fn turns(&self) -> bool {
+        !matches!(self, Self::Status { turns: false, .. })
+    }
+}
+
+/// Between half of the time and all of it, another for every place and every attempt, so that not all come at once.
+fn spread(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
+    let mut hasher = DefaultHasher::new();
+    (slot, attempt).hash(&mut hasher);
+    let share = u32::try_from(hasher.finish() % 1000).unwrap_or_default();
+    let half = time / 2;
+    half + SignedDuration::from_millis(
+        i64::try_from(half.as_millis() * i128::from(share) / 1000).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        effect::Part,
+        facts::Version,
+        id::{Kind, Name, ObjectKey},
+    };
+
+    struct Story {
+        outbox: Outbox,
+        now: Timestamp,
+        number: i64,
+    }
+
+    fn slot(name: &str) -> Slot {
+        let object = ObjectKey {
+            cluster: Cluster::hub(),
+            kind: Kind::own("Application"),
+            name: Name::new("shop", name),
+        };
+        Slot { object, part: Part::Status }
+    }
+
+    impl Story {
+        fn begin() -> Self {
+            let mut outbox = Outbox::new(2);
+            outbox.lead(true);
+            Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time"), number: 0 }
+        }
+
+        fn after(&mut self, milliseconds: i64) -> &mut Self {
+            self.now += SignedDuration::from_millis(milliseconds);
+            self
+        }
+
+        fn want(&mut self, name: &str, turns: bool) {
+            self.number += 1;
+            let change = Change::Status {
+                uid: "1".into(),
+                version: Version::new("1"),
+                patch: Arc::new(json!({ "number": self.number })),
+                turns,
+            };
+            self.outbox.want(self.now, &slot(name), Some(change));
+        }
+
+        fn written(&mut self) -> usize {
+            let taken = self.outbox.take(self.now);
+            for (slot, change) in &taken {
+                self.outbox.done(self.now, slot, change, &Outcome::Done(None), None);
+            }
+            taken.len()
+        }
+    }
+
+    #[test]
+    fn the_first_is_written_at_once_and_words_wait_a_second() {
+        let mut story = Story::begin();
+        story.want("web", false);
+        assert_eq!(story.written(), 1);
+        story.want("web", false);
+        assert_eq!(story.after(500).written(), 0);
+        assert_eq!(story.after(500).written(), 1);
+        assert_eq!(story.after(5000).written(), 0, "nothing is written twice");
+    }
+
+    #[test]
+    fn a_turn_does_not_wait_for_words() {
+        let mut story = Story::begin();
+        story.want("web", false);
+        assert_eq!(story.written(), 1);
+        story.after(10).want("web", true);
+        assert_eq!(story.written(), 1);
+    }
+
+    #[test]
+    fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
+        for turns in [false, true] {
+            let mut story = Story::begin();
+            let mut writes = 0;
+            for _ in 0..10_000 {
+                story.after(1).want("web", turns);
+                writes += story.written();
+            }
+            let last = story.number;
+            writes += story.after(1000).written();
+            assert!(writes <= 16, "{writes} writes");
+            assert_eq!(story.number, last);
+            assert_eq!(story.outbox.depth(), (0, 0), "the last one is among them");
+        }
+    }
+
+    #[test]
+    fn what_is_no_longer_wanted_is_not_written() {
+        let mut story = Story::begin();
+        story.want("web", true);
+        story.outbox.want(story.now, &slot("web"), None);
+        assert_eq!(story.written(), 0);
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_under_way() {
+        let mut story = Story::begin();
+        for name in ["a", "b", "c"] {
+            story.want(name, true);
+        }
+        let taken = story.outbox.take(story.now);
+        assert_eq!(taken.len(), 2);
+        assert!(story.outbox.take(story.now).is_empty());
+        let (slot, change) = &taken[0];
+        story.outbox.done(story.now, slot, change, &Outcome::Done(None), None);
+        assert_eq!(story.outbox.take(story.now).len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_written_by_one_that_does_not_lead() {
+        let mut story = Story::begin();
+        story.outbox.lead(false);
+        story.want("web", true);
+        assert_eq!(story.written(), 0);
+        assert_eq!(story.outbox.next(), None);
+        story.outbox.lead(true);
+        assert_eq!(story.written(), 1);
+    }
+
+    #[test]
+    fn what_fails_is_tried_again_later_and_later() {
+        let mut story = Story::begin();
+        story.want("web", true);
+        let mut waits = Vec::new();
+        for _ in 0..12 {
+            let taken = story.outbox.take(story.now);
+            let (slot, change) = &taken[0];
+            story.outbox.done(story.now, slot, change, &Outcome::Failed("no answer".into()), None);
+            let next = story.outbox.next().expect("it is tried again");
+            waits.push(next.duration_since(story.now).as_millis());
+            story.now = next;
+        }
+        assert!(
+            waits.iter().enumerate().all(|(n, wait)| {
+                let most = (100 << n).min(30_000);
+                (most / 2..=most).contains(wait)
+            }),
+            "{waits:?}"
+        );
+        assert_eq!(story.written(), 1, "and is written in the end");
+    }
+
+    #[test]
+    fn the_server_may_ask_for_patience() {
+        let mut story = Story::begin();
+        story.want("web", true);
+        let (slot, change) = story.outbox.take(story.now).remove(0);
+        let patience = SignedDuration::from_secs(7);
+        story.outbox.done(story.now, &slot, &change, &Outcome::Failed("too many".into()), Some(patience));
+        assert_eq!(story.outbox.next(), Some(story.now + patience));
+    }
+
+    #[test]
+    fn what_is_refused_waits_unless_something_else_is_wanted() {
+        let mut story = Story::begin();
+        story.want("web", true);
+        let (slot, change) = story.outbox.take(story.now).remove(0);
+        story.outbox.done(story.now, &slot, &change, &Outcome::Refused("no right".into()), None);
+        assert!(story.outbox.next().expect("it is tried again") >= story.now + SignedDuration::from_secs(15));
+        story.want("web", true);
+        assert_eq!(story.written(), 0, "the same right may be missing still");
+    }
+
+    #[test]
+    fn a_conflict_waits_for_the_engine() {
+        let mut story = Story::begin();
+        story.want("web", true);
+        let (slot, change) = story.outbox.take(story.now).remove(0);
+        story.outbox.done(story.now, &slot, &change, &Outcome::Conflict, None);
+        assert_eq!(story.outbox.next(), None);
+    }
+
+    #[test]
+    fn what_has_been_quiet_for_long_is_forgotten() {
+        let mut story = Story::begin();
+        for number in 0..100 {
+            story.want(&number.to_string(), true);
+            story.written();
+        }
+        story.after(11_000).written();
+        assert!(story.outbox.entries.is_empty() && story.outbox.idle.is_empty());
+    }
+}

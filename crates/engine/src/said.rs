@@ -1,0 +1,64 @@
+//! Conditions as Kubernetes has them.
+
+use bellwether_api::ConditionStatus;
+use bellwether_conditions::{Condition, Statement};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Written, Time};
+
+/// Our conditions among those that are stored: what others wrote keeps its place.
+pub(crate) fn conditions<'a>(
+    stored: &[Written],
+    own: &[&str],
+    statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
+    generation: i64,
+    now: Timestamp,
+) -> Vec<Written> {
+    let next = |(kind, statement): (&str, Option<Statement>)| {
+        let before = stored.iter().find(|condition| condition.type_ == kind).map(read);
+        Some(write(Condition::next(before.as_ref(), kind, statement?, Some(generation), now)))
+    };
+    let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
+    let is_own = |kind: &str| own.contains(&kind);
+    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
+}
+
+/// The status of a condition, if there is one of that type.
+pub(crate) fn status(conditions: &[Written], kind: &str) -> Option<ConditionStatus> {
+    conditions.iter().find(|condition| condition.type_ == kind).map(|condition| read(condition).status)
+}
+
+/// The time as Kubernetes keeps it.
+pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
+}
+
+fn read(written: &Written) -> Condition {
+    Condition {
+        kind: written.type_.clone(),
+        status: match written.status.as_str() {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        reason: written.reason.clone(),
+        message: written.message.clone(),
+        last_transition_time: written.last_transition_time.0,
+        observed_generation: written.observed_generation,
+    }
+}
+
+fn write(condition: Condition) -> Written {
+    Written {
+        type_: condition.kind,
+        status: match condition.status {
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
+        }
+        .to_owned(),
+        reason: condition.reason,
+        message: condition.message,
+        last_transition_time: Time(condition.last_transition_time),
+        observed_generation: condition.observed_generation,
+    }
+}

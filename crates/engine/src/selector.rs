@@ -1,0 +1,105 @@
+//! Label selectors, ready to be asked.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::facts::Labels;
+
+/// A label selector.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selector(Box<[Requirement]>);
+
+#[derive(Clone, Debug)]
+enum Requirement {
+    In(Arc<str>, Box<[Arc<str>]>),
+    NotIn(Arc<str>, Box<[Arc<str>]>),
+    Exists(Arc<str>),
+    Absent(Arc<str>),
+    /// The API server lets no other operator pass.
+    Nothing,
+}
+
+impl Selector {
+    pub(crate) fn new(selector: &LabelSelector) -> Self {
+        let labels = selector.match_labels.iter().flatten();
+        let exact = labels
+            .map(|(key, value)| Requirement::In(key.as_str().into(), Box::new([value.as_str().into()])));
+        let expressions = selector.match_expressions.iter().flatten().map(|expression| {
+            let key: Arc<str> = expression.key.as_str().into();
+            let values = || expression.values.iter().flatten().map(|value| value.as_str().into()).collect();
+            match expression.operator.as_str() {
+                "In" => Requirement::In(key, values()),
+                "NotIn" => Requirement::NotIn(key, values()),
+                "Exists" => Requirement::Exists(key),
+                "DoesNotExist" => Requirement::Absent(key),
+                _ => Requirement::Nothing,
+            }
+        });
+        Self(exact.chain(expressions).collect())
+    }
+
+    pub(crate) fn matches(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|requirement| requirement.matches(labels))
+    }
+
+    /// The labels of which every object that it matches has one, if it asks for exactly one value of some key: an index
+    /// by them finds the selector.
+    pub(crate) fn anchors(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.0.iter().filter_map(|requirement| match requirement {
+            Requirement::In(key, values) => match &**values {
+                [value] => Some((key, value)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+impl Requirement {
+    fn matches(&self, labels: &Labels) -> bool {
+        let has = |key: &str, values: &[Arc<str>]| {
+            labels.get(key).is_some_and(|label| values.iter().any(|value| **value == *label))
+        };
+        match self {
+            Self::In(key, values) => has(key, values),
+            Self::NotIn(key, values) => !has(key, values),
+            Self::Exists(key) => labels.get(key).is_some(),
+            Self::Absent(key) => labels.get(key).is_none(),
+            Self::Nothing => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing_asked(json!({}), true)]
+    #[case::label(json!({"matchLabels": {"app": "web"}}), true)]
+    #[case::other_value(json!({"matchLabels": {"app": "api"}}), false)]
+    #[case::one_of_two(json!({"matchLabels": {"app": "web", "tier": "front"}}), false)]
+    #[case::is_in(json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["api", "web"]}]}), true)]
+    #[case::not_in(json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}), false)]
+    #[case::not_in_without_label(json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["web"]}]}), true)]
+    #[case::exists(json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]}), true)]
+    #[case::exists_not(json!({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}), false)]
+    #[case::absent(json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}), true)]
+    #[case::absent_not(json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
+    #[case::both(json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
+    #[case::no_such_operator(json!({"matchExpressions": [{"key": "app", "operator": "Like"}]}), false)]
+    fn of_an_object_that_has_app_web(#[case] selector: Value, #[case] matches: bool) {
+        let selector: LabelSelector = serde_json::from_value(selector).expect("a selector");
+        let labels: Labels =
+            [("app".into(), "web".into()), ("version".into(), "1".into())].into_iter().collect();
+        let selector = Selector::new(&selector);
+        assert_eq!(selector.matches(&labels), matches);
+        if matches {
+            assert!(selector.anchors().all(|(key, value)| labels.get(key) == Some(value)));
+        }
+    }
+}
