@@ -50,6 +50,14 @@ pub enum Command {
     #[command(subcommand)]
     Rules(Rules),
 
+    /// Keep the status of Applications true in a cluster
+    ///
+    /// Watches the kinds that Applications name, judges their objects, and writes what they come to into the status of each
+    /// Application. It needs the CustomResourceDefinitions in the cluster. Several may run: one leads, the others stand by
+    /// with all they need to take over.
+    #[command(after_help = CONTROLLER_HELP)]
+    Controller(Box<Controller>),
+
     /// Print the CustomResourceDefinitions of Bellwether's kinds
     ///
     /// Install them with: bellwether crds | kubectl apply --server-side -f -
@@ -73,6 +81,73 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+const CONTROLLER_HELP: &str = "Examples:
+  bellwether crds | kubectl apply --server-side -f - && bellwether controller
+  bellwether controller --context staging --watch-namespace shop --leader-elect=false
+
+Every flag can also be given as an environment variable, such as BELLWETHER_WATCH_NAMESPACE.
+It serves /healthz, /readyz and /metrics, and ends on SIGINT and SIGTERM.";
+
+/// What the controller is told.
+#[derive(Debug, Args)]
+pub struct Controller {
+    /// The kubeconfig of the cluster; without one, as kubectl finds it, and in a Pod its service account
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, env = "BELLWETHER_KUBECONFIG", hide_env = true)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context in the kubeconfig
+    #[arg(long, value_name = "NAME", env = "BELLWETHER_CONTEXT", hide_env = true)]
+    pub context: Option<String>,
+
+    /// The namespace of the controller's own Lease; without one, the Pod's, and elsewhere bellwether-system
+    #[arg(long, value_name = "NAME", env = "BELLWETHER_NAMESPACE", hide_env = true)]
+    pub namespace: Option<String>,
+
+    /// Look after this namespace only: then rights in this namespace are enough
+    #[arg(long, value_name = "NAME", env = "BELLWETHER_WATCH_NAMESPACE", hide_env = true)]
+    pub watch_namespace: Option<String>,
+
+    /// Where to serve probes and metrics; port 0 picks a free one, which the log tells
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8080",
+        env = "BELLWETHER_LISTEN",
+        hide_env = true
+    )]
+    pub listen: String,
+
+    /// Whether several controllers may run, of which one leads
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        env = "BELLWETHER_LEADER_ELECT",
+        hide_env = true
+    )]
+    pub leader_elect: bool,
+
+    /// How much to log: error, warn, info, debug or trace, also for parts, such as info,bellwether_kube_io=debug
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "BELLWETHER_LOG", hide_env = true)]
+    pub log: String,
+
+    /// How to log
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BELLWETHER_LOG_FORMAT", hide_env = true)]
+    pub log_format: LogFormat,
+}
+
+/// How to log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object in each line
+    Json,
 }
 
 const ASSESS_HELP: &str = "Examples:

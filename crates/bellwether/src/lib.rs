@@ -6,6 +6,7 @@
 mod assess;
 pub mod cli;
 mod completions;
+mod controller;
 pub mod crds;
 mod evidence;
 mod explain;
@@ -34,6 +35,7 @@ pub fn run() -> ExitCode {
         Command::Assess(command) => assess::run(command, Screen::of_stdout()),
         Command::Explain(command) => explain::run(command, Screen::of_stdout()),
         Command::Rules(command) => rules::run(command, Screen::of_stdout()),
+        Command::Controller(command) => controller::run(command),
         Command::Crds { output } => crds::print(*output).map(Outcome::from),
         Command::Completions { shell } => completions::print(*shell).map(Outcome::from),
     };

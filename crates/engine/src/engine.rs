@@ -28,6 +28,21 @@ pub struct Engine {
     open: bool,
 }
 
+/// How much an engine has to do with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Whether our own kinds are known.
+    pub open: bool,
+    /// How many Applications are ready, are not, and of how many nobody can tell.
+    pub applications: [usize; 3],
+    /// How many kinds are followed.
+    pub feeds: usize,
+    /// How many objects are kept.
+    pub objects: usize,
+    /// The kinds of which it is not known yet what there is.
+    pub unknown: Vec<Kind>,
+}
+
 impl Default for Engine {
     fn default() -> Self {
         Self::new()
@@ -76,6 +91,18 @@ impl Engine {
         let (applications, mut room) = self.room(now);
         applications.flush(&mut room);
         self.desk.clear()
+    }
+
+    /// How much there is.
+    pub fn census(&self) -> Census {
+        let (feeds, objects) = self.feeds.size();
+        Census {
+            open: self.open,
+            applications: self.applications.by_readiness(),
+            feeds,
+            objects,
+            unknown: self.feeds.unknown(),
+        }
     }
 
     fn room(&mut self, now: Timestamp) -> (&mut Applications, Room<'_>) {

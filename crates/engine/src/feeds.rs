@@ -121,6 +121,16 @@ impl Feeds {
         self.of_kind(cluster, kind)?.1.find(name)
     }
 
+    /// How many feeds and objects there are.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.by_id.len(), self.objects.len())
+    }
+
+    /// The kinds of which it is not known yet what there is.
+    pub(crate) fn unknown(&self) -> Vec<Kind> {
+        self.by_id.values().filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()).collect()
+    }
+
     /// Follows a kind, or goes on following it, for one more user.
     pub(crate) fn acquire(
         &mut self,

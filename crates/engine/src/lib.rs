@@ -11,13 +11,14 @@ mod id;
 mod lens;
 mod outbox;
 mod patch;
+mod publication;
 mod rules;
 mod said;
 mod selector;
 mod words;
 
 pub use effect::{Adopter, Change, Effect, Part, Slot, Turn};
-pub use engine::Engine;
+pub use engine::{Census, Engine};
 pub use event::{Event, News, Outcome, Own, Seen, Unreadable};
 pub use facts::{Facts, Labels, Owner, PodFacts, Served, Version, Written};
 pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};

@@ -9,14 +9,13 @@ use jiff::Timestamp;
 
 use crate::{
     desk::Desk,
-    effect::{Change, Effect, Part, Slot, Turn},
+    effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, Version, Written},
+    facts::{Facts, Written},
     id::{Cluster, Kind, Name, ObjectKey},
-    patch, said,
+    publication::{Publication, Status as _},
+    said,
 };
-
-const VALID: &str = "Valid";
 
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
@@ -32,13 +31,9 @@ pub(crate) struct Rules {
 
 #[derive(Debug)]
 struct Rule {
-    uid: Box<str>,
-    version: Version,
-    generation: i64,
+    publication: Publication<HealthRuleStatus>,
     spec: HealthRuleSpec,
-    stored: HealthRuleStatus,
     compiled: Result<Arc<CompiledRule>, Vec<Flaw>>,
-    recorded: Option<ConditionStatus>,
 }
 
 impl Rules {
@@ -57,27 +52,19 @@ impl Rules {
     ) {
         self.dirty = true;
         if let Some(rule) = self.by_name.get_mut(name)
-            && rule.uid == facts.uid
+            && rule.publication.uid == facts.uid
             && rule.spec == written.spec
         {
-            rule.version = facts.version.clone();
-            rule.generation = written.generation;
-            rule.stored = written.status.clone();
-            if !desk.has_asked(&slot(name)) {
-                rule.recorded = said::status(&rule.stored.conditions, VALID);
-            }
+            rule.publication.seen(facts, written.generation, &written.status, desk);
             return;
         }
         self.changed = true;
+        let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("HealthRule"), name: name.clone() };
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
-            uid: facts.uid.clone(),
-            version: facts.version.clone(),
-            generation: written.generation,
+            publication: Publication::new(object, facts, written.generation, written.status.clone()),
             spec: written.spec.clone(),
-            stored: written.status.clone(),
             compiled: rule.compile().map(Arc::new),
-            recorded: said::status(&written.status.conditions, VALID),
         };
         self.by_name.insert(name.clone(), rule);
     }
@@ -85,17 +72,17 @@ impl Rules {
     /// Only the version of a rule has changed.
     pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
         if let Some(rule) = self.by_name.get_mut(name) {
-            rule.version = facts.version.clone();
+            rule.publication.seen_again(facts);
             self.dirty = true;
         }
     }
 
     /// A rule is gone.
     pub(crate) fn remove(&mut self, name: &Name, desk: &mut Desk) {
-        if self.by_name.remove(name).is_some() {
+        if let Some(rule) = self.by_name.remove(name) {
             self.changed = true;
             self.dirty = true;
-            desk.want(slot(name), None);
+            rule.publication.withdraw(desk);
         }
     }
 
@@ -117,41 +104,26 @@ impl Rules {
             self.in_force.overridden().iter().map(|pair| (pair.rule.name(), pair.by.name())).collect();
         for (name, rule) in &self.by_name {
             let by = overridden.get(&*name.name).copied();
-            desk.want(slot(name), publish(rule, statement(rule, by), now));
+            rule.publication.want(&status(rule, by, now), desk);
         }
     }
 
     /// A write has ended.
     pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, desk: &mut Desk) {
-        let (Change::Status { patch, .. }, Some(rule)) = (change, self.by_name.get_mut(&slot.object.name))
-        else {
-            return;
-        };
-        self.dirty = true;
-        let Outcome::Done(version) = outcome else { return };
-        let Some(after) = patch::applied(&rule.stored, patch) else { return };
-        let to = said::status(&after.conditions, VALID);
-        if let Some(to) = to.filter(|to| rule.recorded != Some(*to))
-            && let Some(valid) = after.conditions.iter().find(|condition| condition.type_ == VALID)
+        if let (Change::Status { patch, .. }, Some(rule)) = (change, self.by_name.get_mut(&slot.object.name))
         {
-            desk.effects.push(Effect::Record(Turn {
-                object: slot.object.clone(),
-                uid: rule.uid.clone(),
-                condition: VALID,
-                from: rule.recorded,
-                to,
-                reason: valid.reason.as_str().into(),
-                message: valid.message.as_str().into(),
-                good: to == ConditionStatus::True,
-            }));
-            rule.recorded = Some(to);
+            rule.publication.written(patch, outcome, desk);
+            self.dirty = true;
         }
-        if let Some(version) = version
-            && rule.version.is_before(version)
-        {
-            rule.version = version.clone();
-            rule.stored = after;
-        }
+    }
+}
+
+fn status(rule: &Rule, overridden_by: Option<&str>, now: Timestamp) -> HealthRuleStatus {
+    let (stored, generation) = (&rule.publication.stored.conditions, rule.publication.generation);
+    let statements = [("Valid", Some(statement(rule, overridden_by)))];
+    HealthRuleStatus {
+        observed_generation: Some(generation),
+        conditions: said::conditions(stored, HealthRuleStatus::OWN, statements, generation, now),
     }
 }
 
@@ -168,27 +140,6 @@ fn statement(rule: &Rule, overridden_by: Option<&str>) -> Statement {
         }
         (Ok(_), None) => Statement::new(ConditionStatus::True, "InForce", "The rule is in force"),
     }
-}
-
-fn publish(rule: &Rule, statement: Statement, now: Timestamp) -> Option<Change> {
-    let stored = &rule.stored;
-    if bellwether_conditions::is_outrun([stored.observed_generation], Some(rule.generation)) {
-        return None;
-    }
-    let turns = said::status(&stored.conditions, VALID) != Some(statement.status);
-    let statements = [(VALID, Some(statement))];
-    let wanted = HealthRuleStatus {
-        observed_generation: Some(rule.generation),
-        conditions: said::conditions(&stored.conditions, &[VALID], statements, rule.generation, now),
-    };
-    let patch = Arc::new(patch::between(stored, &wanted)?);
-    let turns = turns || stored.observed_generation != wanted.observed_generation;
-    Some(Change::Status { uid: rule.uid.clone(), version: rule.version.clone(), patch, turns })
-}
-
-fn slot(name: &Name) -> Slot {
-    let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("HealthRule"), name: name.clone() };
-    Slot { object, part: Part::Status }
 }
 
 /// A rule as the API has it. Exactly one form is given, which its schema sees to.

@@ -10,9 +10,10 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    facts::{Facts, Version},
+    facts::Facts,
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
+    publication::Publication,
     said,
     selector::Selector,
 };
@@ -28,14 +29,10 @@ use super::{
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) name: Name,
-    pub(super) uid: Box<str>,
-    pub(super) version: Version,
-    pub(super) generation: i64,
+    pub(super) publication: Publication<ApplicationStatus>,
     pub(super) deleting: bool,
     pub(super) spec: ApplicationSpec,
     pub(super) selector: Selector,
-    /// The status as the cluster has it, as far as we know.
-    pub(super) stored: ApplicationStatus,
     /// The kinds that it needs.
     pub(super) needs: BTreeMap<Kind, Need>,
     /// Kinds that it needs no longer, until it has let go of all that it owned of them.
@@ -48,9 +45,7 @@ pub(super) struct App {
     pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
     pub(super) cycle: Option<Vec<Name>>,
-    /// What was last told of its readiness,
-    pub(super) recorded: Option<ConditionStatus>,
-    /// and what is to be told.
+    /// Its readiness, as it was last put into words.
     pub(super) shown: Option<ConditionStatus>,
     /// Since when objects were in a state, as was written before.
     pub(super) remembered: HashMap<(Kind, Box<str>), (State, Timestamp)>,
@@ -111,6 +106,16 @@ pub(super) struct Wish {
 }
 
 impl App {
+    /// Its identity.
+    pub(super) fn uid(&self) -> &str {
+        &self.publication.uid
+    }
+
+    /// The status as the cluster has it, as far as we know.
+    pub(super) fn stored(&self) -> &ApplicationStatus {
+        &self.publication.stored
+    }
+
     /// The kinds that the spec speaks of.
     pub(super) fn wishes(&self) -> BTreeMap<Kind, Wish> {
         let mut wishes: BTreeMap<Kind, Wish> = BTreeMap::new();
@@ -130,8 +135,8 @@ impl App {
 
     /// The kinds of which something may be left that it owned by an earlier spec, as its status tells.
     pub(super) fn left_behind(&self) -> BTreeSet<Kind> {
-        let kinds = self.stored.objects.iter().map(|object| Kind::new(&object.group, &object.kind));
-        let had_check = said::status(&self.stored.conditions, HEALTH_CHECK_VALID).is_some();
+        let kinds = self.stored().objects.iter().map(|object| Kind::new(&object.group, &object.kind));
+        let had_check = said::status(&self.stored().conditions, HEALTH_CHECK_VALID).is_some();
         kinds.chain(had_check.then(Kind::pod)).collect()
     }
 
@@ -148,7 +153,7 @@ impl App {
 
     /// Whether an object of its namespace is a member, and if not, why.
     pub(super) fn membership(&self, facts: &Facts) -> Result<(), Stranger> {
-        if facts.uid == self.uid || is_health_check(facts) {
+        if *facts.uid == *self.uid() || is_health_check(facts) {
             return Err(Stranger::Itself);
         }
         if !self.selector.matches(&facts.labels) {

@@ -5,7 +5,44 @@ use std::{
     sync::Arc,
 };
 
-use crate::id::Name;
+use bellwether_api::{ConditionStatus, DependencyStatus};
+
+use crate::{id::Name, said};
+
+use super::{Applications, app::App};
+
+impl Applications {
+    /// What is to be said of the Applications that one needs.
+    pub(super) fn needed(&self, app: &App) -> Vec<DependencyStatus> {
+        let dependency = |name: &String| {
+            let key = Name { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
+            let other = self.by_name.get(&key).and_then(|id| self.apps.get(id.0));
+            let ready = other
+                .and_then(|other| other.shown.or_else(|| said::status(&other.stored().conditions, "Ready")));
+            DependencyStatus {
+                name: name.clone(),
+                installed: other.is_some(),
+                ready: ready.unwrap_or(ConditionStatus::Unknown),
+            }
+        };
+        app.spec.dependencies.iter().map(dependency).collect()
+    }
+
+    /// What an Application needs has changed, or whether it is there: its circle may have opened or closed.
+    pub(super) fn touch_circle(&mut self, name: &Name) {
+        self.touch_all(&self.dependencies.needing(name));
+        for name in self.dependencies.upstream(name).into_iter().chain([name.clone()]) {
+            let Some(id) = self.by_name.get(&name) else { continue };
+            if let Some(app) = self.apps.get_mut(id.0) {
+                let cycle = self.dependencies.cycle(&name);
+                if app.cycle != cycle {
+                    app.cycle = cycle;
+                    self.dirty.insert(*id);
+                }
+            }
+        }
+    }
+}
 
 /// Who needs whom, in both directions.
 #[derive(Debug, Default)]

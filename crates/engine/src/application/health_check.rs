@@ -20,7 +20,27 @@ use crate::{
     id::{Cluster, Kind, Name, ObjectKey},
 };
 
-use super::app::App;
+use super::{AppId, Applications, Room, app::App};
+
+impl Applications {
+    /// Looks after the Pod of a health check, once it is known which Pods there are.
+    pub(super) fn look_after_health_check(&mut self, id: AppId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let feed =
+            app.needs.get(&Kind::pod()).map(|need| need.feed).or(app.leaving.get(&Kind::pod()).copied());
+        let Some((id, feed)) = feed.and_then(|id| Some((id, room.feeds.get(id)?))) else { return };
+        if !feed.listed || feed.unreadable.is_some() {
+            return;
+        }
+        let owned = self.owned.get(app.uid()).into_iter().flatten().filter_map(|id| room.feeds.object(*id));
+        let pods: Vec<_> = owned
+            .filter(|stored| stored.feed == id && is_health_check(&stored.facts))
+            .map(|stored| (stored.name.clone(), &stored.facts))
+            .collect();
+        let namesake = |name: &Name| room.feeds.find_in(id, name).is_some();
+        look_after(app, &pods, namesake, room.now, room.desk);
+    }
+}
 
 /// The label of health-check Pods; its value is the hash of their template.
 pub(super) const LABEL: &str = "bellwether.dev/health-check";
@@ -103,7 +123,7 @@ fn delay(lost: u32) -> SignedDuration {
 
 /// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
 /// earlier templates; `namesake` is what has the name of the present one.
-pub(super) fn look_after(
+fn look_after(
     app: &mut App,
     pods: &[(Name, &Facts)],
     namesake: impl FnOnce(&Name) -> bool,
@@ -242,7 +262,7 @@ fn pod(app: &App, template: &PodTemplate, hash: &str, name: &Name) -> Value {
     metadata.insert(
         "ownerReferences".to_owned(),
         json!([{
-            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Application", "name": &*app.name.name, "uid": app.uid,
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Application", "name": &*app.name.name, "uid": app.uid(),
             "controller": true, "blockOwnerDeletion": true,
         }]),
     );

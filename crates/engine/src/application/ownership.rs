@@ -1,14 +1,121 @@
 //! Who owns an object: Applications own the members that were handed over to them, and let go of the others.
 
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
 use bellwether_api::{GROUP, VERSION};
 
 use crate::{
     effect::{Adopter, Change, Part, Slot},
+    event::Outcome,
     facts::{Facts, Owner},
-    id::{Cluster, Kind, ObjectKey},
+    feeds::ObjectId,
+    id::{Cluster, Kind, Name, ObjectKey},
 };
 
-use super::app::App;
+use super::{Applications, Room, app::App, health_check};
+
+impl Applications {
+    /// Asks for the owners that an object should have.
+    pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
+        let Some(stored) = room.feeds.object(object) else { return };
+        let Some(feed) = room.feeds.get(stored.feed) else { return };
+        let facts = &stored.facts;
+        let slot = slot(&feed.cluster, &feed.kind, &stored.name);
+        let is_ours_to_say = !facts.deleting
+            && !stored.name.namespace.is_empty()
+            && !health_check::is_health_check(facts)
+            && feed.unreadable.is_none();
+        if !is_ours_to_say {
+            return room.desk.want(slot, None);
+        }
+        let counting = self.counting.get(&object).map(Vec::as_slice).unwrap_or_default();
+        let counting = counting.iter().filter_map(|id| self.apps.get(id.0));
+        let owner = counting.clone().find(|app| app.adopts(facts) && !app.deleting);
+        let owners = applications(facts).filter_map(|uid| self.apps.get(self.by_uid.get(uid)?.0));
+        // What is being deleted takes with it what it owns: that was agreed.
+        let strangers: Vec<_> = owners
+            .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace)
+            .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
+            .collect();
+        let change = change(facts, owner, &strangers);
+        if change.is_none() {
+            let (kind, name) = (feed.kind.clone(), stored.name.clone());
+            self.accept(&kind, &name);
+        }
+        room.desk.want(slot, change);
+    }
+
+    pub(super) fn note_owners(&mut self, object: ObjectId, before: Option<&Facts>, now: Option<&Facts>) {
+        let touched = note_owners(&mut self.owned, object, before, now);
+        let is_check = now.or(before).is_some_and(health_check::is_health_check);
+        for uid in touched {
+            if let Some(id) = self.by_uid.get(&uid)
+                && (is_check || self.apps.get(id.0).is_some_and(|app| !app.leaving.is_empty()))
+            {
+                self.dirty.insert(*id);
+            }
+        }
+    }
+
+    pub(super) fn owners_written(
+        &mut self,
+        object: &ObjectKey,
+        change: &Change,
+        outcome: &Outcome,
+        room: &mut Room<'_>,
+    ) {
+        let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
+        let Some(stored) = room.feeds.object_mut(id) else { return };
+        let Change::Owners { uid, owners, .. } = change else { return };
+        match outcome {
+            Outcome::Done(Some(version))
+                if stored.facts.uid == *uid && stored.facts.version.is_before(version) =>
+            {
+                let before = stored.facts.clone();
+                stored.facts.version = version.clone();
+                stored.facts.owners = owners.iter().cloned().collect();
+                let after = stored.facts.clone();
+                self.note_owners(id, Some(&before), Some(&after));
+            }
+            Outcome::Refused(why) => {
+                let facts = &stored.facts;
+                let named = facts.application.as_ref().and_then(|app| {
+                    let name = Name { namespace: Arc::clone(&object.name.namespace), name: (**app).into() };
+                    self.by_name.get(&name).copied()
+                });
+                let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
+                let concerned: BTreeSet<_> = owners.chain(named).collect();
+                for id in &concerned {
+                    if let Some(app) = self.apps.get_mut(id.0) {
+                        app.refused
+                            .insert((object.kind.clone(), Arc::clone(&object.name.name)), Arc::clone(why));
+                        self.dirty.insert(*id);
+                    }
+                }
+                self.refused.insert((object.kind.clone(), object.name.clone()), concerned);
+                return;
+            }
+            _ => {}
+        }
+        self.look_at_owners(id, room);
+    }
+
+    /// There is nothing to complain about the owners of an object any more.
+    pub(super) fn accept(&mut self, kind: &Kind, name: &Name) {
+        if self.refused.is_empty() {
+            return;
+        }
+        for id in self.refused.remove(&(kind.clone(), name.clone())).into_iter().flatten() {
+            if let Some(app) = self.apps.get_mut(id.0) {
+                app.refused.remove(&(kind.clone(), Arc::clone(&name.name)));
+                self.dirty.insert(id);
+            }
+        }
+    }
+}
 
 /// The reference from an object to the Application that owns it.
 fn reference(app: &App) -> Owner {
@@ -16,7 +123,7 @@ fn reference(app: &App) -> Owner {
         api_version: format!("{GROUP}/{VERSION}").into(),
         kind: "Application".into(),
         name: (*app.name.name).into(),
-        uid: app.uid.clone(),
+        uid: app.uid().into(),
         controller: Some(false),
         block_owner_deletion: Some(true),
     }
@@ -31,18 +138,18 @@ pub(super) fn is_application(owner: &Owner) -> bool {
 /// What is to be done about the owners of an object, given the Application that is to own it and those that it must not
 /// be owned by. Owners that are no business of ours stay as they are.
 pub(super) fn change(facts: &Facts, owner: Option<&App>, strangers: &[&App]) -> Option<Change> {
-    let is_stranger = |owner: &&Owner| strangers.iter().any(|app| app.uid == owner.uid);
+    let is_stranger = |owner: &&Owner| strangers.iter().any(|app| *app.uid() == *owner.uid);
     let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_stranger(owner)).cloned().collect();
     let mut adopter = None;
     if let Some(app) = owner {
         let wanted = reference(app);
-        match owners.iter_mut().find(|owner| owner.uid == app.uid) {
+        match owners.iter_mut().find(|owner| *owner.uid == *app.uid()) {
             // Whoever made it the manager, or asked not to wait, had a reason.
             Some(present) if present.name == wanted.name => {}
             Some(present) => *present = wanted,
             None => {
                 owners.push(wanted);
-                adopter = Some(Adopter { application: app.name.clone(), uid: app.uid.clone() });
+                adopter = Some(Adopter { application: app.name.clone(), uid: app.uid().into() });
             }
         }
     }
@@ -55,7 +162,7 @@ pub(super) fn change(facts: &Facts, owner: Option<&App>, strangers: &[&App]) -> 
 }
 
 /// Where the owners of an object are written.
-pub(super) fn slot(cluster: &Cluster, kind: &Kind, name: &crate::id::Name) -> Slot {
+pub(super) fn slot(cluster: &Cluster, kind: &Kind, name: &Name) -> Slot {
     let object = ObjectKey { cluster: cluster.clone(), kind: kind.clone(), name: name.clone() };
     Slot { object, part: Part::Owners }
 }
@@ -63,4 +170,29 @@ pub(super) fn slot(cluster: &Cluster, kind: &Kind, name: &crate::id::Name) -> Sl
 /// The uids of the Applications that own an object.
 pub(super) fn applications(facts: &Facts) -> impl Iterator<Item = &Box<str>> {
     facts.owners.iter().filter(|owner| is_application(owner)).map(|owner| &owner.uid)
+}
+
+/// Notes which Applications own an object. Gives back those for which that has changed.
+pub(super) fn note_owners(
+    owned: &mut HashMap<Box<str>, BTreeSet<ObjectId>>,
+    object: ObjectId,
+    before: Option<&Facts>,
+    now: Option<&Facts>,
+) -> BTreeSet<Box<str>> {
+    let of = |facts: Option<&Facts>| -> BTreeSet<Box<str>> {
+        facts.into_iter().flat_map(applications).cloned().collect()
+    };
+    let (before, now) = (of(before), of(now));
+    for uid in before.difference(&now) {
+        if let Some(objects) = owned.get_mut(uid) {
+            objects.remove(&object);
+            if objects.is_empty() {
+                owned.remove(uid);
+            }
+        }
+    }
+    for uid in &now {
+        owned.entry(uid.clone()).or_default().insert(object);
+    }
+    before.union(&now).cloned().collect()
 }

@@ -14,6 +14,7 @@ use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
+    publication::Status as _,
     said,
 };
 
@@ -31,9 +32,7 @@ const MOST_BYTES: usize = 40 << 10;
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
-/// The types of our conditions, in the order in which they stand.
-pub(super) const OWN: [&str; 7] =
-    ["Ready", "Settled", "Installed", "Resolved", HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE];
+/// The types of those conditions that are only there in some cases.
 pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
 const ADOPTED: &str = "Adopted";
 const DEPENDENCY_CYCLE: &str = "DependencyCycle";
@@ -56,13 +55,19 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         (DEPENDENCY_CYCLE, cycle(app)),
     ];
     ApplicationStatus {
-        observed_generation: Some(app.generation),
+        observed_generation: Some(app.publication.generation),
         ready: Some(app.check.ready.as_ref().map_or(ConditionStatus::Unknown, |(status, _)| *status)),
         components_ready: Some(format!("{}/{}", counts.ready, counts.total)),
         progress: app.members.progress().map(i32::from),
         installed,
         missing,
-        conditions: said::conditions(&app.stored.conditions, &OWN, statements, app.generation, now),
+        conditions: said::conditions(
+            &app.stored().conditions,
+            ApplicationStatus::OWN,
+            statements,
+            app.publication.generation,
+            now,
+        ),
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
@@ -256,7 +261,7 @@ fn settled(app: &App, unresolved: &[(Kind, Unresolved)]) -> Statement {
     Statement::new(
         ConditionStatus::True,
         "ReconcileSuccess",
-        format!("Observed revision: {}", app.generation),
+        format!("Observed revision: {}", app.publication.generation),
     )
 }
 
@@ -348,7 +353,7 @@ fn health_check(app: &App) -> Option<Statement> {
     if app.spec.health_check.is_none() {
         // As long as a Pod of an earlier one may be left, this says so also after a restart.
         let left = app.leaving.contains_key(&Kind::pod());
-        let before = app.stored.conditions.iter().any(|condition| condition.type_ == HEALTH_CHECK_VALID);
+        let before = app.stored().conditions.iter().any(|condition| condition.type_ == HEALTH_CHECK_VALID);
         return (left && before).then(|| {
             Statement::new(ConditionStatus::Unknown, "Removed", "The health check is being removed")
         });

@@ -1,0 +1,197 @@
+//! `bellwether controller`: keeps statuses true in a cluster.
+
+use std::{fs, io::IsTerminal as _, process, sync::Arc, time::Instant};
+
+use anyhow::{Context as _, Result};
+use bellwether_kube_io::{
+    read::Settings,
+    spine::Spine,
+    vitals::Vitals,
+    write::{Campaign, Leadership, LeaseSettings, Login, Recorder, campaign},
+};
+use bellwether_server::Process;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client, api::PostParams};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+use tracing::{info, warn};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    cli::{Controller, LogFormat},
+    output::Outcome,
+};
+
+/// The name of the Lease for which controllers compete.
+const LEASE: &str = "bellwether-controller";
+
+/// Where the Lease is, if nobody says otherwise.
+const NAMESPACE: &str = "bellwether-system";
+
+/// Where a Pod finds the namespace that it is in.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Runs until it is told to stop.
+pub(crate) fn run(command: &Controller) -> Result<Outcome> {
+    log(command)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(control(command))?;
+    Ok(Outcome::default())
+}
+
+fn log(command: &Controller) -> Result<()> {
+    let filter = EnvFilter::try_new(&command.log)
+        .with_context(|| format!("--log {:?} is no level: give one such as info or debug", command.log))?;
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    match command.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}
+
+async fn control(command: &Controller) -> Result<()> {
+    let login = Login { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
+    let connection = login.connect().await?;
+    connection.check().await?;
+    let listener = TcpListener::bind(&command.listen).await.with_context(|| {
+        format!("cannot listen on {}: is the port free? Choose another with --listen", command.listen)
+    })?;
+    let identity = identity();
+    info!("{identity} looks after {} and serves on http://{}", connection.address, listener.local_addr()?);
+
+    let (mut leadership, campaign) = if command.leader_elect {
+        let namespace = own_namespace(command.namespace.as_deref());
+        make_sure_of(&namespace, &connection.client).await;
+        let (leadership, campaign) =
+            campaign(connection.client.clone(), LeaseSettings::new(&namespace, LEASE, &identity));
+        (leadership, Candidate::Campaign(campaign))
+    } else {
+        let (leadership, sender) = alone();
+        (leadership, Candidate::Alone(sender))
+    };
+    let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
+    let recorder = Recorder::start(connection.client.clone(), &identity);
+    let spine = Spine::new(connection.client, settings, leadership.clone(), recorder);
+    let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership: leadership.clone() });
+
+    let (stop, stopped) = watch::channel(false);
+    let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
+    tokio::spawn(async move {
+        ask_to_stop().await;
+        info!("stops, and lets what is being written be written");
+        let _ = stop.send(true);
+    });
+    let told = tokio::spawn(async move { tell_who_leads(&mut leadership).await });
+    spine.run(when_true(stopped)).await;
+    told.abort();
+    if let Candidate::Campaign(campaign) = campaign {
+        campaign.release().await;
+    }
+    server.await??;
+    Ok(())
+}
+
+/// Either one of many, or the only one.
+enum Candidate {
+    Campaign(Campaign),
+    #[expect(dead_code, reason = "as long as it lives, the only one leads")]
+    Alone(watch::Sender<Leadership>),
+}
+
+/// Nobody else is there.
+fn alone() -> (watch::Receiver<Leadership>, watch::Sender<Leadership>) {
+    // No process runs for a century.
+    let until = Instant::now() + std::time::Duration::from_hours(24 * 365 * 100);
+    let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
+    (leadership, sender)
+}
+
+/// What probes and metrics tell.
+struct Probed {
+    vitals: Arc<Vitals>,
+    leadership: watch::Receiver<Leadership>,
+}
+
+impl Process for Probed {
+    fn waits_for(&self) -> Vec<String> {
+        let census = self.vitals.census();
+        let mut waits: Vec<_> =
+            census.unknown.iter().map(|kind| format!("it is not known yet which {kind} there are")).collect();
+        if !census.open && waits.is_empty() {
+            waits.push("nothing is known yet".to_owned());
+        }
+        if *self.leadership.borrow() == (Leadership::Standby { holder: None }) {
+            waits.push("it is not known yet who leads".to_owned());
+        }
+        waits
+    }
+
+    fn metrics(&self) -> String {
+        self.vitals.text().unwrap_or_default()
+    }
+}
+
+/// A name that no other process has.
+fn identity() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "bellwether",
+        host => host,
+    };
+    // Containers begin with the same process number, and are begun again under the same host name.
+    format!("{host}-{}-{}", process::id(), Timestamp::now().as_millisecond())
+}
+
+fn own_namespace(given: Option<&str>) -> String {
+    let of_pod = || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
+    given.map(str::to_owned).or_else(of_pod).unwrap_or_else(|| NAMESPACE.to_owned())
+}
+
+/// Creates the namespace if it is not there and we may. If not, the campaign says what is missing.
+async fn make_sure_of(name: &str, client: &Client) {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    if let Ok(None) = namespaces.get_opt(name).await {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.to_owned());
+        match namespaces.create(&PostParams::default(), &namespace).await {
+            Ok(_) => info!("created the namespace {name} for the Lease"),
+            Err(error) => warn!("cannot create the namespace {name} for the Lease: {error}"),
+        }
+    }
+}
+
+async fn tell_who_leads(leadership: &mut watch::Receiver<Leadership>) {
+    loop {
+        match &*leadership.borrow_and_update() {
+            Leadership::Leading { .. } => info!("leads: writes are ours to make"),
+            Leadership::Standby { holder: Some(holder) } => info!("stands by: {holder} leads"),
+            Leadership::Standby { holder: None } => info!("stands by: it is not known yet who leads"),
+        }
+        if leadership.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends when somebody asks the process to stop.
+async fn ask_to_stop() {
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+        // Then the process ends as any other would.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+async fn when_true(mut flag: watch::Receiver<bool>) {
+    let _ = flag.wait_for(|flag| *flag).await;
+}

@@ -1,0 +1,147 @@
+//! What an Application looks at: the kinds that its spec speaks of, and the objects of them that belong to it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crate::{
+    feeds::{Feed, ObjectId},
+    id::{Cluster, FeedId, Kind},
+    lens::Lens,
+};
+
+use super::{
+    AppId, Applications, Room,
+    app::{App, Need},
+    membership::{count, look_for},
+    ownership::note_owners,
+};
+
+impl Applications {
+    /// The spec of an Application is new: finds out all over what belongs to it.
+    pub(super) fn settle_in(&mut self, id: AppId, room: &mut Room<'_>) {
+        if !self.open {
+            return;
+        }
+        let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
+        self.choose_kinds(id, room);
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let name = app.name.clone();
+        app.components = App::named(&app.spec);
+        let named =
+            app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
+        app.entry = self.index.insert(&name.namespace, id, &app.selector, named.collect());
+        let feeds: Vec<_> = app.needs.values().filter(|need| need.counts).map(|need| need.feed).collect();
+        for feed in feeds.into_iter().filter_map(|feed| room.feeds.get(feed)) {
+            for object in feed.in_namespace(&name.namespace) {
+                let Some(stored) = room.feeds.object(object) else { continue };
+                concerned.insert(object);
+                if app.membership(&stored.facts).is_ok() {
+                    count(app, object, stored, feed, false, room.now);
+                    let counting = self.counting.entry(object).or_default();
+                    counting.push(id);
+                    counting.sort_unstable();
+                }
+            }
+        }
+        for index in 0..app.components.len() {
+            look_for(app, index, room);
+        }
+        self.dependencies.set(&name, &app.spec.dependencies);
+        concerned.extend(self.owned.get(app.uid()).into_iter().flatten());
+        self.touch_circle(&name);
+        for object in concerned {
+            self.look_at_owners(object, room);
+        }
+        self.dirty.insert(id);
+    }
+
+    /// Counts nothing for an Application any more. Gives back what was counted.
+    pub(super) fn move_out(&mut self, id: AppId) -> Vec<ObjectId> {
+        let Some(app) = self.apps.get_mut(id.0) else { return Vec::new() };
+        self.index.remove(&app.name.namespace, id, std::mem::take(&mut app.entry));
+        let members = std::mem::take(&mut app.members);
+        for (kind, name, state, since) in members.times() {
+            app.remembered.insert((kind, name), (state, since));
+        }
+        let objects = members.objects();
+        for object in &objects {
+            if let Some(counting) = self.counting.get_mut(object) {
+                counting.retain(|other| *other != id);
+                if counting.is_empty() {
+                    self.counting.remove(object);
+                }
+            }
+        }
+        objects
+    }
+
+    /// Follows the kinds that the spec of an Application asks for, and no others, except to let go of what it owns.
+    pub(super) fn choose_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let wishes = app.wishes();
+        let mut before: BTreeMap<_, _> =
+            std::mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
+        before.append(&mut app.leaving);
+        let left_behind: Vec<_> =
+            app.left_behind().into_iter().filter(|kind| !wishes.contains_key(kind)).collect();
+        let (desk, rules, feeds, users) = (&mut room.desk, room.rules, &mut room.feeds, &mut self.users);
+        let mut follow = |kind: &Kind| {
+            let lens = || Arc::new(Lens::new(kind, Arc::clone(rules)));
+            let feed = feeds.acquire(&Cluster::hub(), kind, lens, &mut desk.effects);
+            users.entry(feed).or_default().insert(id);
+            feed
+        };
+        for (kind, wish) in wishes {
+            let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
+            app.needs.insert(kind, Need { feed, versions: wish.versions, counts: wish.counts });
+        }
+        for kind in left_behind {
+            before.entry(kind).or_insert_with_key(&mut follow);
+        }
+        app.leaving = before;
+    }
+
+    /// Follows no longer what an Application had to let go of, as far as it has.
+    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        if app.leaving.is_empty() {
+            return;
+        }
+        let owned = self.owned.get(app.uid());
+        let has_left = |feed: FeedId| {
+            let is_of =
+                |object: &ObjectId| room.feeds.object(*object).is_some_and(|stored| stored.feed == feed);
+            room.feeds.get(feed).is_none_or(Feed::is_known) && !owned.into_iter().flatten().any(is_of)
+        };
+        let left: Vec<_> = app
+            .leaving
+            .iter()
+            .filter(|(_, feed)| has_left(**feed))
+            .map(|(kind, feed)| (kind.clone(), *feed))
+            .collect();
+        for (kind, feed) in left {
+            if let Some(app) = self.apps.get_mut(id.0) {
+                app.leaving.remove(&kind);
+            }
+            self.let_go_of(feed, id, room);
+        }
+    }
+
+    pub(super) fn let_go_of(&mut self, feed: FeedId, id: AppId, room: &mut Room<'_>) {
+        if let Some(users) = self.users.get_mut(&feed) {
+            users.remove(&id);
+            if users.is_empty() {
+                self.users.remove(&feed);
+                // Nobody counts these any more; only their owners may still be noted.
+                for object in room.feeds.all(feed) {
+                    if let Some(stored) = room.feeds.object(object) {
+                        note_owners(&mut self.owned, object, Some(&stored.facts), None);
+                    }
+                }
+            }
+        }
+        room.feeds.release(feed, &mut room.desk.effects);
+    }
+}

@@ -1,0 +1,155 @@
+//! Who is a member, and what is counted of them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bellwether_api::{ApplicationStatus, ObjectStatus, State};
+use jiff::Timestamp;
+
+use crate::{
+    event::Unreadable,
+    feeds::{Feed, ObjectId, Stored},
+    id::{FeedId, Kind, Name},
+    said,
+};
+
+use super::{
+    AppId, Applications, Room,
+    app::{App, Component, Presence},
+    members::{Share, Whose},
+};
+
+impl Applications {
+    /// The Applications that count an object.
+    pub(super) fn member_of(&self, feed: &Feed, stored: &Stored) -> Vec<AppId> {
+        let counts = |id: &AppId| {
+            let app = self.apps.get(id.0);
+            app.is_some_and(|app| app.counts(&feed.kind) && app.membership(&stored.facts).is_ok())
+        };
+        self.index
+            .candidates(&stored.name.namespace, &stored.facts.labels)
+            .into_iter()
+            .filter(counts)
+            .collect()
+    }
+
+    /// Looks whether a component is there, for all that name it.
+    pub(super) fn look_for(&mut self, kind: &Kind, name: &Name, room: &Room<'_>) {
+        for id in self.index.naming(kind, name) {
+            let Some(app) = self.apps.get_mut(id.0) else { continue };
+            let is_it = |component: &Component| component.kind == *kind && component.name == name.name;
+            for index in 0..app.components.len() {
+                if app.components.get(index).is_some_and(is_it) {
+                    look_for(app, index, room);
+                }
+            }
+            self.dirty.insert(id);
+        }
+    }
+
+    /// Counts again what an Application has of a kind.
+    pub(super) fn recount(&mut self, id: AppId, feed: FeedId, room: &Room<'_>) {
+        let (Some(app), Some(known)) = (self.apps.get_mut(id.0), room.feeds.get(feed)) else { return };
+        for object in known.in_namespace(&app.name.namespace.clone()) {
+            if app.members.get(Whose::Object(object)).is_some()
+                && let Some(stored) = room.feeds.object(object)
+            {
+                count(app, object, stored, known, true, room.now);
+            }
+        }
+        for index in 0..app.components.len() {
+            if app.components.get(index).is_some_and(|component| component.kind == known.kind) {
+                look_for(app, index, room);
+            }
+        }
+    }
+}
+
+/// Counts an object as it is now.
+pub(super) fn count(
+    app: &mut App,
+    object: ObjectId,
+    stored: &Stored,
+    feed: &Feed,
+    is_news: bool,
+    now: Timestamp,
+) {
+    let verdict = &stored.facts.verdict;
+    let state = if feed.unreadable.is_some() { State::Unknown } else { verdict.state };
+    let whose = Whose::Object(object);
+    let known = verdict.since.filter(|_| state == verdict.state);
+    let share = Share {
+        kind: feed.kind.clone(),
+        name: Arc::clone(&stored.name.name),
+        state,
+        progress: verdict.progress,
+        settled: stored.facts.settled,
+        since: known.or_else(|| since(app, whose, &feed.kind, &stored.name.name, state, is_news, now)),
+    };
+    app.members.put(whose, share);
+}
+
+/// Looks whether a component is there, and counts it if it is not.
+pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
+    let Some(component) = app.components.get(index) else { return };
+    let Some(need) = app.needs.get(&component.kind) else { return };
+    let Some(feed) = room.feeds.get(need.feed) else { return };
+    let name = Name { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
+    let found = room.feeds.find_in(need.feed, &name).and_then(|id| room.feeds.object(id));
+    let presence = match (found.map(|stored| app.membership(&stored.facts)), &feed.unreadable) {
+        (Some(Ok(())), _) => Presence::Here,
+        (None, Some(Unreadable::NotServed)) => Presence::Absent,
+        (_, Some(_)) => Presence::Unknown,
+        _ if !feed.listed || feed.served.as_ref().is_some_and(|served| !served.namespaced) => {
+            Presence::Unknown
+        }
+        (Some(Err(stranger)), None) => Presence::Stranger(stranger),
+        (None, None) => Presence::Absent,
+    };
+    let state = match presence {
+        Presence::Here => None,
+        Presence::Absent | Presence::Stranger(_) => Some(State::Missing),
+        Presence::Unknown => Some(State::Unknown),
+    };
+    let is_news = component.presence == Presence::Here;
+    let (kind, name, whose) = (component.kind.clone(), Arc::clone(&component.name), Whose::Component(index));
+    match state {
+        Some(state) => {
+            let since = since(app, whose, &kind, &name, state, is_news, room.now);
+            app.members.put(whose, Share { kind, name, state, progress: 0, settled: true, since });
+        }
+        None => {
+            app.members.remove(whose);
+        }
+    }
+    if let Some(component) = app.components.get_mut(index) {
+        component.presence = presence;
+    }
+}
+
+/// Since when something is in a state, if it does not say so itself: as was said before, or from now on if it has just
+/// changed. What was found so may have been so for long.
+fn since(
+    app: &mut App,
+    whose: Whose,
+    kind: &Kind,
+    name: &Arc<str>,
+    state: State,
+    is_news: bool,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if let Some(before) = app.members.get(whose) {
+        return if before.state == state { before.since } else { said::whole_seconds(now) };
+    }
+    let remembered = app.remembered.remove(&(kind.clone(), (**name).into()));
+    let remembered = remembered.filter(|(before, _)| *before == state).map(|(_, since)| since);
+    remembered.or_else(|| said::whole_seconds(now).filter(|_| is_news))
+}
+
+/// Since when objects were in which state, as was written.
+pub(super) fn remembered(status: &ApplicationStatus) -> HashMap<(Kind, Box<str>), (State, Timestamp)> {
+    let time = |object: &ObjectStatus| {
+        let key = (Kind::new(&object.group, &object.kind), object.name.as_str().into());
+        Some((key, (object.status, object.since.as_ref()?.0)))
+    };
+    status.objects.iter().filter_map(time).collect()
+}

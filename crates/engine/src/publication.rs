@@ -1,0 +1,160 @@
+//! The status of one of our own objects: as the cluster has it, and as it should be.
+
+use std::sync::Arc;
+
+use bellwether_api::{ApplicationStatus, ConditionStatus, HealthRuleStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    desk::Desk,
+    effect::{Change, Effect, Part, Slot, Turn},
+    event::Outcome,
+    facts::{Facts, Version},
+    id::ObjectKey,
+    patch, said,
+};
+
+/// The status of a kind of ours.
+pub(crate) trait Status: Clone + Serialize + DeserializeOwned {
+    /// The types of the conditions that are ours.
+    const OWN: &'static [&'static str];
+    /// The type of the condition whose turns people are told of.
+    const TOLD: &'static str;
+
+    fn conditions(&self) -> &[Condition];
+    fn observed_generation(&self) -> Option<i64>;
+}
+
+impl Status for ApplicationStatus {
+    const OWN: &'static [&'static str] =
+        &["Ready", "Settled", "Installed", "Resolved", "HealthCheckValid", "Adopted", "DependencyCycle"];
+    const TOLD: &'static str = "Ready";
+
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn observed_generation(&self) -> Option<i64> {
+        self.observed_generation
+    }
+}
+
+impl Status for HealthRuleStatus {
+    const OWN: &'static [&'static str] = &["Valid"];
+    const TOLD: &'static str = "Valid";
+
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn observed_generation(&self) -> Option<i64> {
+        self.observed_generation
+    }
+}
+
+/// What is published about an object, in its own status.
+#[derive(Debug)]
+pub(crate) struct Publication<S> {
+    slot: Slot,
+    pub(crate) uid: Box<str>,
+    version: Version,
+    pub(crate) generation: i64,
+    /// The status as the cluster has it, as far as we know.
+    pub(crate) stored: S,
+    /// What was last told of the condition that people are told of.
+    told: Option<ConditionStatus>,
+}
+
+impl<S: Status> Publication<S> {
+    /// Of an object that has been found.
+    pub(crate) fn new(object: ObjectKey, facts: &Facts, generation: i64, stored: S) -> Self {
+        Self {
+            slot: Slot { object, part: Part::Status },
+            uid: facts.uid.clone(),
+            version: facts.version.clone(),
+            generation,
+            told: said::status(stored.conditions(), S::TOLD),
+            stored,
+        }
+    }
+
+    /// The object has been seen again.
+    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, stored: &S, desk: &Desk) {
+        self.version = facts.version.clone();
+        self.generation = generation;
+        self.stored = stored.clone();
+        // If it was not us who wrote that, then somebody else has told of it.
+        if !desk.has_asked(&self.slot) {
+            self.told = said::status(stored.conditions(), S::TOLD);
+        }
+    }
+
+    /// The object has another version, and nothing else about it has changed.
+    pub(crate) fn seen_again(&mut self, facts: &Facts) {
+        self.version = facts.version.clone();
+    }
+
+    /// The object should have this status. Nothing is asked for if it does, or if somebody who has seen a newer
+    /// generation has spoken.
+    pub(crate) fn want(&self, status: &S, desk: &mut Desk) {
+        let own = self.stored.conditions().iter().filter(|condition| S::OWN.contains(&&*condition.type_));
+        let observed = own.map(|condition| condition.observed_generation);
+        let observed = observed.chain([self.stored.observed_generation()]);
+        let is_outrun = bellwether_conditions::is_outrun(observed, Some(self.generation));
+        let patch = patch::between(&self.stored, status).filter(|_| !is_outrun);
+        let change = patch.map(|patch| Change::Status {
+            uid: self.uid.clone(),
+            version: self.version.clone(),
+            patch: Arc::new(patch),
+            turns: self.turns(status),
+        });
+        desk.want(self.slot.clone(), change);
+    }
+
+    /// Nothing is to be written any more.
+    pub(crate) fn withdraw(&self, desk: &mut Desk) {
+        desk.want(self.slot.clone(), None);
+    }
+
+    /// Whether somebody may wait for the change to this status: a condition turns, or speaks of another generation.
+    fn turns(&self, status: &S) -> bool {
+        let of = |status: &S, kind: &str| said::status(status.conditions(), kind);
+        self.stored.observed_generation() != status.observed_generation()
+            || S::OWN.iter().any(|kind| of(&self.stored, kind) != of(status, kind))
+    }
+
+    /// A write of the status has ended. Gives back the version that the object has now, if that is news.
+    pub(crate) fn written(&mut self, patch: &Value, outcome: &Outcome, desk: &mut Desk) -> Option<Version> {
+        let Outcome::Done(version) = outcome else { return None };
+        let after: S = patch::applied(&self.stored, patch)?;
+        self.tell(&after, desk);
+        // What a watch has shown since is newer than what we know.
+        let version = version.clone().filter(|version| self.version.is_before(version))?;
+        self.version = version.clone();
+        self.stored = after;
+        Some(version)
+    }
+
+    fn tell(&mut self, after: &S, desk: &mut Desk) {
+        let Some(to) = said::status(after.conditions(), S::TOLD) else { return };
+        let Some(condition) = after.conditions().iter().find(|condition| condition.type_ == S::TOLD) else {
+            return;
+        };
+        if self.told == Some(to) {
+            return;
+        }
+        desk.effects.push(Effect::Record(Turn {
+            object: self.slot.object.clone(),
+            uid: self.uid.clone(),
+            condition: S::TOLD,
+            from: self.told,
+            to,
+            reason: condition.reason.as_str().into(),
+            message: condition.message.as_str().into(),
+            good: to == ConditionStatus::True,
+        }));
+        self.told = Some(to);
+    }
+}

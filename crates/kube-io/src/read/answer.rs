@@ -1,0 +1,174 @@
+//! Asking an API server, and hearing what it answers.
+
+use std::{error::Error, fmt::Write as _, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::BodyExt as _;
+use kube::{Client, api::WatchParams, client::Body};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{
+    Place,
+    lines::{Lines, TooLong},
+    trouble::Trouble,
+};
+
+/// No line of a watch is longer than this: objects are a tenth of it at most.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// A watch that has lasted for so long was alive.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// How much is read of an answer that only says what went wrong.
+const LONGEST_EXCUSE: usize = 64 * 1024;
+
+/// A request, or why there can be none.
+pub(super) type Question = Result<Request<Vec<u8>>, kube::core::request::Error>;
+
+/// Asks. The answer is a success, and must begin within this time.
+pub(super) async fn ask(
+    client: &Client,
+    question: Question,
+    within: Duration,
+) -> Result<Response<Body>, Trouble> {
+    let request = question.map_err(|error| Trouble::refused(error.to_string()))?.map(Body::from);
+    let answer = timeout(within, client.send(request)).await.map_err(|_| silence(within))?;
+    let answer = answer.map_err(|error| Trouble::away(chain(&error)))?;
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    let (code, come_back) = (answer.status(), retry_after(answer.headers()));
+    let mut excuse = Vec::new();
+    let mut body = answer.into_body();
+    while excuse.len() < LONGEST_EXCUSE
+        && let Ok(Some(piece)) = next_piece(&mut body, Instant::now() + within).await
+    {
+        excuse.extend_from_slice(&piece);
+    }
+    Err(Trouble::of_answer(code, &excuse, come_back))
+}
+
+/// Asks, and gives the whole answer. It must not pause for longer than this.
+pub(super) async fn ask_all(
+    client: &Client,
+    question: Question,
+    within: Duration,
+) -> Result<Vec<u8>, Trouble> {
+    whole(ask(client, question, within).await?, within).await
+}
+
+/// The whole of an answer. It must not pause for longer than this.
+pub(super) async fn whole(answer: Response<Body>, within: Duration) -> Result<Vec<u8>, Trouble> {
+    let mut body = answer.into_body();
+    let mut all = Vec::new();
+    loop {
+        match next_piece(&mut body, Instant::now() + within).await? {
+            Some(piece) => all.extend_from_slice(&piece),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// A watch that is open.
+pub(super) struct Watch {
+    body: Body,
+    piece: Bytes,
+    lines: Lines,
+    begun: Instant,
+    lasts: Duration,
+    deadline: Instant,
+}
+
+impl Watch {
+    /// Begins a watch.
+    pub(super) async fn begin(
+        place: &Place,
+        question: impl FnOnce(&WatchParams) -> Question,
+    ) -> Result<Self, Trouble> {
+        let Place { client, settings, .. } = place;
+        let seconds = settings.draw_watch_seconds(&mut rand::rng());
+        let question = question(&WatchParams::default().timeout(seconds)).map(|mut request| {
+            // API servers may press each event by itself, which not every client can unpack.
+            request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            request
+        });
+        let (begun, lasts) = (Instant::now(), Duration::from_secs(seconds.into()));
+        let body = ask(client, question, settings.answers_within).await?.into_body();
+        let deadline = begun + lasts + settings.slack;
+        Ok(Self { body, piece: Bytes::new(), lines: Lines::new(LONGEST_LINE), begun, lasts, deadline })
+    }
+
+    /// Whether it has lasted long enough to be called alive, even if nothing has happened.
+    pub(super) fn has_lived(&self) -> bool {
+        self.begun.elapsed() >= ALIVE.min(self.lasts)
+    }
+
+    /// Waits for the next line. Gives whether there is one; if not, the watch has ended as it should.
+    pub(super) async fn next(&mut self) -> Result<bool, Trouble> {
+        loop {
+            while !self.piece.is_empty() {
+                let mut rest = &*self.piece;
+                let whole = self.lines.next(&mut rest);
+                let taken = self.piece.len() - rest.len();
+                drop(self.piece.split_to(taken));
+                match whole {
+                    Ok(true) if self.lines.line().is_empty() => {}
+                    Ok(true) => return Ok(true),
+                    Ok(false) => {}
+                    Err(TooLong) => return Err(Trouble::away("a line of a watch is too long")),
+                }
+            }
+            match next_piece(&mut self.body, self.deadline).await? {
+                Some(piece) => self.piece = piece,
+                None if self.lines.is_torn() => return Err(Trouble::away("a watch ended within a line")),
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// The line.
+    pub(super) fn line(&self) -> &[u8] {
+        self.lines.line()
+    }
+}
+
+/// The next piece of an answer; none at its end.
+async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Trouble> {
+    loop {
+        let late = |_| Trouble::away("the connection has fallen silent");
+        match timeout_at(deadline, body.frame()).await.map_err(late)? {
+            Some(Ok(frame)) => {
+                if let Ok(piece) = frame.into_data() {
+                    return Ok(Some(piece));
+                }
+            }
+            Some(Err(error)) => return Err(Trouble::away(chain(&error))),
+            None => return Ok(None),
+        }
+    }
+}
+
+fn silence(within: Duration) -> Trouble {
+    Trouble::away(format!("no answer within {} s", within.as_secs()))
+}
+
+/// When the server wants to be asked again. API servers say it in seconds.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// An error with its causes: the last one is mostly the one that helps.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            // Writing to text cannot fail.
+            let _ = write!(text, ": {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

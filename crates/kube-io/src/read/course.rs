@@ -1,0 +1,362 @@
+//! The course of a feed: what it does next, and how it takes what goes wrong. It knows no network and no clock.
+
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use bellwether_engine::Version;
+use rand::Rng;
+
+use super::{backoff::Backoff, settings::Pauses, trouble::Trouble};
+
+/// So many lists in a row that are older than what is known: it is not this one API server that is behind. The cluster
+/// was restored from a backup.
+const RESTORED: u32 = 5;
+
+/// An error that stays for so many attempts, or for so long, does not go away by itself.
+const STUBBORN_ATTEMPTS: u32 = 5;
+const STUBBORN_TIME: Duration = Duration::from_secs(30);
+
+/// What a feed does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It lists all objects.
+    List,
+    /// It watches for what has changed since this version.
+    Watch(Version),
+}
+
+/// How a kind is doing, as far as reading it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can be read.
+    Well,
+    /// The server does not answer. What was read stays in force.
+    Away,
+    /// We may not read it.
+    Forbidden,
+    /// It cannot be read, and that does not go away.
+    Failing,
+}
+
+impl State {
+    /// Whether what is known of the kind no longer holds.
+    pub(super) fn is_unreadable(self) -> bool {
+        matches!(self, Self::Forbidden | Self::Failing)
+    }
+}
+
+/// How a step ended: a watch in its time, or anything because of some trouble.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Whether it went well for long enough that what was before no longer matters.
+    pub(super) lived: bool,
+    /// What went wrong, if anything did.
+    pub(super) trouble: Option<Trouble>,
+}
+
+impl From<Trouble> for Ended {
+    fn from(trouble: Trouble) -> Self {
+        Self { lived: false, trouble: Some(trouble) }
+    }
+}
+
+/// What follows from the end of a step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reaction {
+    /// How long to wait before the next step.
+    pub(super) pause: Duration,
+    /// The state, if it has turned.
+    pub(super) turned: Option<State>,
+}
+
+/// The course of a feed.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// The version up to which everything is known.
+    known: Option<Version>,
+    /// Whether all must be listed, whatever is known.
+    list: bool,
+    /// How many lists in a row were older than that.
+    behind: u32,
+    backoff: Backoff,
+    state: State,
+    /// Since when the server has refused to answer, and how often.
+    refused: Option<(Instant, u32)>,
+}
+
+impl Course {
+    pub(super) fn new(pauses: Pauses) -> Self {
+        Self {
+            known: None,
+            list: true,
+            behind: 0,
+            backoff: Backoff::new(pauses),
+            state: State::Well,
+            refused: None,
+        }
+    }
+
+    /// What to do next.
+    pub(super) fn step(&self) -> Step {
+        match &self.known {
+            Some(version) if !self.list => Step::Watch(version.clone()),
+            _ => Step::List,
+        }
+    }
+
+    /// Whether everything was listed once.
+    pub(super) fn has_listed(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// Everything must be listed once more, and what stood in the way before does not matter.
+    pub(super) fn start_over(&mut self) {
+        self.list = true;
+        self.state = State::Well;
+        self.refused = None;
+        self.backoff.reset();
+    }
+
+    /// A list of this version has arrived. One that is older than what is known is not to be used.
+    pub(super) fn accept(&mut self, version: &Version) -> Result<(), Trouble> {
+        if self.known.as_ref().is_some_and(|known| version.is_before(known)) {
+            self.behind += 1;
+            if self.behind < RESTORED {
+                return Err(Trouble::Behind);
+            }
+        }
+        self.behind = 0;
+        Ok(())
+    }
+
+    /// The list is complete. Gives the state, if it has turned.
+    pub(super) fn listed(&mut self, version: Version) -> Option<State> {
+        self.known = Some(version);
+        self.list = false;
+        self.recover()
+    }
+
+    /// A watch has begun. Gives whether to go on with it: what could not be read before is listed first.
+    pub(super) fn opened(&mut self) -> bool {
+        if self.state.is_unreadable() {
+            self.list = true;
+            return false;
+        }
+        true
+    }
+
+    /// Everything up to this version has been told.
+    pub(super) fn told(&mut self, version: &Version) {
+        let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
+        if !version.as_str().is_empty() && !is_older {
+            self.known = Some(version.clone());
+        }
+    }
+
+    /// A watch has shown that it is alive. Gives the state, if it has turned.
+    pub(super) fn lived(&mut self) -> Option<State> {
+        self.backoff.reset();
+        self.recover()
+    }
+
+    /// A step has ended: what follows from that.
+    pub(super) fn ended(&mut self, ended: &Ended, now: Instant, random: &mut impl Rng) -> Reaction {
+        let before = self.state;
+        if ended.lived {
+            self.lived();
+        }
+        let pause = match ended.trouble {
+            Some(Trouble::Away { come_back: Some(wish), .. }) => self.backoff.pause_as_asked(wish, random),
+            _ => self.backoff.pause(random),
+        };
+        if let Some(trouble) = &ended.trouble {
+            self.state = self.state_after(trouble, now);
+        }
+        Reaction { pause, turned: (self.state != before).then_some(self.state) }
+    }
+
+    fn state_after(&mut self, trouble: &Trouble, now: Instant) -> State {
+        match trouble {
+            Trouble::Gone | Trouble::Behind => {
+                self.list = true;
+                self.state
+            }
+            Trouble::Forbidden { .. } => State::Forbidden,
+            Trouble::Absent { .. } | Trouble::Refused { .. } if self.is_stubborn(now) => State::Failing,
+            Trouble::Away { .. } if self.state == State::Well && self.backoff.failures() > 1 => State::Away,
+            Trouble::Absent { .. } | Trouble::Refused { .. } | Trouble::Away { .. } => self.state,
+        }
+    }
+
+    /// The server has refused once more. Gives whether that is how it stays.
+    fn is_stubborn(&mut self, now: Instant) -> bool {
+        let (since, times) = self.refused.get_or_insert((now, 0));
+        *times += 1;
+        *times >= STUBBORN_ATTEMPTS || now.saturating_duration_since(*since) >= STUBBORN_TIME
+    }
+
+    fn recover(&mut self) -> Option<State> {
+        self.refused = None;
+        let before = mem::replace(&mut self.state, State::Well);
+        (before != State::Well).then_some(State::Well)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{SeedableRng as _, rngs::StdRng};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn course() -> Course {
+        Course::new(Pauses { first: Duration::from_secs(1), longest: Duration::from_secs(10) })
+    }
+
+    fn version(number: u64) -> Version {
+        Version::new(&number.to_string())
+    }
+
+    fn watching(number: u64) -> Course {
+        let mut course = course();
+        course.listed(version(number));
+        course
+    }
+
+    fn watch(number: u64) -> Step {
+        Step::Watch(version(number))
+    }
+
+    fn away() -> Trouble {
+        Trouble::away("connection refused")
+    }
+
+    fn forbidden() -> Trouble {
+        Trouble::Forbidden { why: "no".into() }
+    }
+
+    /// Fails at once so many times; gives how the state turned each time.
+    fn fail(course: &mut Course, trouble: &Trouble, times: usize) -> Vec<Option<State>> {
+        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        (0..times).map(|_| course.ended(&trouble.clone().into(), now, &mut random).turned).collect()
+    }
+
+    #[test]
+    fn it_lists_once_and_then_watches_from_what_is_known() {
+        let mut course = course();
+        assert_eq!(course.step(), Step::List);
+        assert_eq!(course.listed(version(5)), None);
+        assert_eq!(course.step(), watch(5));
+        assert!(course.opened());
+        course.told(&version(8));
+        course.told(&version(7));
+        course.told(&Version::new(""));
+        assert_eq!(course.step(), watch(8), "it never goes back");
+    }
+
+    #[rstest]
+    #[case::expired(Trouble::Gone, Step::List)]
+    #[case::away(away(), watch(5))]
+    #[case::forbidden(forbidden(), watch(5))]
+    #[case::refused(Trouble::refused("no"), watch(5))]
+    #[case::absent(Trouble::Absent { why: "no".into() }, watch(5))]
+    fn only_what_is_lost_is_listed_again(#[case] trouble: Trouble, #[case] expected: Step) {
+        let mut course = watching(5);
+        fail(&mut course, &trouble, 3);
+        assert_eq!(course.step(), expected);
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_no_reason_to_doubt_what_is_known() {
+        let mut course = watching(5);
+        let states = fail(&mut course, &away(), 100);
+        assert_eq!(states[..3], [None, Some(State::Away), None]);
+        assert!(states[3..].iter().all(Option::is_none), "it is said once");
+        assert!(course.opened());
+        assert_eq!(course.lived(), Some(State::Well));
+        assert_eq!(course.step(), watch(5));
+    }
+
+    #[test]
+    fn what_was_forbidden_is_listed_when_it_is_allowed() {
+        let mut course = watching(5);
+        assert_eq!(fail(&mut course, &forbidden(), 3), [Some(State::Forbidden), None, None]);
+        assert_eq!(course.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
+        assert!(!course.opened());
+        assert_eq!(course.step(), Step::List);
+        assert_eq!(course.listed(version(9)), Some(State::Well));
+        assert_eq!(course.step(), watch(9));
+    }
+
+    #[test]
+    fn a_server_that_goes_away_gives_no_rights_back() {
+        let mut course = watching(5);
+        fail(&mut course, &forbidden(), 1);
+        assert_eq!(fail(&mut course, &away(), 5), [None; 5]);
+        assert!(!course.opened(), "it is still to be listed");
+    }
+
+    #[test]
+    fn errors_that_stay_are_told() {
+        let mut course = course();
+        let states = fail(&mut course, &Trouble::refused("no"), 6);
+        assert_eq!(states, [None, None, None, None, Some(State::Failing), None]);
+        assert_eq!(course.listed(version(5)), Some(State::Well));
+        assert_eq!(fail(&mut course, &Trouble::refused("no"), 4), [None; 4], "it is counted anew");
+    }
+
+    #[test]
+    fn errors_that_stay_for_long_are_told_too() {
+        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        let mut course = course();
+        let refused = Trouble::refused("no").into();
+        assert_eq!(course.ended(&refused, now, &mut random).turned, None);
+        assert_eq!(course.ended(&refused, now + STUBBORN_TIME, &mut random).turned, Some(State::Failing));
+    }
+
+    #[test]
+    fn a_list_from_the_past_is_used_only_if_there_is_no_other() {
+        let mut course = watching(5);
+        course.start_over();
+        for _ in 0..4 {
+            assert_eq!(course.accept(&version(4)), Err(Trouble::Behind));
+        }
+        assert_eq!(course.accept(&version(5)), Ok(()), "it has caught up");
+        for _ in 0..4 {
+            assert_eq!(course.accept(&version(4)), Err(Trouble::Behind));
+        }
+        assert_eq!(course.accept(&version(4)), Ok(()));
+        course.listed(version(4));
+        assert_eq!(course.step(), watch(4));
+    }
+
+    #[test]
+    fn the_first_attempt_after_a_good_watch_is_at_once() {
+        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        let mut course = watching(5);
+        let mut pause = |course: &mut Course, lived, trouble| {
+            course.ended(&Ended { lived, trouble }, now, &mut random).pause
+        };
+        assert_eq!(pause(&mut course, false, None), Duration::ZERO);
+        assert_ne!(pause(&mut course, false, None), Duration::ZERO);
+        course.listed(version(6));
+        assert_ne!(pause(&mut course, false, None), Duration::ZERO, "a list alone proves little");
+        assert_eq!(pause(&mut course, true, None), Duration::ZERO);
+        assert_ne!(pause(&mut course, false, Some(Trouble::Gone)), Duration::ZERO);
+        course.lived();
+        assert_eq!(pause(&mut course, false, Some(Trouble::Gone)), Duration::ZERO);
+        let busy = Trouble::Away { why: "busy".into(), come_back: Some(Duration::from_secs(3)) };
+        assert!(pause(&mut course, false, Some(busy)) >= Duration::from_secs(3));
+    }
+
+    #[test]
+    fn what_was_in_the_way_does_not_matter_after_a_new_start() {
+        let mut course = watching(5);
+        fail(&mut course, &forbidden(), 3);
+        course.start_over();
+        assert_eq!(course.step(), Step::List);
+        assert_eq!(fail(&mut course, &forbidden(), 1), [Some(State::Forbidden)], "it is told anew");
+    }
+}

@@ -1,0 +1,131 @@
+//! Reading a cluster: which kinds it serves, and what becomes of the objects of those that somebody wants to know about.
+//!
+//! A [`Reader`] follows kinds in one cluster. For each there is a task that lists the objects once and then watches them,
+//! through whatever goes wrong on the way; the bytes of the API server become facts at once, and nothing else is kept.
+//! What is hard about it knows neither network nor clock: when to list, to watch and to wait is decided in `course`, when
+//! to look for new kinds in `lookout`, and what bytes mean in `decode` and `glass`.
+
+mod answer;
+mod backoff;
+mod course;
+mod decode;
+mod discovery;
+mod feed;
+mod glass;
+mod inventory;
+mod lines;
+mod lookout;
+mod scout;
+mod settings;
+mod tally;
+mod trouble;
+
+pub use inventory::Inventory;
+pub use settings::{Pauses, Settings};
+pub use tally::{Count, Tally};
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+    sync::Arc,
+};
+
+use bellwether_engine::{FeedId, Kind, Lens, News};
+use jiff::Timestamp;
+use kube::Client;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+use tracing::{Instrument as _, Span};
+
+use feed::Feed;
+use tally::Pulse;
+
+/// Reads one cluster. When it is dropped, so are its connections.
+///
+/// Its log lines are in the span in which it was started: let that name the cluster.
+pub struct Reader<Id = FeedId> {
+    place: Arc<Place>,
+    news: mpsc::Sender<(Id, News)>,
+    feeds: HashMap<Id, Followed>,
+    span: Span,
+    _scout: Task,
+}
+
+/// What all that read a cluster share.
+struct Place {
+    client: Client,
+    settings: Settings,
+    inventory: Inventory,
+    tally: Arc<Tally>,
+}
+
+/// A kind that is followed.
+struct Followed {
+    lens: watch::Sender<Arc<Lens>>,
+    pulse: Arc<Pulse>,
+    _task: Task,
+}
+
+/// A task that ends when this is dropped.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
+    /// Begins to read a cluster, on the runtime in which this is called. What is read is told to `news`; whoever is slow
+    /// to take it makes the cluster wait.
+    ///
+    /// The client must not repeat calls by itself: what an API server asks for when it is busy is honoured here.
+    pub fn start(client: Client, settings: Settings, news: mpsc::Sender<(Id, News)>) -> Self {
+        let tally = Arc::new(Tally::default());
+        let place = Arc::new(Place { client, settings, inventory: Inventory::new(), tally });
+        let span = Span::current();
+        let scout = {
+            let place = Arc::clone(&place);
+            async move { match scout::scout(&place).await {} }
+        };
+        let scout = Task(tokio::spawn(scout.instrument(span.clone())));
+        Self { place, news, feeds: HashMap::new(), span, _scout: scout }
+    }
+
+    /// Follows a kind. If it is followed under this id already, everything is listed once more through the new lens.
+    pub fn follow(&mut self, feed: Id, kind: Kind, lens: Arc<Lens>) {
+        match self.feeds.entry(feed) {
+            Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
+            Entry::Vacant(vacant) => {
+                let pulse = Arc::new(Pulse::default());
+                let (sender, lenses) = watch::channel(lens);
+                let place = Arc::clone(&self.place);
+                let task = Feed::new(feed, kind, place, self.news.clone(), Arc::clone(&pulse)).run(lenses);
+                let task = Task(tokio::spawn(task.instrument(self.span.clone())));
+                vacant.insert(Followed { lens: sender, pulse, _task: task });
+            }
+        }
+    }
+
+    /// Follows it no longer. News that is on its way may still arrive.
+    pub fn leave(&mut self, feed: Id) {
+        self.feeds.remove(&feed);
+    }
+
+    /// When a feed last heard from the cluster.
+    pub fn last_heard(&self, feed: Id) -> Option<Timestamp> {
+        self.feeds.get(&feed)?.pulse.last()
+    }
+
+    /// What the cluster serves.
+    pub fn inventory(&self) -> &Inventory {
+        &self.place.inventory
+    }
+
+    /// What was done so far.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.place.tally
+    }
+}

@@ -1,0 +1,63 @@
+//! How a cluster is read.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use rand::Rng;
+
+/// How a cluster is read. The defaults are good for most.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The one namespace that is read; all of them if there is none. Kinds without namespaces are read all the same.
+    pub namespace: Option<String>,
+    /// How many objects a page of a list has.
+    pub page_size: u32,
+    /// How long a watch lasts before it is begun anew, in whole seconds. It is drawn from this range each time, so that
+    /// watches which began together do not end together.
+    pub watch_lasts: RangeInclusive<Duration>,
+    /// How long after its time a watch may still be open. One that is open for longer has lost its other end.
+    pub slack: Duration,
+    /// How long an answer may take to begin, and how long it may pause.
+    pub answers_within: Duration,
+    /// The pauses between attempts.
+    pub pauses: Pauses,
+    /// How often to look which kinds there are, where the cluster does not tell when that changes.
+    pub looks_every: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            page_size: 500,
+            watch_lasts: Duration::from_mins(5)..=Duration::from_mins(10),
+            slack: Duration::from_secs(15),
+            answers_within: Duration::from_mins(1),
+            pauses: Pauses::default(),
+            looks_every: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Settings {
+    /// How long the next watch lasts, in seconds.
+    pub(super) fn draw_watch_seconds(&self, random: &mut impl Rng) -> u32 {
+        let seconds = |duration: &Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX).max(1);
+        let (least, most) = (seconds(self.watch_lasts.start()), seconds(self.watch_lasts.end()));
+        random.random_range(least..=most.max(least))
+    }
+}
+
+/// How long to wait between attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// The first pause is no longer than this; each of the next may be twice as long as the one before,
+    pub first: Duration,
+    /// but no longer than this.
+    pub longest: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(100), longest: Duration::from_secs(30) }
+    }
+}

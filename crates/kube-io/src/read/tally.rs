@@ -1,0 +1,73 @@
+//! What a reader has done so far, for those who count.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+/// What a reader has done so far.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Lists that were begun.
+    pub lists: Count,
+    /// Those among them that were not the first of their feed.
+    pub relists: Count,
+    /// Watches that were begun.
+    pub watches: Count,
+    /// Watches that are open now.
+    pub open_watches: Count,
+    /// Objects and events that were understood.
+    pub read: Count,
+    /// Objects that were not.
+    pub unreadable: Count,
+    /// Attempts that failed.
+    pub errors: Count,
+    /// Looks at which kinds there are.
+    pub looks: Count,
+}
+
+/// A number that others may read at any time.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// How many.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    /// Counts one for as long as what this gives back lives.
+    pub(super) fn one(&self) -> One<'_> {
+        self.add(1);
+        One(self)
+    }
+}
+
+/// One that is counted as long as it lives.
+pub(super) struct One<'c>(&'c Count);
+
+impl Drop for One<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// When a feed last heard from its cluster.
+#[derive(Debug, Default)]
+pub(super) struct Pulse(AtomicI64);
+
+impl Pulse {
+    pub(super) fn beat(&self, now: Timestamp) {
+        self.0.store(now.as_millisecond(), Ordering::Relaxed);
+    }
+
+    pub(super) fn last(&self) -> Option<Timestamp> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            at => Timestamp::from_millisecond(at).ok(),
+        }
+    }
+}

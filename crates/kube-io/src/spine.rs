@@ -1,0 +1,201 @@
+//! The loop: what a cluster tells goes into the engine, and what the engine wants is written.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use bellwether_engine::{Change, Effect, Engine, Event, FeedId, News, Outbox, Outcome, Slot};
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tracing::{debug, info, warn};
+
+use crate::{
+    read::{Reader, Settings},
+    vitals::Vitals,
+    write::{Done, Leadership, PATIENCE, Recorder, perform},
+};
+
+/// So much news may wait for the engine before the cluster has to.
+const NEWS_WAITING: usize = 4096;
+
+/// So much news is taken in at a time.
+const NEWS_AT_A_TIME: usize = 1024;
+
+/// So many writes are under way at a time.
+const WRITES_AT_A_TIME: usize = 16;
+
+/// How often is counted how much there is.
+const COUNTS_EVERY: Duration = Duration::from_secs(1);
+
+/// A write that has ended.
+struct Ended {
+    slot: Slot,
+    change: Change,
+    done: Done,
+    took: Duration,
+}
+
+/// The engine and all that it lives on.
+pub struct Spine {
+    client: Client,
+    engine: Engine,
+    outbox: Outbox,
+    reader: Reader,
+    news: mpsc::Receiver<(FeedId, News)>,
+    writes: JoinSet<Ended>,
+    recorder: Recorder,
+    leadership: watch::Receiver<Leadership>,
+    vitals: Arc<Vitals>,
+    /// When the engine wants to be told the time.
+    wake: Option<Timestamp>,
+    /// When was counted last how much there is, and whether something has happened since then.
+    counted: Instant,
+    uncounted: bool,
+}
+
+impl Spine {
+    /// One for a cluster, which is read from now on and written to by whoever leads.
+    pub fn new(
+        client: Client,
+        settings: Settings,
+        leadership: watch::Receiver<Leadership>,
+        recorder: Recorder,
+    ) -> Self {
+        let (sender, news) = mpsc::channel(NEWS_WAITING);
+        let reader = Reader::start(client.clone(), settings, sender);
+        let vitals = Arc::new(Vitals::new(Arc::clone(reader.tally())));
+        Self {
+            client,
+            engine: Engine::new(),
+            outbox: Outbox::new(WRITES_AT_A_TIME),
+            reader,
+            news,
+            writes: JoinSet::new(),
+            recorder,
+            leadership,
+            vitals,
+            wake: None,
+            counted: Instant::now(),
+            uncounted: true,
+        }
+    }
+
+    /// What it counts about itself.
+    pub fn vitals(&self) -> &Arc<Vitals> {
+        &self.vitals
+    }
+
+    /// Runs until `stop` is there. What is being written then is written to the end.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        let mut batch = Vec::with_capacity(NEWS_AT_A_TIME);
+        self.step([]);
+        loop {
+            self.write();
+            let pause = self.pause();
+            tokio::select! {
+                () = &mut stop => break,
+                count = self.news.recv_many(&mut batch, NEWS_AT_A_TIME) => {
+                    // The reader has a sender as long as we have the reader.
+                    debug_assert!(count > 0);
+                    self.step(batch.drain(..).map(|(feed, news)| Event::Feed(feed, news)));
+                }
+                Some(ended) = self.writes.join_next() => {
+                    // A task that was not cancelled ends well.
+                    if let Ok(ended) = ended {
+                        self.written(ended);
+                    }
+                }
+                changed = self.leadership.changed() => if changed.is_err() { break },
+                () = sleep(pause) => {
+                    if self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
+                        self.step([Event::Tick]);
+                    }
+                }
+            }
+            self.count();
+        }
+        let _ = timeout(PATIENCE, self.writes.join_all()).await;
+    }
+
+    fn step(&mut self, events: impl IntoIterator<Item = Event>) {
+        let (begun, now) = (Instant::now(), Timestamp::now());
+        let mut count = 0;
+        let events = events.into_iter().inspect(|_| count += 1);
+        let effects = self.engine.step(now, events);
+        for effect in effects {
+            match effect {
+                Effect::Follow { feed, kind, lens, .. } => {
+                    debug!("follows {kind}");
+                    self.reader.follow(feed, kind, lens);
+                }
+                Effect::Leave { feed } => self.reader.leave(feed),
+                Effect::Want(slot, change) => self.outbox.want(now, &slot, change),
+                Effect::Record(turn) => {
+                    let (object, to, why) = (&turn.object, turn.to, &turn.message);
+                    let condition = turn.condition;
+                    info!("{object}: {condition} is {to:?} now, {}: {why}", turn.reason);
+                    self.recorder.record(turn);
+                }
+                Effect::Wake(time) => self.wake = time,
+            }
+        }
+        self.vitals.stepped(count, begun.elapsed().as_secs_f64());
+        self.uncounted = true;
+    }
+
+    /// Begins the writes that are due, if they are ours to make.
+    fn write(&mut self) {
+        let leading = self.leadership.borrow_and_update().leads_at(std::time::Instant::now());
+        self.outbox.lead(leading);
+        let now = Timestamp::now();
+        for (slot, change) in self.outbox.take(now) {
+            let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
+            self.writes.spawn(async move {
+                let begun = Instant::now();
+                let done = match served {
+                    Some(served) => perform(&client, &served, &slot, &change, PATIENCE).await,
+                    None => Outcome::Failed("its kind is not served".into()).into(),
+                };
+                Ended { slot, change, done, took: begun.elapsed() }
+            });
+        }
+        let (waiting, _) = self.outbox.depth();
+        self.vitals.waits(waiting, leading);
+    }
+
+    fn written(&mut self, ended: Ended) {
+        let Ended { slot, change, done, took } = ended;
+        self.vitals.wrote(&done.outcome, took.as_secs_f64());
+        let object = &slot.object;
+        match &done.outcome {
+            Outcome::Refused(why) => warn!("{object}: {:?} cannot be written: {why}", slot.part),
+            Outcome::Failed(why) => debug!("{object}: {:?} was not written: {why}", slot.part),
+            outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
+        }
+        let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
+        self.outbox.done(Timestamp::now(), &slot, &change, &done.outcome, retry_after);
+        self.step([Event::Written { slot, change, outcome: done.outcome }]);
+    }
+
+    /// How long nothing has to be done, if nothing happens.
+    fn pause(&self) -> Duration {
+        let next = [self.wake, self.outbox.next()].into_iter().flatten().min();
+        let until_next = next.map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
+        let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
+        let until_count = self.uncounted.then(|| COUNTS_EVERY.saturating_sub(self.counted.elapsed()));
+        // A clock that jumps is noticed within a minute.
+        [until_next, until_count].into_iter().flatten().min().unwrap_or(Duration::from_mins(1))
+    }
+
+    /// Counts how much there is, now and then.
+    fn count(&mut self) {
+        if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
+            self.vitals.counted(self.engine.census());
+            (self.counted, self.uncounted) = (Instant::now(), false);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A last look at the Application that is about to own an object.
+//!
+//! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
+
+use bellwether_api::{GROUP, VERSION};
+use bellwether_engine::{Adopter, Outcome};
+use http::{Request, header::ACCEPT, response::Parts};
+use serde::{Deserialize, de::IgnoredAny};
+
+use super::{
+    answer::{Done, Failure},
+    request::{ONLY_METADATA, Right, Segment},
+};
+
+/// The kind as it stands in paths.
+const PLURAL: &str = "applications";
+
+/// Asks for the Application as it is now, not as some cache has it.
+pub(super) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
+    let (namespace, name) = (Segment(&adopter.application.namespace), Segment(&adopter.application.name));
+    Request::get(format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}/{name}"))
+        .header(ACCEPT, ONLY_METADATA)
+        .body(Vec::new())
+        .map_err(|error| error.to_string())
+}
+
+/// How adopting ends if it cannot begin.
+pub(super) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
+    if parts.status.is_success() {
+        let there = serde_json::from_slice(body).is_ok_and(|it: Application| it.metadata.is(adopter));
+        return (!there).then(|| Outcome::Conflict.into());
+    }
+    if parts.status == http::StatusCode::NOT_FOUND {
+        return Some(Outcome::Conflict.into());
+    }
+    let right = Right {
+        verb: "get",
+        resource: PLURAL.to_owned(),
+        group: GROUP,
+        namespace: Some(&adopter.application.namespace),
+    };
+    Some(Failure::read(parts.status, &parts.headers, body).without(&right))
+}
+
+/// Of an Application: whether it is the one, and stays.
+#[derive(Deserialize)]
+struct Application {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    uid: Box<str>,
+    deletion_timestamp: Option<IgnoredAny>,
+}
+
+impl Metadata {
+    fn is(&self, adopter: &Adopter) -> bool {
+        self.uid == adopter.uid && self.deletion_timestamp.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::Name;
+    use http::Response;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn adopter() -> Adopter {
+        Adopter { application: Name::new("shop", "web"), uid: "a".into() }
+    }
+
+    #[test]
+    fn it_is_asked_for_by_name() {
+        let request = request(&adopter()).unwrap();
+        assert_eq!(request.uri(), "/apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web");
+    }
+
+    #[rstest]
+    #[case::there(200, json!({"metadata": {"uid": "a", "deletionTimestamp": null}}), None)]
+    #[case::another(200, json!({"metadata": {"uid": "b"}}), Some(Outcome::Conflict))]
+    #[case::going(
+        200, json!({"metadata": {"uid": "a", "deletionTimestamp": "2026-11-14T10:00:00Z"}}), Some(Outcome::Conflict),
+    )]
+    #[case::gone(404, json!({}), Some(Outcome::Conflict))]
+    #[case::nonsense(200, json!([]), Some(Outcome::Conflict))]
+    #[case::no_right(
+        403, json!({"message": "applications \"web\" is forbidden: User \"us\" cannot get"}),
+        Some(Outcome::Refused("Bellwether may not get applications in namespace shop: grant it the verb get on \
+                               applications in the API group bellwether.dev".into())),
+    )]
+    #[case::trouble(500, json!({"message": "oh"}), Some(Outcome::Failed("oh".into())))]
+    fn only_an_application_that_stays_adopts(
+        #[case] status: u16,
+        #[case] body: Value,
+        #[case] expected: Option<Outcome>,
+    ) {
+        let (parts, ()) = Response::builder().status(status).body(()).unwrap().into_parts();
+        let objection = objection(&adopter(), &parts, body.to_string().as_bytes());
+        assert_eq!(objection.map(|done| done.outcome), expected);
+    }
+}

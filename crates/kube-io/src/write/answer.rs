@@ -1,0 +1,315 @@
+//! What an API server answered, and what that means for a change.
+
+use std::{sync::Arc, time::Duration};
+
+use bellwether_engine::{Change, Outcome, Version};
+use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use serde::Deserialize;
+
+use super::{
+    line::line,
+    request::{Asked, Right},
+};
+
+/// The longest that a server can make us wait: one that asks for more is asked again all the same.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// How a change ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The end.
+    pub outcome: Outcome,
+    /// How long the API server wants not to be asked again, if it said so.
+    pub retry_after: Option<Duration>,
+}
+
+impl From<Outcome> for Done {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, retry_after: None }
+    }
+}
+
+/// Of an object: what says which version it is in.
+#[derive(Deserialize)]
+struct Answered {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Option<Box<str>>,
+}
+
+impl Asked<'_> {
+    /// What the answer means.
+    pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Done {
+        if status.is_success() {
+            return Outcome::Done(self.version(body)).into();
+        }
+        let failure = Failure::read(status, headers, body);
+        match status {
+            StatusCode::NOT_FOUND => Outcome::Absent.into(),
+            StatusCode::CONFLICT => self.conflict(&failure),
+            StatusCode::UNPROCESSABLE_ENTITY if failure.is_about_another() => Outcome::Conflict.into(),
+            _ => failure.without(&self.right()),
+        }
+    }
+
+    /// The version in which the object is now. What was only tried out has none.
+    fn version(&self, body: &[u8]) -> Option<Version> {
+        if matches!(self.change, Change::Create { dry_run: true, .. }) {
+            return None;
+        }
+        let answered: Answered = serde_json::from_slice(body).ok()?;
+        answered.metadata.resource_version.as_deref().map(Version::new)
+    }
+
+    fn conflict(&self, failure: &Failure) -> Done {
+        match self.change {
+            // The object that was meant is gone; another one has its name.
+            Change::Delete { .. } if failure.is_about_another() => Outcome::Absent.into(),
+            // Not about this object: the namespace's quota, for one, is counted by several at a time.
+            Change::Create { .. } if failure.told.reason != "AlreadyExists" => failure.failed(),
+            _ => Outcome::Conflict.into(),
+        }
+    }
+}
+
+/// A failure: its status, and more if an API server tells it.
+pub(super) struct Failure {
+    status: StatusCode,
+    told: Told,
+    retry_after: Option<Duration>,
+}
+
+/// A failure in the words of an API server.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    message: String,
+    reason: String,
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    causes: Vec<Cause>,
+    retry_after_seconds: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    field: String,
+}
+
+impl Failure {
+    pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        // What is not in an API server's words comes from something before it; then the status has to do.
+        let told: Told = serde_json::from_slice(body).unwrap_or_default();
+        let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let seconds =
+            header.and_then(|text| text.trim().parse().ok()).unwrap_or(told.details.retry_after_seconds);
+        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_WAIT));
+        Self { status, told, retry_after }
+    }
+
+    /// What it means for a request that takes this right.
+    pub(super) fn without(&self, right: &Right<'_>) -> Done {
+        match self.status {
+            StatusCode::FORBIDDEN if self.has_cause("NamespaceTerminating") => self.failed(),
+            StatusCode::FORBIDDEN if self.is_about_rights() => {
+                Outcome::Refused(right.to_string().into()).into()
+            }
+            StatusCode::BAD_REQUEST
+            | StatusCode::FORBIDDEN
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNPROCESSABLE_ENTITY => Outcome::Refused(self.said()).into(),
+            // The store has a limit of its own, and API servers pass its word on as an error of theirs.
+            _ if self.is_about_size() => Outcome::Refused(self.said()).into(),
+            _ => self.failed(),
+        }
+    }
+
+    /// It may go better another time.
+    fn failed(&self) -> Done {
+        Done { outcome: Outcome::Failed(self.said()), retry_after: self.retry_after }
+    }
+
+    /// What was said, or at least the status in words.
+    fn said(&self) -> Arc<str> {
+        let message = line(&self.told.message);
+        if message.is_empty() {
+            format!("the API server answers {}", self.status).into()
+        } else {
+            message.into()
+        }
+    }
+
+    fn has_cause(&self, reason: &str) -> bool {
+        self.told.details.causes.iter().any(|cause| cause.reason == reason)
+    }
+
+    /// Whether a right is missing; what else is forbidden was forbidden by an admission plugin, for its own reason.
+    fn is_about_rights(&self) -> bool {
+        self.told.message.contains("is forbidden: User ")
+    }
+
+    /// Whether the object of this name is not the one that was meant: it does not meet a precondition, or one cannot be
+    /// made of the other.
+    fn is_about_another(&self) -> bool {
+        let Told { message, details, .. } = &self.told;
+        (message.contains("UID") && message.contains("precondition"))
+            || details.causes.iter().any(|cause| cause.field == "metadata.uid")
+    }
+
+    fn is_about_size(&self) -> bool {
+        ["request is too large", "larger than max"].iter().any(|words| self.told.message.contains(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::{Cluster, Kind, Name, ObjectKey, Part, Served, Slot};
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn answered(change: &Change, status: u16, header: Option<&str>, body: &[u8]) -> Done {
+        let served = Served {
+            version: "v1".into(),
+            versions: ["v1".into()].into(),
+            plural: "pods".into(),
+            namespaced: true,
+            has_status: true,
+        };
+        let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: Name::new("shop", "web") };
+        let slot = Slot { object, part: Part::Status };
+        let mut headers = HeaderMap::new();
+        if let Some(header) = header {
+            headers.insert(RETRY_AFTER, header.parse().unwrap());
+        }
+        let status = StatusCode::from_u16(status).unwrap();
+        Asked { served: &served, slot: &slot, change }.answered(status, &headers, body)
+    }
+
+    fn status() -> Change {
+        let patch = json!({}).into();
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, turns: false }
+    }
+
+    fn create(dry_run: bool) -> Change {
+        Change::Create { manifest: json!({}).into(), dry_run }
+    }
+
+    fn delete() -> Change {
+        Change::Delete { uid: "u".into() }
+    }
+
+    fn refused(why: &str) -> Outcome {
+        Outcome::Refused(why.into())
+    }
+
+    fn failed(why: &str) -> Outcome {
+        Outcome::Failed(why.into())
+    }
+
+    #[rstest]
+    #[case::patched(status(), json!({"metadata": {"resourceVersion": "8", "name": "web"}, "spec": {}}), Some("8"))]
+    #[case::created(create(false), json!({"metadata": {"resourceVersion": "8"}}), Some("8"))]
+    #[case::tried_out(create(true), json!({"metadata": {"resourceVersion": "8"}}), None)]
+    #[case::deleted(delete(), json!({"kind": "Status", "status": "Success"}), None)]
+    #[case::nonsense(status(), json!([1]), None)]
+    fn what_is_done_has_a_version(
+        #[case] change: Change,
+        #[case] body: Value,
+        #[case] version: Option<&str>,
+    ) {
+        let done = answered(&change, 200, None, body.to_string().as_bytes());
+        assert_eq!(done, Outcome::Done(version.map(Version::new)).into());
+    }
+
+    #[rstest]
+    #[case::absent(status(), 404, json!({"message": "pods \"web\" not found"}), Outcome::Absent)]
+    #[case::another_version(status(), 409, json!({"reason": "Conflict"}), Outcome::Conflict)]
+    #[case::there_already(create(false), 409, json!({"reason": "AlreadyExists"}), Outcome::Conflict)]
+    #[case::quota_is_busy(
+        create(false), 409, json!({"reason": "Conflict", "message": "quota was changed"}), failed("quota was changed"),
+    )]
+    #[case::another_object(
+        delete(), 409, json!({"message": "Precondition failed: UID in precondition: a, UID in object meta: b"}),
+        Outcome::Absent,
+    )]
+    #[case::another_object_in_other_words(
+        delete(), 409, json!({"message": "the UID in the precondition (a) does not match the UID in record (b)"}),
+        Outcome::Absent,
+    )]
+    #[case::another_object_is_patched(
+        status(), 422, json!({"message": "is invalid", "details": {"causes": [{"field": "metadata.uid"}]}}),
+        Outcome::Conflict,
+    )]
+    #[case::busy_object(delete(), 409, json!({"message": "the object has been modified"}), Outcome::Conflict)]
+    #[case::no_right(
+        delete(), 403, json!({"message": "pods \"web\" is forbidden: User \"us\" cannot delete resource \"pods\""}),
+        refused("Bellwether may not delete pods in namespace shop: grant it the verb delete on pods in the core API \
+                 group"),
+    )]
+    #[case::forbidden_by_a_policy(
+        create(false), 403, json!({"message": "pods \"web\" is forbidden: violates PodSecurity"}),
+        refused("pods \"web\" is forbidden: violates PodSecurity"),
+    )]
+    #[case::namespace_ends(
+        create(false), 403,
+        json!({"message": "it is being terminated", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}),
+        failed("it is being terminated"),
+    )]
+    #[case::invalid(status(), 422, json!({"message": "is invalid:\n ready"}), refused("is invalid: ready"))]
+    #[case::malformed(status(), 400, json!({"message": "no"}), refused("no"))]
+    #[case::not_allowed(status(), 405, json!({"message": "no"}), refused("no"))]
+    #[case::too_large(status(), 413, json!({"message": "too large"}), refused("too large"))]
+    #[case::too_large_for_the_store(
+        status(), 500, json!({"message": "etcdserver: request is too large"}),
+        refused("etcdserver: request is too large"),
+    )]
+    #[case::server_error(status(), 500, json!({"message": "oh"}), failed("oh"))]
+    #[case::login_has_expired(status(), 401, json!({"message": "Unauthorized"}), failed("Unauthorized"))]
+    fn what_is_not_done_has_a_reason(
+        #[case] change: Change,
+        #[case] status: u16,
+        #[case] body: Value,
+        #[case] expected: Outcome,
+    ) {
+        assert_eq!(answered(&change, status, None, body.to_string().as_bytes()).outcome, expected);
+    }
+
+    #[test]
+    fn who_is_no_api_server_is_quoted_by_status() {
+        let done = answered(&status(), 502, None, b"<html>");
+        assert_eq!(done.outcome, failed("the API server answers 502 Bad Gateway"));
+    }
+
+    #[rstest]
+    #[case::header(429, Some("3"), json!({}), Some(3))]
+    #[case::body(503, None, json!({"details": {"retryAfterSeconds": 2}}), Some(2))]
+    #[case::header_first(504, Some("3"), json!({"details": {"retryAfterSeconds": 2}}), Some(3))]
+    #[case::date(503, Some("Fri, 31 Dec 1999 23:59:59 GMT"), json!({}), None)]
+    #[case::at_once(503, Some("0"), json!({}), None)]
+    #[case::for_ever(503, Some("18446744073709551615"), json!({}), Some(300))]
+    #[case::nothing(500, None, json!({}), None)]
+    #[case::no_use(422, Some("3"), json!({}), None)]
+    fn a_server_may_say_when_to_come_back(
+        #[case] status_code: u16,
+        #[case] header: Option<&str>,
+        #[case] body: Value,
+        #[case] seconds: Option<u64>,
+    ) {
+        let done = answered(&status(), status_code, header, body.to_string().as_bytes());
+        assert_eq!(done.retry_after, seconds.map(Duration::from_secs));
+    }
+}

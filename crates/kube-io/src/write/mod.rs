@@ -1,0 +1,28 @@
+//! Writing to a cluster, and being the one who may.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`client`] | finds out which API server is meant and as whom, and makes a client |
+//! | [`perform()`] | makes one change, and says how it ended |
+//! | [`election`] and [`lease`] | see to it that one process leads, and others stand by |
+//! | [`record`] | tells people what has turned, as Events |
+
+pub mod client;
+pub mod election;
+pub mod lease;
+pub mod perform;
+pub mod record;
+
+mod adopter;
+mod answer;
+mod line;
+mod request;
+
+pub use answer::Done;
+pub use client::{Connection, Login, LoginError};
+pub use lease::{Campaign, Leadership, LeaseSettings, campaign};
+pub use perform::{PATIENCE, perform};
+pub use record::Recorder;
+
+/// As whom we write: the name in `metadata.managedFields`.
+const FIELD_MANAGER: &str = "bellwether";

@@ -1,0 +1,60 @@
+//! One change, made.
+
+use std::time::Duration;
+
+use bellwether_engine::{Change, Outcome, Served, Slot};
+use bytes::Bytes;
+use http::{Request, response::Parts};
+use http_body_util::{BodyExt as _, Limited};
+use kube::{Client, client::Body};
+use tokio::time::timeout;
+
+use super::{adopter, answer::Done, line::root, request::Asked};
+
+/// How long an API server has for its answer, unless somebody wants it otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read. Objects are shorter, and of most of them only the metadata come.
+const LONGEST_ANSWER: usize = 4 << 20;
+
+/// Makes a change, and says how it ended, within this time. It is tried once: who wants it tried again decides when.
+///
+/// What takes longer may have been done all the same. That does no harm: a change to an object names the version that it
+/// is meant for, and nothing is created or deleted twice.
+pub async fn perform(
+    client: &Client,
+    served: &Served,
+    slot: &Slot,
+    change: &Change,
+    within: Duration,
+) -> Done {
+    let asked = Asked { served, slot, change };
+    let request = match asked.request() {
+        Ok(request) => request,
+        Err(why) => return Outcome::Refused(format!("no request can be made of it: {why}").into()).into(),
+    };
+    let made = timeout(within, make(client, asked, request)).await;
+    made.unwrap_or_else(|_| Err(format!("the API server gave no answer within {within:?}")))
+        .unwrap_or_else(|why| Outcome::Failed(why.into()).into())
+}
+
+async fn make(client: &Client, asked: Asked<'_>, request: Request<Vec<u8>>) -> Result<Done, String> {
+    if let Change::Owners { adopter: Some(adopter), .. } = asked.change {
+        let (parts, body) = exchange(client, adopter::request(adopter)?).await?;
+        if let Some(instead) = adopter::objection(adopter, &parts, &body) {
+            return Ok(instead);
+        }
+    }
+    let (parts, body) = exchange(client, request).await?;
+    Ok(asked.answered(parts.status, &parts.headers, &body))
+}
+
+/// Asks, and reads the whole answer.
+async fn exchange(client: &Client, request: Request<Vec<u8>>) -> Result<(Parts, Bytes), String> {
+    let answer = client.send(request.map(Body::from)).await;
+    let answer = answer.map_err(|error| format!("the API server gave no answer: {}", root(&error)))?;
+    let (parts, body) = answer.into_parts();
+    let body = Limited::new(body, LONGEST_ANSWER).collect().await;
+    let body = body.map_err(|error| format!("the API server's answer broke off: {}", root(&*error)))?;
+    Ok((parts, body.to_bytes()))
+}

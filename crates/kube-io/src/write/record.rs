@@ -1,0 +1,256 @@
+//! What has turned, told to people as Events.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bellwether_api::{GROUP, VERSION};
+use bellwether_engine::Turn;
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, events::v1::Event},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    FIELD_MANAGER,
+    line::{line, root, shortened},
+    perform::PATIENCE,
+};
+
+/// How many turns may wait to be told.
+const QUEUE: usize = 256;
+
+/// The part of Bellwether that tells.
+const CONTROLLER: &str = "bellwether.dev/controller";
+
+/// Where the Events of objects go that are in no namespace.
+const NAMESPACE_OF_NONE: &str = "default";
+
+/// The longest that API servers take.
+const LONGEST_NOTE: usize = 1024;
+const LONGEST_WORD: usize = 128;
+const LONGEST_NAME: usize = 253;
+
+/// Tells people what has turned. It is no part of what must work: what cannot be told is counted, and that is all.
+pub struct Recorder {
+    queue: mpsc::Sender<(Turn, Timestamp)>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Recorder {
+    /// A recorder on the current runtime, for the cluster of this client. When it is dropped, what waits is still told.
+    pub fn start(client: Client, identity: &str) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let dropped = Arc::new(AtomicU64::new(0));
+        tokio::spawn(tell(client, identity.to_owned(), waiting, dropped.clone()));
+        Self { queue, dropped }
+    }
+
+    /// Tells of a turn, soon; or never, if too many wait already.
+    pub fn record(&self, turn: Turn) {
+        if self.queue.try_send((turn, Timestamp::now())).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many turns could not be told.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+async fn tell(
+    client: Client,
+    identity: String,
+    mut waiting: mpsc::Receiver<(Turn, Timestamp)>,
+    dropped: Arc<AtomicU64>,
+) {
+    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    // People are told of the first failure, not of every one.
+    let mut trouble = false;
+    while let Some((turn, at)) = waiting.recv().await {
+        let namespace = namespace_of(&turn);
+        let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+        let why = match timeout(PATIENCE, events.create(&parameters, &event(&turn, at, &identity))).await {
+            Ok(Ok(_)) => {
+                trouble = false;
+                continue;
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
+                format!(
+                    "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
+                )
+            }
+            Ok(Err(kube::Error::Api(status))) => line(&status.message),
+            Ok(Err(error)) => root(&error),
+            Err(_) => format!("the API server gave no answer within {PATIENCE:?}"),
+        };
+        dropped.fetch_add(1, Ordering::Relaxed);
+        if !std::mem::replace(&mut trouble, true) {
+            tracing::warn!("no Event could be written for {}: {why}; everything else goes on", turn.object);
+        }
+    }
+}
+
+/// An Event is where its object is.
+fn namespace_of(turn: &Turn) -> &str {
+    let namespace = &turn.object.name.namespace;
+    if namespace.is_empty() { NAMESPACE_OF_NONE } else { namespace }
+}
+
+/// The Event about a turn.
+fn event(turn: &Turn, at: Timestamp, identity: &str) -> Event {
+    let name = &turn.object.name;
+    let word = |word: &str| Some(shortened(word.to_owned(), LONGEST_WORD));
+    Event {
+        metadata: ObjectMeta {
+            name: Some(unique_name(&name.name, at)),
+            namespace: Some(namespace_of(turn).to_owned()),
+            ..ObjectMeta::default()
+        },
+        event_time: Some(MicroTime(at)),
+        type_: Some(if turn.good { "Normal" } else { "Warning" }.to_owned()),
+        reason: word(&turn.reason),
+        note: Some(note(turn)),
+        action: word(turn.condition),
+        regarding: Some(ObjectReference {
+            api_version: Some(format!("{GROUP}/{VERSION}")),
+            kind: Some(turn.object.kind.kind.to_string()),
+            namespace: Some(name.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
+            name: Some(name.name.to_string()),
+            uid: Some(turn.uid.to_string()),
+            ..ObjectReference::default()
+        }),
+        reporting_controller: Some(CONTROLLER.to_owned()),
+        reporting_instance: word(identity),
+        ..Event::default()
+    }
+}
+
+/// Two turns of an object can come in the same moment, so the moment alone is not enough.
+fn unique_name(object: &str, at: Timestamp) -> String {
+    let ending = format!(".{:x}{:08x}", at.as_microsecond(), rand::random::<u32>());
+    let room = LONGEST_NAME.saturating_sub(ending.len());
+    // A name must not have two full stops in a row.
+    let beginning = object[..object.floor_char_boundary(room)].trim_end_matches(['.', '-']);
+    format!("{beginning}{ending}")
+}
+
+/// What was, what is, and why.
+fn note(turn: &Turn) -> String {
+    let Turn { condition, to, message, .. } = turn;
+    let mut note = match turn.from {
+        Some(from) => format!("{condition}: was {from:?}, is {to:?}"),
+        None => format!("{condition}: is {to:?}"),
+    };
+    if !message.is_empty() {
+        note = format!("{note}: {message}");
+    }
+    shortened(note, LONGEST_NOTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::{Cluster, Kind, Name, ObjectKey};
+    use bellwether_model::ConditionStatus::{self, False, True};
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn turn(namespace: &str, name: &str) -> Turn {
+        let (kind, name) = (Kind::own("Application"), Name::new(namespace, name));
+        Turn {
+            object: ObjectKey { cluster: Cluster::hub(), kind, name },
+            uid: "u".into(),
+            condition: "Ready",
+            from: Some(True),
+            to: False,
+            reason: "ComponentsNotReady".into(),
+            message: "web 2 of 3 replicas ready".into(),
+            good: false,
+        }
+    }
+
+    #[test]
+    fn a_turn_becomes_an_event() {
+        let event = event(&turn("shop", "web"), "2026-11-14T10:00:00.5Z".parse().unwrap(), "pod-1");
+        let mut event = serde_json::to_value(event).unwrap();
+        let name = event["metadata"]["name"].take();
+        assert!(name.as_str().unwrap().starts_with("web."), "{name}");
+        let expected = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": { "name": null, "namespace": "shop" },
+            "eventTime": "2026-11-14T10:00:00.500000Z",
+            "type": "Warning",
+            "reason": "ComponentsNotReady",
+            "note": "Ready: was True, is False: web 2 of 3 replicas ready",
+            "action": "Ready",
+            "regarding": {
+                "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "namespace": "shop", "name": "web",
+                "uid": "u",
+            },
+            "reportingController": "bellwether.dev/controller",
+            "reportingInstance": "pod-1",
+        });
+        assert_eq!(event, expected);
+    }
+
+    #[test]
+    fn what_is_in_no_namespace_is_told_in_default() {
+        let event = event(&turn("", "web"), Timestamp::UNIX_EPOCH, "pod-1");
+        assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(event.regarding.unwrap().namespace, None);
+    }
+
+    #[rstest]
+    #[case::turned(Some(True), False, "why", "Ready: was True, is False: why")]
+    #[case::first(None, True, "why", "Ready: is True: why")]
+    #[case::wordless(Some(False), True, "", "Ready: was False, is True")]
+    fn a_note_says_what_was_and_what_is(
+        #[case] from: Option<ConditionStatus>,
+        #[case] to: ConditionStatus,
+        #[case] message: &str,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(note(&Turn { from, to, message: message.into(), ..turn("shop", "web") }), expected);
+    }
+
+    #[test]
+    fn everything_fits() {
+        let long = Turn {
+            reason: "R".repeat(1024).into(),
+            message: "é".repeat(5000).into(),
+            ..turn("shop", &"n".repeat(253))
+        };
+        let event = event(&long, Timestamp::MAX, &"i".repeat(500));
+        let lengths = [
+            (event.metadata.name, LONGEST_NAME),
+            (event.note, LONGEST_NOTE),
+            (event.reason, LONGEST_WORD),
+            (event.reporting_instance, LONGEST_WORD),
+        ];
+        for (text, longest) in lengths {
+            let length = text.unwrap().len();
+            assert!(longest - 2 <= length && length <= longest, "{length} of {longest}");
+        }
+    }
+
+    #[test]
+    fn names_differ_and_are_legal() {
+        let names = [(); 2].map(|()| unique_name("web", Timestamp::UNIX_EPOCH));
+        assert_ne!(names[0], names[1]);
+        // The cut would leave a full stop before the one that we add.
+        let ending = unique_name("", Timestamp::UNIX_EPOCH).len();
+        let dotted = format!("{}.{}", "n".repeat(LONGEST_NAME - ending - 1), "m".repeat(20));
+        assert!(!unique_name(&dotted, Timestamp::UNIX_EPOCH).contains(".."));
+    }
+}

@@ -1,0 +1,317 @@
+//! A change, as it is asked of an API server.
+
+use std::fmt::{self, Write as _};
+
+use bellwether_engine::{Change, Owner, Served, Slot};
+use http::{
+    Method, Request,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::FIELD_MANAGER;
+
+/// Of the object as it is afterwards only the metadata are wanted; who cannot leave the rest out may send it.
+pub(super) const ONLY_METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// A change that is wanted of an object of a kind that is served so.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) served: &'a Served,
+    pub(super) slot: &'a Slot,
+    pub(super) change: &'a Change,
+}
+
+impl Asked<'_> {
+    /// The request. It fails only for an object whose name makes no address.
+    pub(super) fn request(self) -> Result<Request<Vec<u8>>, String> {
+        let written = match self.change {
+            Change::Status { uid, version, patch, .. } => {
+                let metadata = Expected { uid, resource_version: version.as_str() };
+                serde_json::to_vec(&StatusPatch { metadata, status: patch })
+            }
+            Change::Owners { uid, version, owners, .. } => serde_json::to_vec(&json!({ "metadata": {
+                "uid": uid,
+                "resourceVersion": version.as_str(),
+                "ownerReferences": some(owners),
+            }})),
+            Change::Create { manifest, .. } => serde_json::to_vec(&**manifest),
+            Change::Delete { uid } => serde_json::to_vec(&json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": { "uid": uid },
+                "propagationPolicy": "Background",
+            })),
+        };
+        let body = written.map_err(|error| error.to_string())?;
+        let (method, content, accept) = match self.change {
+            Change::Status { .. } | Change::Owners { .. } => (Method::PATCH, MERGE_PATCH, ONLY_METADATA),
+            Change::Create { .. } => (Method::POST, JSON, ONLY_METADATA),
+            Change::Delete { .. } => (Method::DELETE, JSON, JSON),
+        };
+        Request::builder()
+            .method(method)
+            .uri(self.address())
+            .header(CONTENT_TYPE, content)
+            .header(ACCEPT, accept)
+            .body(body)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The path and the query.
+    fn address(self) -> String {
+        let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
+        let mut address = if kind.group.is_empty() {
+            format!("/api/{}", self.served.version)
+        } else {
+            format!("/apis/{}/{}", kind.group, self.served.version)
+        };
+        if self.served.namespaced {
+            let _ = write!(address, "/namespaces/{}", Segment(&name.namespace));
+        }
+        let _ = write!(address, "/{}", self.served.plural);
+        if !matches!(self.change, Change::Create { .. }) {
+            let _ = write!(address, "/{}", Segment(&name.name));
+        }
+        match self.change {
+            Change::Status { .. } => {
+                let _ = write!(address, "/status?fieldManager={FIELD_MANAGER}");
+            }
+            Change::Owners { .. } | Change::Create { dry_run: false, .. } => {
+                let _ = write!(address, "?fieldManager={FIELD_MANAGER}");
+            }
+            Change::Create { dry_run: true, .. } => {
+                let _ = write!(address, "?fieldManager={FIELD_MANAGER}&dryRun=All");
+            }
+            Change::Delete { .. } => {}
+        }
+        address
+    }
+
+    /// The right that it takes.
+    pub(super) fn right(&self) -> Right<'_> {
+        let (verb, part) = match self.change {
+            Change::Status { .. } => ("patch", "/status"),
+            Change::Owners { .. } => ("patch", ""),
+            Change::Create { .. } => ("create", ""),
+            Change::Delete { .. } => ("delete", ""),
+        };
+        Right {
+            verb,
+            resource: format!("{}{part}", self.served.plural),
+            group: &self.slot.object.kind.group,
+            namespace: self.served.namespaced.then_some(&*self.slot.object.name.namespace),
+        }
+    }
+}
+
+/// Null says that there shall be none.
+fn some(owners: &[Owner]) -> Option<&[Owner]> {
+    Some(owners).filter(|owners| !owners.is_empty())
+}
+
+/// The patch is not copied: a status can be long.
+#[derive(Serialize)]
+struct StatusPatch<'a> {
+    metadata: Expected<'a>,
+    status: &'a Value,
+}
+
+/// What must be so for a patch to be made.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Expected<'a> {
+    uid: &'a str,
+    resource_version: &'a str,
+}
+
+/// A right, as rules of RBAC grant it.
+pub(super) struct Right<'a> {
+    pub(super) verb: &'a str,
+    pub(super) resource: String,
+    pub(super) group: &'a str,
+    pub(super) namespace: Option<&'a str>,
+}
+
+/// What to do for it to be there.
+impl fmt::Display for Right<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, group, namespace } = self;
+        write!(f, "Bellwether may not {verb} {resource}")?;
+        if let Some(namespace) = namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        write!(f, ": grant it the verb {verb} on {resource} in ")?;
+        if group.is_empty() { f.write_str("the core API group") } else { write!(f, "the API group {group}") }
+    }
+}
+
+/// A name as a piece of a path. Most names need nothing; some kinds allow almost anything in theirs.
+pub(super) struct Segment<'a>(pub(super) &'a str);
+
+impl fmt::Display for Segment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
+                    f.write_char(char::from(byte))?;
+                }
+                _ => write!(f, "%{byte:02X}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::{Cluster, Kind, Name, ObjectKey, Part, Version};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn served(plural: &str, version: &str, namespaced: bool) -> Served {
+        Served {
+            version: version.into(),
+            versions: [version.into()].into(),
+            plural: plural.into(),
+            namespaced,
+            has_status: true,
+        }
+    }
+
+    fn slot(kind: Kind, name: Name) -> Slot {
+        let object = ObjectKey { cluster: Cluster::hub(), kind, name };
+        Slot { object, part: Part::Status }
+    }
+
+    fn status() -> Change {
+        let patch = json!({ "ready": "True" }).into();
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, turns: true }
+    }
+
+    fn owners(owners: &[Owner]) -> Change {
+        Change::Owners { uid: "u".into(), version: Version::new("7"), owners: owners.into(), adopter: None }
+    }
+
+    fn owner() -> Owner {
+        Owner {
+            api_version: "bellwether.dev/v1alpha1".into(),
+            kind: "Application".into(),
+            name: "shop".into(),
+            uid: "a".into(),
+            controller: Some(false),
+            block_owner_deletion: Some(true),
+        }
+    }
+
+    #[rstest]
+    #[case::status(
+        status(),
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether",
+        json!({"metadata": {"uid": "u", "resourceVersion": "7"}, "status": {"ready": "True"}}),
+    )]
+    #[case::owners(
+        owners(&[owner()]),
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
+        json!({"metadata": {"uid": "u", "resourceVersion": "7", "ownerReferences": [{
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "shop", "uid": "a",
+            "controller": false, "blockOwnerDeletion": true,
+        }]}}),
+    )]
+    #[case::no_owners(
+        owners(&[]),
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
+        json!({"metadata": {"uid": "u", "resourceVersion": "7", "ownerReferences": null}}),
+    )]
+    #[case::create(
+        Change::Create { manifest: json!({"kind": "Application"}).into(), dry_run: false },
+        "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether",
+        json!({"kind": "Application"}),
+    )]
+    #[case::dry_run(
+        Change::Create { manifest: json!({"kind": "Application"}).into(), dry_run: true },
+        "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether&dryRun=All",
+        json!({"kind": "Application"}),
+    )]
+    #[case::delete(
+        Change::Delete { uid: "u".into() },
+        "DELETE /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web",
+        json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"},
+            "propagationPolicy": "Background",
+        }),
+    )]
+    fn each_change_has_its_request(#[case] change: Change, #[case] line: &str, #[case] body: Value) {
+        let served = served("applications", "v1alpha1", true);
+        let slot = slot(Kind::own("Application"), Name::new("shop", "web"));
+        let request = Asked { served: &served, slot: &slot, change: &change }.request().unwrap();
+        assert_eq!(format!("{} {}", request.method(), request.uri()), line);
+        assert_eq!(serde_json::from_slice::<Value>(request.body()).unwrap(), body);
+    }
+
+    #[rstest]
+    #[case::core_group("", "pods", true, "web", "/api/v1/namespaces/shop/pods/web")]
+    #[case::cluster_scoped("acme.io", "widgets", false, "web", "/apis/acme.io/v1/widgets/web")]
+    #[case::colons(
+        "rbac.authorization.k8s.io",
+        "clusterroles",
+        false,
+        "system:node",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
+    )]
+    #[case::anything("acme.io", "widgets", false, "a b?c#é", "/apis/acme.io/v1/widgets/a%20b%3Fc%23%C3%A9")]
+    fn objects_have_their_paths(
+        #[case] group: &str,
+        #[case] plural: &str,
+        #[case] namespaced: bool,
+        #[case] name: &str,
+        #[case] path: &str,
+    ) {
+        let served = served(plural, "v1", namespaced);
+        let slot = slot(Kind::new(group, "Any"), Name::new("shop", name));
+        let change = Change::Delete { uid: "u".into() };
+        let request = Asked { served: &served, slot: &slot, change: &change }.request().unwrap();
+        assert_eq!(request.uri().path(), path);
+    }
+
+    #[rstest]
+    #[case::status(
+        Kind::own("Application"),
+        "applications",
+        true,
+        status(),
+        "Bellwether may not patch applications/status in namespace shop: grant it the verb patch on \
+         applications/status in the API group bellwether.dev"
+    )]
+    #[case::pods(
+        Kind::pod(),
+        "pods",
+        true,
+        Change::Delete { uid: "u".into() },
+        "Bellwether may not delete pods in namespace shop: grant it the verb delete on pods in the core API group"
+    )]
+    #[case::cluster_scoped(
+        Kind::own("Rollup"),
+        "rollups",
+        false,
+        owners(&[]),
+        "Bellwether may not patch rollups: grant it the verb patch on rollups in the API group bellwether.dev"
+    )]
+    fn a_missing_right_is_said_as_it_is_granted(
+        #[case] kind: Kind,
+        #[case] plural: &str,
+        #[case] namespaced: bool,
+        #[case] change: Change,
+        #[case] sentence: &str,
+    ) {
+        let served = served(plural, "v1", namespaced);
+        let slot = slot(kind, Name::new("shop", "web"));
+        assert_eq!(Asked { served: &served, slot: &slot, change: &change }.right().to_string(), sentence);
+    }
+}

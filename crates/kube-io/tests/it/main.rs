@@ -1,0 +1,4 @@
+//! Tests against real API servers.
+
+mod read;
+mod write;

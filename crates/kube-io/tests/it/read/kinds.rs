@@ -1,0 +1,191 @@
+//! Kinds that come and go.
+
+use anyhow::{Context as _, Result};
+use bellwether_engine::{Kind, Served};
+use bellwether_kube_io::read::Inventory;
+use bellwether_testkit::{Fault, Requests, StatusCode, eventually, shared};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams},
+};
+use serde_json::json;
+
+use super::{SOON, Stage};
+
+/// Widgets of a group, in these versions.
+fn widgets(group: &str, versions: &[&str]) -> Result<CustomResourceDefinition> {
+    let version = |(index, version): (usize, &&str)| {
+        json!({
+            "name": version, "served": true, "storage": index == 0, "subresources": { "status": {} },
+            "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+        })
+    };
+    let versions: Vec<_> = versions.iter().enumerate().map(version).collect();
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": format!("widgets.{group}") },
+        "spec": {
+            "group": group, "scope": "Namespaced", "versions": versions,
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget" },
+        },
+    }))?)
+}
+
+impl Stage {
+    fn definitions(&self) -> Api<CustomResourceDefinition> {
+        Api::all(self.maps.clone().into_client())
+    }
+
+    fn widgets(&self, group: &str) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", "Widget"));
+        Api::namespaced_with(self.maps.clone().into_client(), &self.namespace, &resource)
+    }
+
+    async fn create_widget(&self, group: &str, name: &str) -> Result<()> {
+        let widget =
+            json!({ "apiVersion": format!("{group}/v1"), "kind": "Widget", "metadata": { "name": name } });
+        self.widgets(group).create(&PostParams::default(), &serde_json::from_value(widget)?).await?;
+        Ok(())
+    }
+
+    /// The next news is of widgets: what they are served as, and a list of these.
+    async fn tells_widgets(&mut self, version: &str, names: &[&str]) -> Result<()> {
+        self.tells(&[&format!("widgets: served as {version}/widgets"), "widgets: listing"]).await?;
+        for name in names {
+            let expected = format!("widgets: {}/{name} as it is", self.namespace);
+            self.tells(&[&expected]).await?;
+        }
+        self.tells(&["widgets: listed"]).await
+    }
+}
+
+#[tokio::test]
+async fn a_kind_may_come_and_go_and_come_back() -> Result<()> {
+    let group = "comes.example.com";
+    let mut stage = Stage::set("kinds").await?;
+    stage.follow("widgets", group, "Widget");
+    stage.tells(&["widgets: not served"]).await?;
+
+    stage.cluster.install(&[widgets(group, &["v1"])?]).await?;
+    stage.tells_widgets("v1", &[]).await?;
+    stage.create_widget(group, "a").await?;
+    let (there, gone) =
+        (format!("widgets: {}/a as it is", stage.namespace), format!("widgets: {}/a gone", stage.namespace));
+    stage.tells(&[&there]).await?;
+
+    stage.definitions().delete(&format!("widgets.{group}"), &DeleteParams::default()).await?;
+    // Whether the object is told to be gone before its kind is, is up to the API server.
+    let mut told = stage.told().await?;
+    if told == gone {
+        told = stage.told().await?;
+    }
+    assert_eq!(told, "widgets: not served");
+
+    eventually(SOON, "the definition is gone", async || {
+        Ok(stage.definitions().get_opt(&format!("widgets.{group}")).await?.is_none())
+    })
+    .await?;
+    stage.cluster.install(&[widgets(group, &["v1"])?]).await?;
+    stage.tells_widgets("v1", &[]).await?;
+    stage.create_widget(group, "b").await?;
+    let there = format!("widgets: {}/b as it is", stage.namespace);
+    stage.tells(&[&there]).await
+}
+
+#[tokio::test]
+async fn a_better_version_is_followed() -> Result<()> {
+    let group = "grows.example.com";
+    let mut stage = Stage::set("kinds").await?;
+    stage.cluster.install(&[widgets(group, &["v1"])?]).await?;
+    stage.create_widget(group, "a").await?;
+    stage.follow("widgets", group, "Widget");
+    // The kind may have come after the first look.
+    let first = stage.told().await?;
+    if first == "widgets: not served" {
+        stage.tells_widgets("v1", &["a"]).await?;
+    } else {
+        assert_eq!(first, "widgets: served as v1/widgets");
+        let there = format!("widgets: {}/a as it is", stage.namespace);
+        stage.tells(&["widgets: listing", &there, "widgets: listed"]).await?;
+    }
+    stage.cluster.install(&[widgets(group, &["v1", "v2"])?]).await?;
+    stage.tells_widgets("v2", &["a"]).await
+}
+
+#[tokio::test]
+async fn another_version_is_told_even_if_it_is_not_followed() -> Result<()> {
+    let group = "worse.example.com";
+    let mut stage = Stage::set("kinds").await?;
+    stage.follow("widgets", group, "Widget");
+    stage.tells(&["widgets: not served"]).await?;
+    stage.cluster.install(&[widgets(group, &["v1"])?]).await?;
+    stage.tells_widgets("v1", &[]).await?;
+    stage.cluster.install(&[widgets(group, &["v1", "v1beta1"])?]).await?;
+    let versions =
+        || stage.reader.inventory().served(&Kind::new(group, "Widget")).map(|served| served.versions.len());
+    eventually(SOON, "there are two versions", async || Ok(versions() == Some(2))).await?;
+    stage.tells(&["widgets: served as v1/widgets"]).await
+}
+
+#[tokio::test]
+async fn new_kinds_are_found_without_the_right_to_watch_definitions() -> Result<()> {
+    let group = "quiet.example.com";
+    let cluster = shared::cluster().await?;
+    let mut stage = Stage::set_for(cluster, &cluster.user("reader-of-nothing")?, "kinds", |_| {}).await?;
+    stage.follow("widgets", group, "Widget");
+    stage.tells(&["widgets: not served"]).await?;
+    cluster.install(&[widgets(group, &["v1"])?]).await?;
+    stage.tells(&["widgets: served as v1/widgets", "widgets: forbidden: widgets"]).await
+}
+
+async fn served(inventory: &Inventory, group: &str, kind: &str) -> Result<Served> {
+    let kind = Kind::new(group, kind);
+    eventually(SOON, "the kind is known", async || Ok(inventory.served(&kind).is_some())).await?;
+    inventory.served(&kind).context("it is known")
+}
+
+#[tokio::test]
+async fn the_inventory_says_how_kinds_are_served() -> Result<()> {
+    let stage = Stage::set("kinds").await?;
+    let inventory = stage.reader.inventory();
+    let of = |plural: &str, namespaced, has_status| Served {
+        version: "v1".into(),
+        versions: ["v1".into()].into(),
+        plural: plural.into(),
+        namespaced,
+        has_status,
+    };
+    assert_eq!(served(inventory, "apps", "Deployment").await?, of("deployments", true, true));
+    assert_eq!(served(inventory, "", "ConfigMap").await?, of("configmaps", true, false));
+    assert_eq!(served(inventory, "", "Namespace").await?, of("namespaces", false, true));
+    assert_eq!(served(inventory, "", "Pod").await?, of("pods", true, true), "nor is it a part of a node");
+    assert_eq!(inventory.served(&Kind::new("example.com", "Nothing")), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_tell_everything_at_once_is_asked_bit_by_bit() -> Result<()> {
+    let kinds =
+        [("", "Pod"), ("", "Namespace"), ("apps", "Deployment"), ("autoscaling", "HorizontalPodAutoscaler")];
+    let stage = Stage::set("kinds").await?;
+    let mut expected = Vec::new();
+    for (group, kind) in kinds {
+        expected.push(served(stage.reader.inventory(), group, kind).await?);
+    }
+    assert_eq!(stage.proxy.count(&Requests::all().path("/apis/apps/v1")), 0);
+
+    let cannot = Fault::Answer { status: StatusCode::NOT_ACCEPTABLE, retry_after: None };
+    let (core, named) = (Requests::all().path("/api").times(1), Requests::all().path("/apis").times(1));
+    let _faults = (stage.proxy.inject(core, cannot), stage.proxy.inject(named, cannot));
+    let client = stage.cluster.admin().via(stage.proxy.address()).client().await?;
+    let (tell, _news) = tokio::sync::mpsc::channel(1);
+    let settings = bellwether_kube_io::read::Settings { looks_every: SOON * 10, ..super::quick() };
+    let reader = bellwether_kube_io::read::Reader::<u8>::start(client, settings, tell);
+    let mut found = Vec::new();
+    for (group, kind) in kinds {
+        found.push(served(reader.inventory(), group, kind).await?);
+    }
+    assert_eq!(found, expected);
+    assert!(stage.proxy.count(&Requests::all().path("/apis/apps/v1")) > 0);
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! What is served over HTTP: whether the process lives, whether it is ready, and what it counts.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/healthz` | 200 as long as the process can answer |
+//! | `/readyz` | 200 when it knows all that it follows and who leads; otherwise 503, and what it waits for |
+//! | `/metrics` | its counters, as OpenMetrics text |
+
+use std::{future::Future, io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use tokio::net::TcpListener;
+
+/// What there is to tell about a process.
+pub trait Process: Send + Sync + 'static {
+    /// What it still waits for, a line each; nothing when it is ready.
+    fn waits_for(&self) -> Vec<String>;
+
+    /// Its counters, as OpenMetrics text.
+    fn metrics(&self) -> String;
+}
+
+/// Serves until `stop` is there.
+pub async fn serve(
+    listener: TcpListener,
+    process: Arc<dyn Process>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    axum::serve(listener, routes(process)).with_graceful_shutdown(stop).await
+}
+
+fn routes(process: Arc<dyn Process>) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(process)
+}
+
+async fn readyz(State(process): State<Arc<dyn Process>>) -> Response {
+    match process.waits_for() {
+        none if none.is_empty() => "ok\n".into_response(),
+        some => (StatusCode::SERVICE_UNAVAILABLE, some.join("\n") + "\n").into_response(),
+    }
+}
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+async fn metrics(State(process): State<Arc<dyn Process>>) -> Response {
+    ([(CONTENT_TYPE, OPEN_METRICS)], process.metrics()).into_response()
+}
