@@ -44,7 +44,8 @@ pub(crate) fn run(command: &Controller) -> Result<Outcome> {
 }
 
 fn log(command: &Controller) -> Result<()> {
-    let filter = EnvFilter::try_new(&command.log)
+    // The client's own lines are about what is told in better words, or is no news.
+    let filter = EnvFilter::try_new(format!("kube_client=off,{}", command.log))
         .with_context(|| format!("--log {:?} is no level: give one such as info or debug", command.log))?;
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);

@@ -132,9 +132,9 @@ impl Vitals {
         registry.register("writes_waiting", "Writes that are wanted and not under way", self.waiting.clone());
         registry.register("leading", "Whether this process may write", self.leading.clone());
         let counters = [
-            ("lists", "LIST requests", &self.tally.lists),
-            ("relists", "LIST requests for what was listed before", &self.tally.relists),
-            ("watches", "WATCH requests", &self.tally.watches),
+            ("lists", "Lists that were begun", &self.tally.lists),
+            ("relists", "Lists of what had been listed before", &self.tally.relists),
+            ("watches", "Watches that were begun", &self.tally.watches),
             ("read", "Objects and events that were understood", &self.tally.read),
             ("unreadable", "Objects that could not be understood", &self.tally.unreadable),
             ("read_errors", "Reads that failed", &self.tally.errors),

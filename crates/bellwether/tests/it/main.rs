@@ -2,6 +2,7 @@
 
 mod assess;
 mod completions;
+mod controller;
 mod crds;
 mod explain;
 mod help;

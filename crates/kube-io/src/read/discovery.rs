@@ -8,7 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions, GroupVersionForDiscovery,
 };
 use kube::Client;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, Deserializer},
+};
 
 use super::{
     answer::{ask, ask_all, whole},
@@ -28,6 +31,7 @@ const AT_A_TIME: usize = 4;
 pub(super) struct Group {
     pub(super) metadata: GroupName,
     /// The best comes first.
+    #[serde(deserialize_with = "list_or_null")]
     pub(super) versions: Vec<GroupVersion>,
 }
 
@@ -43,6 +47,7 @@ pub(super) struct GroupName {
 #[serde(default)]
 pub(super) struct GroupVersion {
     pub(super) version: String,
+    #[serde(deserialize_with = "list_or_null")]
     pub(super) resources: Vec<Resource>,
     pub(super) freshness: Freshness,
 }
@@ -66,7 +71,9 @@ pub(super) struct Resource {
     pub(super) plural: String,
     pub(super) response_kind: Option<ResponseKind>,
     pub(super) scope: Scope,
+    #[serde(deserialize_with = "list_or_null")]
     pub(super) verbs: Vec<String>,
+    #[serde(deserialize_with = "list_or_null")]
     pub(super) subresources: Vec<Subresource>,
 }
 
@@ -91,6 +98,11 @@ pub(super) enum Scope {
 #[serde(default)]
 pub(super) struct Subresource {
     pub(super) subresource: String,
+}
+
+/// Servers that are written in Go may say `null` instead of giving an empty list.
+fn list_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// All groups at one of the two roots.

@@ -128,11 +128,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                     let (mut kinds, kind) = (self.place.inventory.kinds(), self.kind.clone());
                     tokio::select! {
                         ended = self.watch(served, glass, &since) => ended,
-                        change = until_changed(&mut kinds, &kind, served) => match change {
-                            Change::Other => return,
-                            // The next watch will show whether that is so: another API server may know better.
-                            Change::Missing => Ended { lived: true, trouble: None },
-                        },
+                        () = until_other(&mut kinds, &kind, served) => return,
                     }
                 }
             };
@@ -302,33 +298,14 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     }
 }
 
-/// What has changed about how a kind is served.
-enum Change {
-    /// It is served in another way.
-    Other,
-    /// It is not in the inventory any more.
-    Missing,
-}
-
-/// Waits until it changes how a kind is served.
-async fn until_changed(
-    kinds: &mut watch::Receiver<Option<Arc<Kinds>>>,
-    kind: &Kind,
-    served: &Served,
-) -> Change {
-    let mut is_new = false;
-    loop {
-        let found = kinds.borrow_and_update().as_ref().and_then(|kinds| kinds.get(kind).cloned());
-        match found {
-            Some(found) if found != *served => return Change::Other,
-            // That it was missing before is known.
-            None if is_new => return Change::Missing,
-            _ => {}
-        }
-        if kinds.changed().await.is_err() {
-            return pending().await;
-        }
-        is_new = true;
+/// Waits until the kind is served in another way. That it is missing in the inventory is not enough: if it is really gone,
+/// the API server ends the watch, and otherwise there is no reason to.
+async fn until_other(kinds: &mut watch::Receiver<Option<Arc<Kinds>>>, kind: &Kind, served: &Served) {
+    let is_other = |kinds: &Option<Arc<Kinds>>| {
+        kinds.as_ref().and_then(|kinds| kinds.get(kind)).is_some_and(|found| found != served)
+    };
+    if kinds.wait_for(is_other).await.is_err() {
+        pending::<()>().await;
     }
 }
 

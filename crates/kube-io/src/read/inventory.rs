@@ -188,7 +188,7 @@ mod tests {
             resource("views", "Widget", &["list"]),
             resource("widgets", "Widget", &["list", "watch"]),
             resource("drafts", "Widget", &["create"]),
-            json!({ "resource": "nothing" }),
+            json!({ "resource": "nothing", "verbs": null, "subresources": null }),
         ] }]));
         assert_eq!(told(&take_stock(&Kinds::new(), &groups)), [r#"Widget.acme.io v1 widgets ["v1"]"#]);
     }

@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-/// The longest silence of a holder that is respected because the holder itself asks for it. A mistake in a record must not
-/// lock everybody out for ever.
-const LONGEST_SILENCE: Duration = Duration::from_mins(10);
+/// The longest silence that a holder may ask for. A mistake in a record must not lock everybody out for ever.
+pub(super) const LONGEST_SILENCE: Duration = Duration::from_mins(10);
 
 /// What candidates know of the one who leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +58,10 @@ pub struct Election {
 }
 
 impl Election {
-    /// A candidate of this name, which no other may have. The renew deadline is kept well below the duration, whatever is
-    /// asked for.
+    /// A candidate of this name, which no other may have. Whatever is asked for, the duration is at most ten minutes, and
+    /// the renew deadline well below it.
     pub fn new(identity: &str, duration: Duration, renew_deadline: Duration) -> Self {
+        let duration = duration.min(LONGEST_SILENCE);
         Self {
             identity: identity.to_owned(),
             duration,
@@ -305,12 +305,22 @@ mod tests {
         assert_eq!(step, Step::Wait(now + seconds(granted)));
     }
 
-    #[test]
-    fn the_deadline_is_before_the_end_whatever_is_asked_for() {
+    #[rstest]
+    #[case::sensible(15, 10, 10)]
+    #[case::too_late(15, 60, 10)]
+    #[case::absurd(u64::MAX, u64::MAX, 400)]
+    fn the_deadline_is_before_the_end_whatever_is_asked_for(
+        #[case] duration: u64,
+        #[case] deadline: u64,
+        #[case] expected: u64,
+    ) {
         let now = Instant::now();
-        let mut election = Election::new("a", DURATION, seconds(60));
+        let mut election = Election::new("a", seconds(duration), seconds(deadline));
         election.written(now);
-        assert_eq!(election.leads_until(), Some(now + seconds(10)));
+        assert_eq!(election.leads_until(), Some(now + seconds(expected)));
+        // Nor does it wait for ever for another.
+        let step = election.observe(Some(&record("b", 0)), now);
+        assert_eq!(step, Step::Wait(now + seconds(duration.min(600))));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use self::settings::LeaseSettings;
 use self::settings::record;
 use super::{
     FIELD_MANAGER,
-    election::{Election, Step},
+    election::{Election, LONGEST_SILENCE, Step},
 };
 
 /// How often a release is tried: others may write to the Lease at the same moment.
@@ -55,6 +55,7 @@ impl Leadership {
 ///
 /// It must be called from within a runtime, on which the campaign runs until it is released or dropped.
 pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver<Leadership>, Campaign) {
+    settings.duration = settings.duration.min(LONGEST_SILENCE);
     settings.renew_deadline = settings.renew_deadline.min(settings.duration);
     settings.retry = settings.retry.min(settings.renew_deadline / 4).max(SHORTEST_RETRY);
     let (sender, leadership) = watch::channel(Leadership::Standby { holder: None });

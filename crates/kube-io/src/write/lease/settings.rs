@@ -22,7 +22,8 @@ pub struct LeaseSettings {
     pub name: String,
     /// This process, unlike any other one.
     pub identity: String,
-    /// How long a leader may stay silent before another takes over; in the Lease, in whole seconds, rounded up.
+    /// How long a leader may stay silent before another takes over; at most ten minutes. The Lease has it in
+    /// whole seconds, rounded up.
     pub duration: Duration,
     /// How long a leader that cannot renew goes on. At most two thirds of the duration.
     pub renew_deadline: Duration,

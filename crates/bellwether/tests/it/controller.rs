@@ -1,0 +1,240 @@
+//! The controller at work on real control planes: what it writes, what it leaves alone, and what it survives.
+
+mod health_check;
+mod kinds;
+mod leading;
+mod membership;
+mod quiet;
+mod rules;
+mod wordpress;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use bellwether_testkit::{Access, Cluster, Kubectl, Program, eventually, shared};
+use serde_json::{Value, json};
+use tempfile::TempPath;
+use tokio::sync::OnceCell;
+
+/// How long a step may take. Controllers need a second; on a busy machine, more.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A controller that runs.
+struct Controller {
+    program: Program,
+    _kubeconfig: TempPath,
+}
+
+impl Controller {
+    /// Starts one that may do what its login may, and waits until it knows all there is.
+    async fn start(access: &Access, arguments: &[&str]) -> Result<Self> {
+        let controller = Self::launch(access, arguments)?;
+        controller.is_ready().await?;
+        Ok(controller)
+    }
+
+    fn launch(access: &Access, arguments: &[&str]) -> Result<Self> {
+        let kubeconfig = access.kubeconfig_file()?;
+        let program = Program::new(env!("CARGO_BIN_EXE_bellwether"))?
+            .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
+            .arguments([kubeconfig.as_os_str()])
+            .arguments(arguments);
+        program.start()?;
+        Ok(Self { program, _kubeconfig: kubeconfig })
+    }
+
+    async fn is_ready(&self) -> Result<()> {
+        eventually(PATIENCE, "the controller is ready", async || {
+            let (code, body) = self.get("/readyz").await?;
+            ensure!(code == 200, "{body}");
+            Ok(true)
+        })
+        .await
+        .with_context(|| self.program.log())
+    }
+
+    /// What it answers.
+    async fn get(&self, path: &str) -> Result<(u16, String)> {
+        let log = self.program.log();
+        // The last one: it may have been started again.
+        let address =
+            log.rsplit_once("http://").map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default());
+        let address = address.with_context(|| format!("it has not said where it serves: {log}"))?.to_owned();
+        let path = path.to_owned();
+        tokio::task::spawn_blocking(move || get(&address, &path)).await?
+    }
+
+    /// The value of a counter.
+    async fn metric(&self, name: &str) -> Result<u64> {
+        let (_, text) = self.get("/metrics").await?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(line.with_context(|| format!("no {name} in {text}"))?.parse()?)
+    }
+}
+
+/// One request, the way the simplest of clients makes it.
+fn get(address: &str, path: &str) -> Result<(u16, String)> {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+    let code = head.split(' ').nth(1).context("no code")?.parse()?;
+    Ok((code, body.to_owned()))
+}
+
+/// The cluster that these tests share, with the controller that looks after it.
+async fn looked_after() -> Result<&'static Cluster> {
+    static CONTROLLER: OnceCell<Result<Controller>> = OnceCell::const_new();
+    let cluster = shared::cluster_with_nodes().await?;
+    let start = async || {
+        cluster.install(&bellwether_api::crds()).await?;
+        Controller::start(cluster.admin(), &["--leader-elect=false"]).await
+    };
+    let controller = CONTROLLER.get_or_init(start).await;
+    controller.as_ref().map_err(|error| anyhow!("the shared controller did not start: {error:#}"))?;
+    Ok(cluster)
+}
+
+/// A namespace, and what happens in it.
+struct Story {
+    kubectl: Kubectl,
+    namespace: String,
+}
+
+impl Story {
+    async fn begin(of: &str) -> Result<Self> {
+        Self::within(looked_after().await?, of).await
+    }
+
+    async fn within(cluster: &Cluster, of: &str) -> Result<Self> {
+        let namespace = cluster.namespace(of).await?;
+        let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
+        Ok(Self { kubectl, namespace })
+    }
+
+    /// Runs kubectl with the words of a command.
+    async fn kubectl(&self, command: &str) -> Result<String> {
+        self.kubectl.ok(&command.split(' ').collect::<Vec<_>>()).await
+    }
+
+    async fn apply(&self, manifest: &str) -> Result<()> {
+        self.kubectl.ok_with_input(&["apply", "-f", "-"], manifest).await.map(drop)
+    }
+
+    async fn patch(&self, object: &str, patch: Value) -> Result<()> {
+        self.kubectl.ok(&["patch", object, "--type=merge", "-p", &patch.to_string()]).await.map(drop)
+    }
+
+    /// Says of an object what its controller would say.
+    async fn report(&self, object: &str, status: Value) -> Result<()> {
+        let patch = json!({ "status": status }).to_string();
+        self.kubectl
+            .ok(&["patch", object, "--subresource=status", "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
+    }
+
+    async fn get(&self, object: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.kubectl(&format!("get {object} -o json")).await?)?)
+    }
+
+    /// The status of an Application, once it is so.
+    async fn status(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut status = Value::Null;
+        eventually(PATIENCE, &format!("{name}: {what}"), async || {
+            status = self.get(&format!("application/{name}")).await?["status"].take();
+            Ok(is_so(&status))
+        })
+        .await
+        .with_context(|| format!("the last status was {status:#}"))?;
+        Ok(status)
+    }
+
+    /// Waits until the Ready condition has this reason, and gives back its message.
+    async fn ready_is(&self, name: &str, reason: &str) -> Result<String> {
+        let status =
+            self.status(name, reason, |status| condition(status, "Ready")["reason"] == reason).await?;
+        Ok(text(&condition(&status, "Ready")["message"]))
+    }
+
+    /// Waits until the owners of an object are these.
+    async fn owners_are(&self, object: &str, names: &[&str]) -> Result<()> {
+        let mut owners = Vec::new();
+        eventually(PATIENCE, &format!("the owners of {object} are {names:?}"), async || {
+            let references = self.get(object).await?["metadata"]["ownerReferences"].take();
+            owners = references.as_array().into_iter().flatten().map(|owner| text(&owner["name"])).collect();
+            Ok(owners == names)
+        })
+        .await
+        .with_context(|| format!("the last were {owners:?}"))
+    }
+
+    async fn is_gone(&self, object: &str) -> Result<()> {
+        eventually(PATIENCE, &format!("{object} is gone"), async || {
+            let answer = self.kubectl.run(&["get", object]).await?;
+            Ok(!answer.success && answer.stderr.contains("NotFound"))
+        })
+        .await
+    }
+
+    async fn exists(&self, object: &str) -> Result<bool> {
+        Ok(self.kubectl.run(&["get", object]).await?.success)
+    }
+}
+
+/// A condition of a status; null if it is not there.
+fn condition(status: &Value, kind: &str) -> Value {
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    conditions.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+/// A file of the examples.
+fn example(file: &str) -> Result<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A ConfigMap: an object that is ready as soon as it is there.
+fn config(name: &str, label: &str, application: Option<&str>) -> String {
+    let annotations = application.map_or_else(String::new, |application| {
+        format!("annotations: {{kubernetes.io/application: {application}}}")
+    });
+    format!(
+        "
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {name}
+  labels: {{app: {label}}}
+  {annotations}
+"
+    )
+}
+
+/// An Application over ConfigMaps.
+fn application(name: &str, label: &str, more: &str) -> String {
+    format!(
+        "
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {{name: {name}}}
+spec:
+  selector: {{matchLabels: {{app: {label}}}}}
+  componentKinds: [{{kind: ConfigMap}}]
+{more}
+"
+    )
+}

@@ -1,0 +1,129 @@
+//! Kinds that come and go, that nobody may read, and that are in no namespace.
+
+use anyhow::Result;
+use bellwether_testkit::{Cluster, rule};
+use serde_json::{Value, json};
+
+use super::{Controller, Story, application, condition, config, text};
+
+/// A kind of our own making, in a group that no other test uses.
+fn crd(group: &str) -> String {
+    format!(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: widgets.{group}}}
+spec:
+  group: {group}
+  names: {{kind: Widget, plural: widgets}}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+"
+    )
+}
+
+fn widget(group: &str) -> String {
+    format!("apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: one, labels: {{app: shop}}}}\n")
+}
+
+/// Garbage Collection: kinds are found through discovery when they are registered.
+#[tokio::test]
+async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
+    let story = Story::begin("crd").await?;
+    let group = format!("{}.example.com", story.namespace);
+    let more = format!("  components: {{one: {{group: {group}, kind: Widget}}}}");
+    story.apply(&config("settings", "shop", None)).await?;
+    story.apply(&application("shop", "shop", &more)).await?;
+    let not_served = |status: &Value| {
+        condition(status, "Resolved")["reason"] == "NotServed"
+            && condition(status, "Ready")["status"] == "False"
+    };
+    let status = story.status("shop", "the kind is not served", not_served).await?;
+    let message = text(&condition(&status, "Resolved")["message"]);
+    assert_eq!(message, format!("Widget.{group} the cluster does not serve it"));
+    assert_eq!(status["objectCounts"]["ready"], 1, "the rest goes on");
+
+    for _ in 0..2 {
+        story.apply(&crd(&group)).await?;
+        let missing = |status: &Value| condition(status, "Resolved")["status"] == "True";
+        story.status("shop", "the kind is served", missing).await?;
+        story.apply(&widget(&group)).await?;
+        story.status("shop", "the widget is there", |status| status["installed"] == json!(["one"])).await?;
+        let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+        story.report(&format!("widget.{group}/one"), ready).await?;
+        story.ready_is("shop", "ComponentsReady").await?;
+        story.kubectl(&format!("delete crd widgets.{group}")).await?;
+        story.status("shop", "the kind is gone", not_served).await?;
+    }
+    Ok(())
+}
+
+/// Members live in the namespace of their Application. Kinds that are in none cannot be members.
+#[tokio::test]
+async fn a_kind_without_namespaces_is_refused() -> Result<()> {
+    let story = Story::begin("scope").await?;
+    story.apply(&config("settings", "shop", None)).await?;
+    let manifest =
+        application("shop", "shop", "").replace("[{kind: ConfigMap}]", "[{kind: ConfigMap}, {kind: Node}]");
+    story.apply(&manifest).await?;
+    let refused = |status: &Value| condition(status, "Resolved")["reason"] == "ClusterScoped";
+    let status = story.status("shop", "Nodes are refused", refused).await?;
+    assert_eq!(condition(&status, "Ready")["status"], "Unknown");
+    assert_eq!(status["objectCounts"]["total"], 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_served_is_said() -> Result<()> {
+    let story = Story::begin("version").await?;
+    let more = "  components: {web: {group: apps, version: v1beta1, kind: Deployment}}";
+    story.apply(&application("shop", "shop", more)).await?;
+    let refused = |status: &Value| condition(status, "Resolved")["reason"] == "VersionNotServed";
+    let status = story.status("shop", "there is no such version", refused).await?;
+    let message = text(&condition(&status, "Resolved")["message"]);
+    assert_eq!(message, "Deployment.apps the cluster does not serve version v1beta1 of it, only v1");
+    Ok(())
+}
+
+/// Without rights for one kind, that kind alone is not known, and the right is named. Given back, all is well.
+#[tokio::test]
+async fn rights_for_one_kind() -> Result<()> {
+    let cluster = Cluster::builder().name("rights").start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let user = cluster.user("controller")?;
+    let read = ["get", "list", "watch"];
+    let base = vec![
+        rule(&["*"], "bellwether.dev", &["*"]),
+        rule(&["*"], "events.k8s.io", &["events"]),
+        rule(&read, "apiextensions.k8s.io", &["customresourcedefinitions"]),
+        rule(&["get", "list", "watch", "patch"], "", &["configmaps"]),
+    ];
+    let _base = cluster.grant(&user, None, base).await?;
+    let story = Story::within(&cluster, "rights").await?;
+    let manifest = application("shop", "shop", "")
+        .replace("[{kind: ConfigMap}]", "[{kind: ConfigMap}, {kind: Service}]");
+    story.apply(&config("settings", "shop", Some("shop"))).await?;
+    story.apply(&manifest).await?;
+    let _controller = Controller::start(&user, &["--leader-elect=false"]).await?;
+
+    let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
+    let status = story.status("shop", "Services may not be read", forbidden).await?;
+    let message = text(&condition(&status, "Resolved")["message"]);
+    assert_eq!(
+        message,
+        "Service Bellwether may not read it; grant get, list and watch on services in the API group \"\" to Bellwether"
+    );
+    assert_eq!(condition(&status, "Ready")["reason"], "ComponentsUnknown");
+    assert_eq!(status["objectCounts"]["ready"], 1);
+    story.owners_are("configmap/settings", &["shop"]).await?;
+
+    let grant = cluster.grant(&user, None, vec![rule(&read, "", &["services"])]).await?;
+    story.ready_is("shop", "ComponentsReady").await?;
+    drop(grant);
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Several controllers, one leader; probes; and how it ends.
+
+use anyhow::Result;
+use bellwether_testkit::{Cluster, eventually};
+
+use super::{Controller, PATIENCE, Story, application, config};
+
+async fn leads(controller: &Controller) -> Result<bool> {
+    Ok(controller.metric("bellwether_leading").await? == 1)
+}
+
+/// The standby knows all there is, writes nothing, and takes over when the leader goes.
+#[tokio::test]
+async fn the_standby_takes_over() -> Result<()> {
+    let cluster = Cluster::builder().name("leading").start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let story = Story::within(&cluster, "leading").await?;
+    let first = Controller::start(cluster.admin(), &[]).await?;
+    eventually(PATIENCE, "the first leads", async || leads(&first).await).await?;
+    let second = Controller::start(cluster.admin(), &[]).await?;
+    assert!(!leads(&second).await?);
+    story.apply(&application("shop", "shop", "")).await?;
+    story.ready_is("shop", "NoComponents").await?;
+    eventually(PATIENCE, "the second knows it too", async || {
+        Ok(second.metric("bellwether_kinds_followed").await? == 3)
+    })
+    .await?;
+
+    // Asked to stop, the first gives the lease up.
+    let ended = first.program.stop().await?;
+    assert!(ended.success(), "{}", first.program.log());
+    eventually(PATIENCE, "the second leads", async || leads(&second).await).await?;
+    story.apply(&config("mine", "shop", Some("shop"))).await?;
+    story.ready_is("shop", "ComponentsReady").await?;
+
+    // Killed, it is followed by the next one when the lease has run out.
+    let third = Controller::start(cluster.admin(), &[]).await?;
+    second.program.kill();
+    eventually(PATIENCE, "the third leads", async || leads(&third).await).await?;
+    story.kubectl("delete configmap mine").await?;
+    story.ready_is("shop", "NoComponents").await?;
+    Ok(())
+}
+
+/// Mistakes are told in a sentence each, with the place and the way out.
+#[tokio::test]
+async fn what_is_wrong_is_said() -> Result<()> {
+    let nowhere = crate::run(&["controller", "--kubeconfig", "/nowhere/config"]);
+    assert_eq!(nowhere.code, Some(1), "{nowhere}");
+    assert_eq!(nowhere.stderr.lines().count(), 1, "{nowhere}");
+    assert!(nowhere.stderr.contains("/nowhere/config: there is no such file"), "{nowhere}");
+    let level = crate::run(&["controller", "--log", "lots=of=noise"]);
+    assert!(level.stderr.contains("give one such as info or debug"), "{level}");
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! What means nothing is not written, what was written is not written again, and what is followed is followed once.
+
+use std::{fmt::Write as _, time::Duration};
+
+use anyhow::Result;
+use bellwether_testkit::{Cluster, FaultProxy, Requests, Verb};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{Controller, Story, application, condition, config};
+
+/// A cluster of its own, whose controller speaks through a proxy that counts.
+struct Counted {
+    cluster: Cluster,
+    proxy: FaultProxy,
+}
+
+impl Counted {
+    async fn begin(name: &str) -> Result<Self> {
+        let cluster = Cluster::builder().name(name).start().await?;
+        cluster.install(&bellwether_api::crds()).await?;
+        let proxy = FaultProxy::before(&cluster).await?;
+        Ok(Self { cluster, proxy })
+    }
+
+    async fn controller(&self) -> Result<Controller> {
+        Controller::start(&self.cluster.admin().via(self.proxy.address()), &["--leader-elect=false"]).await
+    }
+
+    /// How many requests there were that write.
+    fn writes(&self) -> usize {
+        self.proxy.count(&Requests::writes())
+    }
+}
+
+/// Nothing is written for annotations, heartbeats and other people's bookkeeping, nor after a restart.
+#[tokio::test]
+async fn nothing_is_written_for_nothing() -> Result<()> {
+    let counted = Counted::begin("quiet").await?;
+    let story = Story::within(&counted.cluster, "quiet").await?;
+    let controller = counted.controller().await?;
+    story.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
+    story.apply(&config("mine", "shop", Some("shop"))).await?;
+    story.ready_is("shop", "ComponentsReady").await?;
+    story.owners_are("configmap/mine", &["shop"]).await?;
+    let before = story.get("application/shop").await?["status"].take();
+    let events = controller.metric("bellwether_read_total").await?;
+    counted.proxy.forget();
+
+    for number in 0..5 {
+        story.kubectl(&format!("annotate configmap mine heartbeat={number} --overwrite")).await?;
+        story.kubectl(&format!("annotate application shop heartbeat={number} --overwrite")).await?;
+        story.patch("configmap/mine", json!({ "data": { "number": number.to_string() } })).await?;
+    }
+    // All of it has been seen, and some time has passed in which something could have been written.
+    bellwether_testkit::eventually(super::PATIENCE, "all of it is seen", async || {
+        Ok(controller.metric("bellwether_read_total").await? >= events + 15)
+    })
+    .await?;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
+
+    // A second start over a settled cluster.
+    controller.program.stop().await?;
+    let controller = counted.controller().await?;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
+    assert_eq!(story.get("application/shop").await?["status"], before);
+    drop(controller);
+    Ok(())
+}
+
+/// A thousand Applications over five kinds are five watches and five lists.
+#[tokio::test]
+async fn a_thousand_applications_share_their_watches() -> Result<()> {
+    let counted = Counted::begin("thousand").await?;
+    let story = Story::within(&counted.cluster, "thousand").await?;
+    let kinds = "[{kind: ConfigMap}, {kind: Service}, {kind: ServiceAccount}, {group: apps, kind: Deployment}, \
+                 {group: batch, kind: Job}]";
+    let mut manifests = String::new();
+    for number in 0..1000 {
+        let app = application(&format!("app-{number}"), &format!("app-{number}"), "");
+        write!(manifests, "{}", app.replace("[{kind: ConfigMap}]", kinds))?;
+    }
+    write!(manifests, "{}", config("mine", "app-500", None))?;
+    story.kubectl.ok_with_input(&["create", "-f", "-"], &manifests).await?;
+    let controller = counted.controller().await?;
+    story.ready_is("app-500", "ComponentsReady").await?;
+    let last = |status: &Value| condition(status, "Ready")["reason"] == "NoComponents";
+    story.status("app-999", "nothing belongs to it", last).await?;
+    for resource in ["configmaps", "services", "serviceaccounts", "deployments.apps", "jobs.batch"] {
+        let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
+        assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
+    }
+    assert_eq!(controller.metric("bellwether_kinds_followed").await?, 7);
+    Ok(())
+}

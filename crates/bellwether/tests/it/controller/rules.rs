@@ -1,0 +1,94 @@
+//! HealthRules in a cluster: they judge at once, and say of themselves whether they do.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bellwether_testkit::eventually;
+use serde_json::Value;
+
+use super::{PATIENCE, Story, application, condition, config, text};
+
+/// A rule for a kind that no other test judges.
+fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
+    format!(
+        "
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: HealthRule
+metadata: {{name: {name}}}
+spec:
+  for: {{group: {group}, kind: Widget}}
+  cel: [{{when: \"{when}\", state: {state}, reason: Judged, message: \"'by {name}'\"}}]
+"
+    )
+}
+
+async fn validity(story: &Story, name: &str, reason: &str) -> Result<String> {
+    let mut valid = Value::Null;
+    eventually(PATIENCE, &format!("rule {name} is {reason}"), async || {
+        let rule = story.get(&format!("healthrule/{name}")).await?;
+        valid = condition(&rule["status"], "Valid");
+        Ok(valid["reason"] == reason
+            && rule["status"]["observedGeneration"] == rule["metadata"]["generation"])
+    })
+    .await?;
+    Ok(text(&valid["message"]))
+}
+
+#[tokio::test]
+async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> {
+    let story = Story::begin("rules").await?;
+    let group = format!("{}.example.com", story.namespace);
+    let (first, second) = (format!("{}-a", story.namespace), format!("{}-b", story.namespace));
+    let crd = format!(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: widgets.{group}}}
+spec:
+  group: {group}
+  names: {{kind: Widget, plural: widgets}}
+  scope: Namespaced
+  versions:
+  - {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}
+"
+    );
+    story.apply(&crd).await?;
+    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group}")).await?;
+    for name in ["one", "two"] {
+        let widget = format!(
+            "apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: {name}, labels: {{app: shop}}}}\nspec: {{size: 3}}\n"
+        );
+        eventually(PATIENCE, "widgets can be made", async || Ok(story.apply(&widget).await.is_ok())).await?;
+    }
+    let kinds = format!("[{{kind: ConfigMap}}, {{group: {group}, kind: Widget}}]");
+    story.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", &kinds)).await?;
+    story.apply(&config("settings", "shop", None)).await?;
+    // A kind without a status is ready when it is there.
+    story.ready_is("shop", "ComponentsReady").await?;
+
+    // A rule comes: both are judged by it.
+    story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
+    assert_eq!(validity(&story, &first, "InForce").await?, "The rule is in force");
+    let message = story.ready_is("shop", "ComponentsNotReady").await?;
+    assert_eq!(message, format!("one by {first}; two by {first}"));
+
+    // A second one for the same kind is told that it is not in force.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    story.apply(&rule(&second, &group, "true", "Suspended")).await?;
+    let message = validity(&story, &second, "Overridden").await?;
+    assert!(message.contains(&first), "{message}");
+
+    // A mistake is told with its place, and the other one steps in.
+    story.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
+    let message = validity(&story, &first, "Invalid").await?;
+    assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
+    assert!(message.contains("write && for both"), "{message}");
+    validity(&story, &second, "InForce").await?;
+    story.ready_is("shop", "ComponentsReady").await?;
+
+    // Without rules, all is as it was.
+    story.kubectl(&format!("delete healthrule {first} {second}")).await?;
+    let all_ready = |status: &Value| status["objectCounts"]["ready"] == 3;
+    story.status("shop", "all three are ready", all_ready).await.map(drop)
+}

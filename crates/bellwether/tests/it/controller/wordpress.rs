@@ -1,0 +1,186 @@
+//! WordPress and its database, as in the examples, from the first apply to the last delete.
+
+use anyhow::Result;
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{Story, condition, example, text, texts};
+
+/// The objects of the example, one by one.
+fn parts(file: &str) -> Result<Vec<String>> {
+    Ok(example(file)?.split("\n---\n").map(str::to_owned).collect())
+}
+
+/// Volumes for the claims of the StatefulSets; no provisioner makes any here.
+async fn volumes(story: &Story, claims: &[&str]) -> Result<()> {
+    for claim in claims {
+        let namespace = &story.namespace;
+        story
+            .apply(&format!(
+                "
+apiVersion: v1
+kind: PersistentVolume
+metadata: {{name: {namespace}-{claim}}}
+spec:
+  capacity: {{storage: 250Gi}}
+  accessModes: [ReadWriteOnce]
+  hostPath: {{path: /nowhere}}
+  claimRef: {{namespace: {namespace}, name: {claim}}}
+"
+            ))
+            .await?;
+    }
+    Ok(())
+}
+
+const CLAIMS: [&str; 2] =
+    ["mysql-persistent-storage-wordpress-mysql-0", "wordpress-persistent-storage-wordpress-webserver-0"];
+
+/// Gives the load balancer what a cloud would give it.
+async fn give_address(story: &Story, service: &str) -> Result<()> {
+    story.report(service, json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } })).await
+}
+
+/// The status without what chance decides.
+fn redacted(status: &Value, namespace: &str) -> String {
+    let mut status = status.clone();
+    for (list, field) in [("conditions", "lastTransitionTime"), ("objects", "since")] {
+        for item in status[list].as_array_mut().into_iter().flatten() {
+            if let Some(time) = item.get_mut(field) {
+                *time = json!("<time>");
+            }
+        }
+    }
+    let text = serde_json::to_string_pretty(&status).unwrap_or_default();
+    text.replace(namespace, "<namespace>")
+}
+
+/// Application Controller, Garbage Collection: components need not be created before their Application, nor after it.
+/// Installation Status Reporting: components that are found are installed, the others are not.
+#[rstest]
+#[case::application_first(&[0, 1, 2, 3, 4, 5])]
+#[case::application_last(&[5, 4, 3, 2, 1, 0])]
+#[case::application_in_between(&[3, 1, 0, 5, 2, 4])]
+#[tokio::test]
+async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
+    let story = Story::begin("wordpress").await?;
+    volumes(&story, &CLAIMS).await?;
+    let mut all = parts("wordpress/application.yaml")?;
+    all.extend(parts("wordpress/components.yaml")?);
+    for index in order {
+        story.apply(&all[*index]).await?;
+    }
+    let message = story.ready_is("wordpress", "ComponentsNotReady").await?;
+    assert!(message.contains("wordpress-webserver-svc the load balancer has no address yet"), "{message}");
+    give_address(&story, "service/wordpress-webserver-svc").await?;
+
+    // Tools wait for it with what they have.
+    story.kubectl("wait --for=condition=Ready application/wordpress --timeout=60s").await?;
+    let status = story.get("application/wordpress").await?["status"].take();
+    assert_eq!(status["componentsReady"], "5/5");
+    assert_eq!(status["progress"], 100);
+    assert_eq!(text(&condition(&status, "Ready")["message"]), "All components ready");
+    assert_eq!(condition(&status, "Settled")["status"], "True");
+    for object in
+        ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
+    {
+        story.owners_are(object, &["wordpress"]).await?;
+    }
+    Ok(())
+}
+
+/// What is in a status, field by field, while something is missing and something is on its way.
+#[tokio::test]
+async fn every_field() -> Result<()> {
+    let story = Story::begin("fields").await?;
+    volumes(&story, &["mysql-persistent-storage-wordpress-mysql-0"]).await?;
+    let application = example("wordpress/application.yaml")?;
+    let more = "  dependencies: [mysql]\n  healthCheck: {template: {spec: {schedulerName: nobody, containers: \
+                [{name: check, image: check, readinessProbe: {tcpSocket: {port: 80}}}]}}}\n";
+    story.apply(&format!("{application}{more}")).await?;
+    // All but the web server itself.
+    for part in parts("wordpress/components.yaml")?.iter().take(4) {
+        story.apply(part).await?;
+    }
+    let is_so = |status: &Value| {
+        status["componentsReady"] == "3/5"
+            && condition(status, "HealthCheckValid")["status"] == "True"
+            && text(&condition(status, "Ready")["message"]).contains("no address")
+    };
+    let status = story.status("wordpress", "three of five are ready", is_so).await?;
+    assert_snapshot!("status", redacted(&status, &story.namespace));
+
+    // kubectl shows it in its columns, and people read why in its events.
+    let table = story.kubectl("get application wordpress --no-headers").await?;
+    let columns: Vec<_> = table.split_whitespace().take(5).collect();
+    assert_eq!(columns, ["wordpress", "wordpress", "1.0", "3/5", "ComponentsMissing"]);
+    let described = story.kubectl("describe application wordpress").await?;
+    let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
+    assert!(events.contains("Warning") && events.contains("ComponentsMissing"), "{events}");
+    Ok(())
+}
+
+/// Garbage Collection: what carries the annotation goes with its Application, and nothing else does.
+#[tokio::test]
+async fn deleting_it_deletes_what_was_handed_over() -> Result<()> {
+    let story = Story::begin("deleting").await?;
+    let mut components = example("wordpress/components.yaml")?;
+    // One Service is selected, and was handed over to nobody.
+    let handed_over =
+        "component: wordpress-webserver-svc\n  annotations:\n    kubernetes.io/application: wordpress\n";
+    assert!(components.contains(handed_over));
+    components = components.replace(handed_over, "component: wordpress-webserver-svc\n");
+    story.apply(&components).await?;
+    story.apply(&example("wordpress/application.yaml")?).await?;
+    for object in
+        ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
+    {
+        story.owners_are(object, &["wordpress"]).await?;
+    }
+    let status = story
+        .status("wordpress", "all are installed", |status| texts(&status["installed"]).len() == 5)
+        .await?;
+    assert_eq!(status["objectCounts"]["total"], 5, "also what was not handed over is counted");
+    story.owners_are("service/wordpress-webserver-svc", &[]).await?;
+
+    story.kubectl("delete application wordpress").await?;
+    for object in
+        ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
+    {
+        story.is_gone(object).await?;
+    }
+    // Also what its components had made.
+    story.is_gone("pod/wordpress-mysql-0").await?;
+    assert!(story.exists("service/wordpress-webserver-svc").await?);
+    Ok(())
+}
+
+/// Retrieving Dependencies: one that is not found is not installed. Installation Status Reporting: creating and deleting
+/// an Application updates those that depend on it. Garbage Collection: there is no ownership between them.
+#[tokio::test]
+async fn a_database_of_others() -> Result<()> {
+    let story = Story::begin("shared").await?;
+    let claims = ["mysql-persistent-storage-mysql-0", "wordpress-persistent-storage-wordpress-webserver-0"];
+    volumes(&story, &claims).await?;
+    story.apply(&example("wordpress/shared-mysql/wordpress.yaml")?).await?;
+    let is_missing = |status: &Value| texts(&status["missing"]) == ["mysql"];
+    let status = story.status("wordpress", "mysql is missing", is_missing).await?;
+    assert_eq!(status["dependencies"], json!([{ "name": "mysql", "installed": false, "ready": "Unknown" }]));
+    assert_eq!(condition(&status, "Installed")["reason"], "DependenciesMissing");
+
+    story.apply(&example("wordpress/shared-mysql/mysql.yaml")?).await?;
+    let is_ready = |status: &Value| {
+        status["dependencies"][0] == json!({ "name": "mysql", "installed": true, "ready": "True" })
+    };
+    let status = story.status("wordpress", "mysql is there and ready", is_ready).await?;
+    assert_eq!(condition(&status, "Installed")["status"], "True");
+    let owners = story.get("application/mysql").await?["metadata"]["ownerReferences"].take();
+    assert!(owners.is_null(), "{owners}");
+
+    story.kubectl("delete application mysql").await?;
+    story.status("wordpress", "mysql is missing again", is_missing).await?;
+    story.is_gone("statefulset/mysql").await?;
+    assert!(story.exists("statefulset/wordpress-webserver").await?);
+    Ok(())
+}
