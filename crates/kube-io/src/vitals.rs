@@ -6,6 +6,7 @@ use std::{
 };
 
 use bellwether_engine::{Census, Outcome};
+use jiff::Timestamp;
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -145,6 +146,13 @@ impl Vitals {
             counter.inc_by(count.get());
             registry.register(name, help, counter);
         }
+        let heard: Gauge = Gauge::default();
+        heard.set(self.tally.heard_least_recently().map_or(0, Timestamp::as_second));
+        registry.register(
+            "last_heard_timestamp_seconds",
+            "When the watch that has been silent for longest was last heard from",
+            heard,
+        );
         let open: Gauge = Gauge::default();
         open.set(i64::try_from(self.tally.open_watches.get()).unwrap_or(i64::MAX));
         registry.register("watches_open", "Watches that are open", open);

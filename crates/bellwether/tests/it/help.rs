@@ -32,6 +32,11 @@ fn help_of_rules() {
 }
 
 #[test]
+fn help_of_controller() {
+    assert_snapshot!(run(&["controller", "--help"]));
+}
+
+#[test]
 fn help_of_crds() {
     assert_snapshot!(run(&["crds", "--help"]));
 }

@@ -31,7 +31,6 @@ use std::{
 };
 
 use bellwether_engine::{FeedId, Kind, Lens, News};
-use jiff::Timestamp;
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
@@ -64,7 +63,6 @@ struct Place {
 /// A kind that is followed.
 struct Followed {
     lens: watch::Sender<Arc<Lens>>,
-    pulse: Arc<Pulse>,
     _task: Task,
 }
 
@@ -100,11 +98,12 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
             Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
             Entry::Vacant(vacant) => {
                 let pulse = Arc::new(Pulse::default());
+                self.place.tally.listen(Arc::downgrade(&pulse));
                 let (sender, lenses) = watch::channel(lens);
                 let place = Arc::clone(&self.place);
-                let task = Feed::new(feed, kind, place, self.news.clone(), Arc::clone(&pulse)).run(lenses);
+                let task = Feed::new(feed, kind, place, self.news.clone(), pulse).run(lenses);
                 let task = Task(tokio::spawn(task.instrument(self.span.clone())));
-                vacant.insert(Followed { lens: sender, pulse, _task: task });
+                vacant.insert(Followed { lens: sender, _task: task });
             }
         }
     }
@@ -112,11 +111,6 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// Follows it no longer. News that is on its way may still arrive.
     pub fn leave(&mut self, feed: Id) {
         self.feeds.remove(&feed);
-    }
-
-    /// When a feed last heard from the cluster.
-    pub fn last_heard(&self, feed: Id) -> Option<Timestamp> {
-        self.feeds.get(&feed)?.pulse.last()
     }
 
     /// What the cluster serves.

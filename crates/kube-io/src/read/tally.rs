@@ -1,6 +1,9 @@
 //! What a reader has done so far, for those who count.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{
+    Mutex, PoisonError, Weak,
+    atomic::{AtomicI64, AtomicU64, Ordering},
+};
 
 use jiff::Timestamp;
 
@@ -23,6 +26,23 @@ pub struct Tally {
     pub errors: Count,
     /// Looks at which kinds there are.
     pub looks: Count,
+    /// When the feeds last heard from the cluster.
+    pulses: Mutex<Vec<Weak<Pulse>>>,
+}
+
+impl Tally {
+    /// When that feed heard from the cluster which has not for longest. API servers speak up on every watch about once a
+    /// minute, so what is much older than that is out of touch.
+    pub fn heard_least_recently(&self) -> Option<Timestamp> {
+        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).min()
+    }
+
+    pub(super) fn listen(&self, pulse: Weak<Pulse>) {
+        let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        pulses.retain(|pulse| pulse.strong_count() > 0);
+        pulses.push(pulse);
+    }
 }
 
 /// A number that others may read at any time.

@@ -1,10 +1,10 @@
 //! Kinds that come and go, that nobody may read, and that are in no namespace.
 
 use anyhow::Result;
-use bellwether_testkit::{Cluster, rule};
+use bellwether_testkit::{Cluster, FaultProxy, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, Story, application, condition, config, text};
+use super::{Controller, PATIENCE, Story, application, condition, config, text};
 
 /// A kind of our own making, in a group that no other test uses.
 fn crd(group: &str) -> String {
@@ -109,7 +109,8 @@ async fn rights_for_one_kind() -> Result<()> {
         .replace("[{kind: ConfigMap}]", "[{kind: ConfigMap}, {kind: Service}]");
     story.apply(&config("settings", "shop", Some("shop"))).await?;
     story.apply(&manifest).await?;
-    let _controller = Controller::start(&user, &["--leader-elect=false"]).await?;
+    let proxy = FaultProxy::before(&cluster).await?;
+    let _controller = Controller::start(&user.via(proxy.address()), &["--leader-elect=false"]).await?;
 
     let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
     let status = story.status("shop", "Services may not be read", forbidden).await?;
@@ -122,8 +123,51 @@ async fn rights_for_one_kind() -> Result<()> {
     assert_eq!(status["objectCounts"]["ready"], 1);
     story.owners_are("configmap/settings", &["shop"]).await?;
 
-    let grant = cluster.grant(&user, None, vec![rule(&read, "", &["services"])]).await?;
+    let services = || vec![rule(&read, "", &["services"])];
+    let grant = cluster.grant(&user, None, services()).await?;
     story.ready_is("shop", "ComponentsReady").await?;
-    drop(grant);
+    story.kubectl("create service clusterip web --tcp=80").await?;
+    story.kubectl("label service web app=shop --overwrite").await?;
+    story.status("shop", "the Service is ready", |status| status["componentsReady"] == "2/2").await?;
+
+    // Taken away again, which an API server notices when a watch begins: the last that was known is said.
+    grant.revoke().await?;
+    eventually(PATIENCE, "the right is gone", async || {
+        proxy.cut_all().await;
+        let status = story.get("application/shop").await?["status"].take();
+        Ok(forbidden(&status) && status["objectCounts"]["unknown"] == 1)
+    })
+    .await?;
+    let status = story.get("application/shop").await?["status"].take();
+    let message = text(&status["objects"][0]["message"]);
+    assert!(message.starts_with("Bellwether may not read it; it was Ready: "), "{message}");
+    let _grant = cluster.grant(&user, None, services()).await?;
+    story.ready_is("shop", "ComponentsReady").await.map(drop)
+}
+
+/// In one namespace, a Role is enough: nothing is asked for that only the whole cluster has, or it does without.
+#[tokio::test]
+async fn a_role_is_enough_for_one_namespace() -> Result<()> {
+    let cluster = Cluster::builder().name("role").start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let (here, elsewhere) =
+        (Story::within(&cluster, "here").await?, Story::within(&cluster, "elsewhere").await?);
+    let user = cluster.user("controller")?;
+    let rights = vec![
+        rule(&["*"], "bellwether.dev", &["*"]),
+        rule(&["get", "list", "watch", "patch"], "", &["configmaps"]),
+        rule(&["get", "create", "update"], "coordination.k8s.io", &["leases"]),
+    ];
+    let _role = cluster.grant(&user, Some(&here.namespace), rights).await?;
+    for story in [&here, &elsewhere] {
+        story.apply(&application("shop", "shop", "")).await?;
+        story.apply(&config("mine", "shop", Some("shop"))).await?;
+    }
+    let namespace = here.namespace.as_str();
+    let _controller =
+        Controller::start(&user, &["--watch-namespace", namespace, "--namespace", namespace]).await?;
+    here.ready_is("shop", "ComponentsReady").await?;
+    here.owners_are("configmap/mine", &["shop"]).await?;
+    assert!(elsewhere.get("application/shop").await?["status"].is_null());
     Ok(())
 }

@@ -26,6 +26,9 @@ async fn the_standby_takes_over() -> Result<()> {
     })
     .await?;
 
+    assert_eq!(second.get("/healthz").await?, (200, "ok\n".to_owned()));
+    assert_eq!(second.get("/nowhere").await?.0, 404);
+
     // Asked to stop, the first gives the lease up.
     let ended = first.program.stop().await?;
     assert!(ended.success(), "{}", first.program.log());

@@ -14,7 +14,7 @@ async fn all_objects_are_told_and_then_what_becomes_of_them() -> Result<()> {
     let mut stage = Stage::set("following").await?;
     stage.create("a").await?;
     stage.create("b").await?;
-    assert_eq!(stage.reader.last_heard(MAPS), None);
+    assert_eq!(stage.reader.tally().heard_least_recently(), None);
     stage.follow_maps(&["a", "b"]).await?;
 
     stage.create("c").await?;
@@ -25,7 +25,7 @@ async fn all_objects_are_told_and_then_what_becomes_of_them() -> Result<()> {
     stage.tells_of("b", "gone").await?;
 
     assert_eq!((stage.lists(), stage.watches()), (1, 1));
-    assert!(stage.reader.last_heard(MAPS).is_some());
+    assert!(stage.reader.tally().heard_least_recently().is_some());
     let tally = stage.reader.tally();
     let counts =
         [&tally.lists, &tally.relists, &tally.watches, &tally.open_watches, &tally.read, &tally.errors];
@@ -143,7 +143,6 @@ async fn who_leaves_asks_no_more() -> Result<()> {
     watches_served(stage.cluster.admin(), "podtemplates", 2).await?;
     stage.reader.leave("first");
     watches_served(stage.cluster.admin(), "podtemplates", 1).await?;
-    assert_eq!(stage.reader.last_heard("first"), None);
     assert_eq!(stage.reader.tally().open_watches.get(), 1);
 
     let tally = stage.reader.tally().clone();
