@@ -42,11 +42,6 @@ impl Desk {
         self.effects.push(Effect::Want(slot, change));
     }
 
-    /// Whether something is asked for there.
-    pub(crate) fn has_asked(&self, slot: &Slot) -> bool {
-        self.asked.contains_key(slot)
-    }
-
     /// A change has been made, or will not be: it may be asked for again.
     pub(crate) fn settle(&mut self, slot: &Slot, change: &Change) {
         if self.asked.get(slot) == Some(change) {

@@ -73,6 +73,8 @@ pub enum Change {
         patch: Arc<Value>,
         /// Whether a status turns with it. Words alone can wait.
         turns: bool,
+        /// What people are told when it is done.
+        told: Option<Box<Turn>>,
     },
     /// Let these be its owners.
     Owners {

@@ -114,8 +114,11 @@ impl Engine {
         let Some(feed) = self.feeds.get_mut(id) else { return };
         match news {
             News::Served(served) => {
+                let is_news = feed.served.as_ref() != Some(&served);
                 feed.served = Some(served);
-                self.feed_changed(id, now);
+                if is_news {
+                    self.feed_changed(id, false, now);
+                }
             }
             News::Unreadable(unreadable) => {
                 let is_gone = unreadable == Unreadable::NotServed;
@@ -124,14 +127,19 @@ impl Engine {
                 for object in if is_gone { self.feeds.all(id) } else { Vec::new() } {
                     self.gone(object, now);
                 }
-                self.feed_changed(id, now);
+                self.feed_changed(id, true, now);
             }
+            News::PutBack => self.feeds.forget_versions(id),
             News::Listing => self.feeds.begin_list(id),
             News::Listed => {
+                let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
                 for object in self.feeds.end_list(id) {
                     self.gone(object, now);
                 }
-                self.feed_changed(id, now);
+                // Each object has been counted when it was seen; another list is no news by itself.
+                if !was_listed || was_unreadable {
+                    self.feed_changed(id, was_unreadable, now);
+                }
             }
             News::Seen(name, seen) => self.seen(id, name, *seen, now),
             News::Gone(name) => {
@@ -142,9 +150,12 @@ impl Engine {
         }
     }
 
-    fn feed_changed(&mut self, id: FeedId, now: Timestamp) {
+    fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
         let (applications, mut room) = self.room(now);
         applications.feed_changed(id, &mut room);
+        if readability {
+            applications.readability_changed(id, &mut room);
+        }
     }
 
     fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
@@ -154,7 +165,12 @@ impl Engine {
         match self.feeds.put(feed, name, seen) {
             Some(Became::Changed(object, before)) => {
                 self.watch_the_clock(object);
-                self.changed(object, before.as_ref().map(|before| &before.0), now);
+                let (facts, own) = before.map(|before| *before).unzip();
+                let is_no_longer_ours = own.flatten().filter(|_| !self.is_ours(object));
+                if let Some(own) = is_no_longer_ours {
+                    self.forget(&own, object, now);
+                }
+                self.changed(object, facts.as_ref(), now);
             }
             Some(Became::Same(object)) => self.same(object, now),
             Some(Became::Older) | None => {}
@@ -164,17 +180,39 @@ impl Engine {
     /// An object is there, or is not what it was.
     fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
-        let (name, facts, own) = (stored.name.clone(), stored.facts.clone(), stored.own.clone());
-        match own {
+        match stored.own.clone().filter(|_| self.is_ours(object)) {
             Some(Own::Application(written)) => {
+                let (name, facts) = (stored.name.clone(), stored.facts.clone());
                 let (applications, mut room) = self.room(now);
                 applications.set(&name, &facts, &written, &mut room);
             }
-            Some(Own::HealthRule(written)) => self.rules.set(&name, &facts, &written, &self.desk),
+            Some(Own::HealthRule(written)) => {
+                self.rules.set(&stored.name, &stored.facts, &written, &mut self.desk);
+            }
             None => {}
         }
         let (applications, mut room) = self.room(now);
         applications.object_changed(object, before, &mut room);
+    }
+
+    /// Whether an object is one of our own that we understand, in the cluster that holds them.
+    fn is_ours(&self, object: ObjectId) -> bool {
+        let Some(stored) = self.feeds.object(object).filter(|stored| stored.own.is_some()) else {
+            return false;
+        };
+        self.feeds.get(stored.feed).is_some_and(|feed| feed.cluster == Cluster::hub())
+    }
+
+    /// One of our own objects is gone, or is no longer one that we understand.
+    fn forget(&mut self, own: &Own, object: ObjectId, now: Timestamp) {
+        let Some(name) = self.feeds.object(object).map(|stored| stored.name.clone()) else { return };
+        match own {
+            Own::Application(_) => {
+                let (applications, mut room) = self.room(now);
+                applications.remove(&name, &mut room);
+            }
+            Own::HealthRule(_) => self.rules.remove(&name, &mut self.desk),
+        }
     }
 
     /// An object has another version, and is what it was.
@@ -192,23 +230,27 @@ impl Engine {
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
         let (applications, mut room) = self.room(now);
         applications.object_gone(object, &mut room);
+        if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own.clone())
+            && self.is_ours(object)
+        {
+            self.forget(&own, object, now);
+        }
         let Some(stored) = self.feeds.remove(object) else { return };
         let Some(kind) = self.feeds.get(stored.feed).map(|feed| feed.kind.clone()) else { return };
-        match stored.own {
-            Some(Own::Application(_)) => {
-                let (applications, mut room) = self.room(now);
-                applications.remove(&stored.name, &mut room);
-            }
-            Some(Own::HealthRule(_)) => self.rules.remove(&stored.name, &mut self.desk),
-            None => {}
-        }
         let (applications, mut room) = self.room(now);
         applications.object_missing(&kind, &stored.name, &mut room);
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
-        // What was refused, or did not get through, is still wanted, and is tried again.
-        if !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_)) {
+        // What was refused, or did not get through, is still wanted and is tried again. What met another version of the
+        // object is asked for again when that version is known here.
+        let is_over = match change {
+            Change::Status { .. } | Change::Owners { .. } => matches!(outcome, Outcome::Done(_)),
+            Change::Create { .. } | Change::Delete { .. } => {
+                !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_))
+            }
+        };
+        if is_over {
             self.desk.settle(slot, change);
         }
         if slot.object.kind == Kind::own("HealthRule") {

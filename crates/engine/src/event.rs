@@ -36,6 +36,8 @@ pub enum News {
     Served(Served),
     /// It cannot be read.
     Unreadable(Unreadable),
+    /// The cluster was put back to an earlier time: what comes has lower versions than what is known, and is true.
+    PutBack,
     /// A list begins.
     Listing,
     /// An object is so: from the list, or because it has changed.

@@ -48,6 +48,16 @@ impl Version {
         Self(text.into())
     }
 
+    /// One that is neither before nor after any other.
+    pub(crate) fn unknown() -> Self {
+        Self::new("")
+    }
+
+    /// Whether it is one.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// As the API server wrote it.
     pub fn as_str(&self) -> &str {
         &self.0

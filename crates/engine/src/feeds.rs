@@ -11,7 +11,7 @@ use slab::Slab;
 use crate::{
     effect::Effect,
     event::{Own, Seen, Unreadable},
-    facts::{Facts, Served},
+    facts::{Facts, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     words::Words,
@@ -202,6 +202,15 @@ impl Feeds {
                 kind: feed.kind.clone(),
                 lens: Arc::clone(&feed.lens),
             });
+        }
+    }
+
+    /// Whatever versions are told from now on, they are not older than what is known.
+    pub(crate) fn forget_versions(&mut self, id: FeedId) {
+        for object in self.all(id) {
+            if let Some(stored) = self.objects.get_mut(object.0) {
+                stored.facts.version = Version::unknown();
+            }
         }
     }
 

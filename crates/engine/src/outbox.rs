@@ -35,7 +35,7 @@ const AGAIN_IF_REFUSED: (SignedDuration, SignedDuration) =
 pub struct Outbox {
     entries: HashMap<Slot, Entry>,
     /// What is not under way, by the time at which it is due.
-    due: BTreeSet<(Timestamp, Slot)>,
+    due: BTreeMap<Cluster, BTreeSet<(Timestamp, Slot)>>,
     /// What can be forgotten, by the time at which it can.
     idle: BTreeSet<(Timestamp, Slot)>,
     under_way: BTreeMap<Cluster, usize>,
@@ -63,7 +63,7 @@ impl Outbox {
     pub fn new(most: usize) -> Self {
         Self {
             entries: HashMap::new(),
-            due: BTreeSet::new(),
+            due: BTreeMap::new(),
             idle: BTreeSet::new(),
             under_way: BTreeMap::new(),
             most,
@@ -78,7 +78,7 @@ impl Outbox {
 
     /// How much waits to be written, and how much is under way.
     pub fn depth(&self) -> (usize, usize) {
-        (self.due.len(), self.under_way.values().sum())
+        (self.due.values().map(BTreeSet::len).sum(), self.under_way.values().sum())
     }
 
     /// From now on this is wanted there, or nothing is.
@@ -94,13 +94,13 @@ impl Outbox {
                     failures: 0,
                     not_before: None,
                 };
-                self.due.insert((now, slot.clone()));
+                self.due.entry(slot.object.cluster.clone()).or_default().insert((now, slot.clone()));
                 self.entries.insert(slot.clone(), entry);
             }
             return;
         };
-        if !entry.under_way {
-            self.due.remove(&(entry.due, slot.clone()));
+        if let Some(due) = self.due.get_mut(&slot.object.cluster).filter(|_| !entry.under_way) {
+            due.remove(&(entry.due, slot.clone()));
         }
         entry.wanted = change;
         self.schedule(now, slot);
@@ -113,26 +113,26 @@ impl Outbox {
         if !self.leading {
             return taken;
         }
-        let due: Vec<_> = self.due.iter().take_while(|(time, _)| *time <= now).cloned().collect();
-        for (time, slot) in due {
-            let under_way = self.under_way.entry(slot.object.cluster.clone()).or_default();
-            let Some(entry) = self.entries.get_mut(&slot) else { continue };
-            if *under_way >= self.most {
-                continue;
+        for (cluster, due) in &mut self.due {
+            let under_way = self.under_way.entry(cluster.clone()).or_default();
+            while *under_way < self.most
+                && due.first().is_some_and(|(time, _)| *time <= now)
+                && let Some((_, slot)) = due.pop_first()
+            {
+                let Some(entry) = self.entries.get_mut(&slot) else { continue };
+                let Some(change) = entry.wanted.clone() else { continue };
+                *under_way += 1;
+                entry.turns = entry.turns_left(now).saturating_sub(u8::from(change.turns()));
+                entry.last = Some(now);
+                entry.under_way = true;
+                taken.push((slot, change));
             }
-            let Some(change) = entry.wanted.clone() else { continue };
-            *under_way += 1;
-            entry.turns = entry.turns_left(now).saturating_sub(u8::from(change.turns()));
-            entry.last = Some(now);
-            entry.under_way = true;
-            self.due.remove(&(time, slot.clone()));
-            taken.push((slot, change));
         }
         taken
     }
 
-    /// What was under way has ended. What was wanted in the meantime is due when its time comes; the engine must be told
-    /// of the outcome first, because what it wants may be another thing now.
+    /// What was under way has ended. What was wanted in the meantime is due when its time comes; the engine must have been
+    /// told of the outcome before anything is taken again, because what it wants may be another thing now.
     pub fn done(
         &mut self,
         now: Timestamp,
@@ -167,9 +167,12 @@ impl Outbox {
         self.schedule(now, slot);
     }
 
-    /// When something will be due.
+    /// When something will be due that can be taken then. Where as much is under way as may be, the end of that comes first.
     pub fn next(&self) -> Option<Timestamp> {
-        self.due.first().map(|(time, _)| *time).filter(|_| self.leading)
+        let has_room =
+            |cluster: &Cluster| self.under_way.get(cluster).is_none_or(|under_way| *under_way < self.most);
+        let due = self.due.iter().filter(|(cluster, _)| has_room(cluster));
+        due.filter_map(|(_, due)| due.first()).map(|(time, _)| *time).min().filter(|_| self.leading)
     }
 
     fn schedule(&mut self, now: Timestamp, slot: &Slot) {
@@ -188,7 +191,7 @@ impl Outbox {
             (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
         };
         entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
-        self.due.insert((entry.due, slot.clone()));
+        self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
     }
 
     /// Forgets places where nothing has been wanted for a while.
@@ -278,6 +281,7 @@ mod tests {
                 version: Version::new("1"),
                 patch: Arc::new(json!({ "number": self.number })),
                 turns,
+                told: None,
             };
             self.outbox.want(self.now, &slot(name), Some(change));
         }
@@ -345,6 +349,7 @@ mod tests {
         let taken = story.outbox.take(story.now);
         assert_eq!(taken.len(), 2);
         assert!(story.outbox.take(story.now).is_empty());
+        assert_eq!(story.outbox.next(), None, "nothing to wake up for");
         let (slot, change) = &taken[0];
         story.outbox.done(story.now, slot, change, &Outcome::Done(None), None);
         assert_eq!(story.outbox.take(story.now).len(), 1);

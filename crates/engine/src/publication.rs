@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bellwether_api::{ApplicationStatus, ConditionStatus, HealthRuleStatus};
+use bellwether_conditions::Statement;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
 
 use crate::{
     desk::Desk,
@@ -63,8 +64,10 @@ pub(crate) struct Publication<S> {
     pub(crate) generation: i64,
     /// The status as the cluster has it, as far as we know.
     pub(crate) stored: S,
-    /// What was last told of the condition that people are told of.
-    told: Option<ConditionStatus>,
+    /// Its conditions as they were last wanted.
+    draft: Vec<Condition>,
+    /// A turn that may have been written: nobody has answered.
+    in_doubt: Option<Turn>,
 }
 
 impl<S: Status> Publication<S> {
@@ -75,19 +78,30 @@ impl<S: Status> Publication<S> {
             uid: facts.uid.clone(),
             version: facts.version.clone(),
             generation,
-            told: said::status(stored.conditions(), S::TOLD),
             stored,
+            draft: Vec::new(),
+            in_doubt: None,
         }
     }
 
+    /// The conditions that say this, among those that are stored.
+    pub(crate) fn conditions<'a>(
+        &self,
+        statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        said::conditions(self.stored.conditions(), &self.draft, S::OWN, statements, self.generation, now)
+    }
+
     /// The object has been seen again.
-    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, stored: &S, desk: &Desk) {
+    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, stored: &S, desk: &mut Desk) {
         self.version = facts.version.clone();
         self.generation = generation;
         self.stored = stored.clone();
-        // If it was not us who wrote that, then somebody else has told of it.
-        if !desk.has_asked(&self.slot) {
-            self.told = said::status(stored.conditions(), S::TOLD);
+        // So it was written, though the answer was lost.
+        let is_written = |turn: &mut Turn| said::status(stored.conditions(), S::TOLD) == Some(turn.to);
+        if let Some(turn) = self.in_doubt.take_if(is_written) {
+            desk.effects.push(Effect::Record(turn));
         }
     }
 
@@ -98,7 +112,8 @@ impl<S: Status> Publication<S> {
 
     /// The object should have this status. Nothing is asked for if it does, or if somebody who has seen a newer
     /// generation has spoken.
-    pub(crate) fn want(&self, status: &S, desk: &mut Desk) {
+    pub(crate) fn want(&mut self, status: &S, desk: &mut Desk) {
+        self.draft = status.conditions().to_vec();
         let own = self.stored.conditions().iter().filter(|condition| S::OWN.contains(&&*condition.type_));
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation()]);
@@ -109,6 +124,7 @@ impl<S: Status> Publication<S> {
             version: self.version.clone(),
             patch: Arc::new(patch),
             turns: self.turns(status),
+            told: self.told(status).map(Box::new),
         });
         desk.want(self.slot.clone(), change);
     }
@@ -125,36 +141,45 @@ impl<S: Status> Publication<S> {
             || S::OWN.iter().any(|kind| of(&self.stored, kind) != of(status, kind))
     }
 
-    /// A write of the status has ended. Gives back the version that the object has now, if that is news.
-    pub(crate) fn written(&mut self, patch: &Value, outcome: &Outcome, desk: &mut Desk) -> Option<Version> {
-        let Outcome::Done(version) = outcome else { return None };
-        let after: S = patch::applied(&self.stored, patch)?;
-        self.tell(&after, desk);
-        // What a watch has shown since is newer than what we know.
-        let version = version.clone().filter(|version| self.version.is_before(version))?;
-        self.version = version.clone();
-        self.stored = after;
-        Some(version)
-    }
-
-    fn tell(&mut self, after: &S, desk: &mut Desk) {
-        let Some(to) = said::status(after.conditions(), S::TOLD) else { return };
-        let Some(condition) = after.conditions().iter().find(|condition| condition.type_ == S::TOLD) else {
-            return;
-        };
-        if self.told == Some(to) {
-            return;
-        }
-        desk.effects.push(Effect::Record(Turn {
+    /// The turn that people are told of once this status is written.
+    fn told(&self, status: &S) -> Option<Turn> {
+        let condition = status.conditions().iter().find(|condition| condition.type_ == S::TOLD)?;
+        let from = said::status(self.stored.conditions(), S::TOLD);
+        let to = said::status(status.conditions(), S::TOLD)?;
+        (from != Some(to)).then(|| Turn {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
             condition: S::TOLD,
-            from: self.told,
+            from,
             to,
             reason: condition.reason.as_str().into(),
             message: condition.message.as_str().into(),
             good: to == ConditionStatus::True,
-        }));
-        self.told = Some(to);
+        })
+    }
+
+    /// A write of the status has ended. Gives back the version that the object has now, if that is news.
+    pub(crate) fn written(&mut self, change: &Change, outcome: &Outcome, desk: &mut Desk) -> Option<Version> {
+        let Change::Status { uid, patch, told, .. } = change else { return None };
+        // An answer may come so late that the name is another object's by now.
+        if *uid != self.uid {
+            return None;
+        }
+        match outcome {
+            Outcome::Failed(_) => self.in_doubt = told.as_deref().cloned(),
+            Outcome::Done(_) => {
+                self.in_doubt = None;
+                desk.effects.extend(told.as_deref().cloned().map(Effect::Record));
+            }
+            Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => self.in_doubt = None,
+        }
+        let Outcome::Done(Some(version)) = outcome else { return None };
+        // What a watch has shown since is newer than what we know.
+        if version.is_before(&self.version) {
+            return None;
+        }
+        self.stored = patch::applied(&self.stored, patch)?;
+        self.version = version.clone();
+        Some(version.clone())
     }
 }

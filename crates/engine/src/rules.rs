@@ -13,8 +13,7 @@ use crate::{
     event::Outcome,
     facts::{Facts, Written},
     id::{Cluster, Kind, Name, ObjectKey},
-    publication::{Publication, Status as _},
-    said,
+    publication::Publication,
 };
 
 /// How long the message of a condition may be.
@@ -48,7 +47,7 @@ impl Rules {
         name: &Name,
         facts: &Facts,
         written: &Written<HealthRuleSpec, HealthRuleStatus>,
-        desk: &Desk,
+        desk: &mut Desk,
     ) {
         self.dirty = true;
         if let Some(rule) = self.by_name.get_mut(name)
@@ -102,7 +101,7 @@ impl Rules {
         }
         let overridden: BTreeMap<_, _> =
             self.in_force.overridden().iter().map(|pair| (pair.rule.name(), pair.by.name())).collect();
-        for (name, rule) in &self.by_name {
+        for (name, rule) in &mut self.by_name {
             let by = overridden.get(&*name.name).copied();
             rule.publication.want(&status(rule, by, now), desk);
         }
@@ -110,20 +109,18 @@ impl Rules {
 
     /// A write has ended.
     pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, desk: &mut Desk) {
-        if let (Change::Status { patch, .. }, Some(rule)) = (change, self.by_name.get_mut(&slot.object.name))
-        {
-            rule.publication.written(patch, outcome, desk);
+        if let Some(rule) = self.by_name.get_mut(&slot.object.name) {
+            rule.publication.written(change, outcome, desk);
             self.dirty = true;
         }
     }
 }
 
 fn status(rule: &Rule, overridden_by: Option<&str>, now: Timestamp) -> HealthRuleStatus {
-    let (stored, generation) = (&rule.publication.stored.conditions, rule.publication.generation);
     let statements = [("Valid", Some(statement(rule, overridden_by)))];
     HealthRuleStatus {
-        observed_generation: Some(generation),
-        conditions: said::conditions(stored, HealthRuleStatus::OWN, statements, generation, now),
+        observed_generation: Some(rule.publication.generation),
+        conditions: rule.publication.conditions(statements, now),
     }
 }
 
@@ -135,7 +132,10 @@ fn statement(rule: &Rule, overridden_by: Option<&str>) -> Statement {
             Statement::new(ConditionStatus::False, "Invalid", message(items, flaws.len(), BUDGET))
         }
         (Ok(compiled), Some(other)) => {
-            let says = format!("rule {other} is older, and is for {} too", compiled.kind());
+            let says = format!(
+                "rule {other}, which is older or comes first by name, is for {} too",
+                compiled.kind()
+            );
             Statement::new(ConditionStatus::False, "Overridden", says)
         }
         (Ok(_), None) => Statement::new(ConditionStatus::True, "InForce", "The rule is in force"),

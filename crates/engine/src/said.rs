@@ -5,17 +5,22 @@ use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Written, Time};
 
-/// Our conditions among those that are stored: what others wrote keeps its place.
+/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `draft` may know
+/// since when, from before it was written.
 pub(crate) fn conditions<'a>(
     stored: &[Written],
+    draft: &[Written],
     own: &[&str],
     statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
     generation: i64,
     now: Timestamp,
 ) -> Vec<Written> {
     let next = |(kind, statement): (&str, Option<Statement>)| {
-        let before = stored.iter().find(|condition| condition.type_ == kind).map(read);
-        Some(write(Condition::next(before.as_ref(), kind, statement?, Some(generation), now)))
+        let statement = statement?;
+        let before = |list: &[Written]| list.iter().find(|condition| condition.type_ == kind).map(read);
+        let is_same = |before: &Condition| before.status == statement.status;
+        let before = before(stored).filter(is_same).or_else(|| before(draft).filter(is_same));
+        Some(write(Condition::next(before.as_ref(), kind, statement, Some(generation), now)))
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
     let is_own = |kind: &str| own.contains(&kind);
@@ -25,6 +30,14 @@ pub(crate) fn conditions<'a>(
 /// The status of a condition, if there is one of that type.
 pub(crate) fn status(conditions: &[Written], kind: &str) -> Option<ConditionStatus> {
     conditions.iter().find(|condition| condition.type_ == kind).map(|condition| read(condition).status)
+}
+
+/// What a condition says, if there is one of that type and it speaks of that generation.
+pub(crate) fn again(conditions: &[Written], kind: &str, generation: i64) -> Option<Statement> {
+    let is_it =
+        |condition: &&Written| condition.type_ == kind && condition.observed_generation == Some(generation);
+    let condition = read(conditions.iter().find(is_it)?);
+    Some(Statement::new(condition.status, condition.reason, condition.message))
 }
 
 /// The time as Kubernetes keeps it.

@@ -52,12 +52,15 @@ pub(super) struct Dependencies {
 }
 
 impl Dependencies {
-    /// From now on an Application needs these.
-    pub(super) fn set(&mut self, app: &Name, names: &[String]) {
+    /// From now on an Application needs these. Gives back whether that is news.
+    pub(super) fn set(&mut self, app: &Name, names: &[String]) -> bool {
         let needs: Vec<_> = names
             .iter()
             .map(|name| Name { namespace: Arc::clone(&app.namespace), name: name.as_str().into() })
             .collect();
+        if self.needs.get(app).map(Vec::as_slice).unwrap_or_default() == needs {
+            return false;
+        }
         for before in self.needs.remove(app).into_iter().flatten() {
             if let Some(others) = self.needed_by.get_mut(&before) {
                 others.remove(app);
@@ -72,6 +75,7 @@ impl Dependencies {
         if !needs.is_empty() {
             self.needs.insert(app.clone(), needs);
         }
+        true
     }
 
     /// Those that need an Application.

@@ -20,7 +20,7 @@ use crate::{
     id::{Cluster, Kind, Name, ObjectKey},
 };
 
-use super::{AppId, Applications, Room, app::App};
+use super::{AppId, Applications, Room, app::App, ownership::Owned};
 
 impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
@@ -30,13 +30,12 @@ impl Applications {
             app.needs.get(&Kind::pod()).map(|need| need.feed).or(app.leaving.get(&Kind::pod()).copied());
         let Some((id, feed)) = feed.and_then(|id| Some((id, room.feeds.get(id)?))) else { return };
         if !feed.listed || feed.unreadable.is_some() {
+            app.check.ready = None;
             return;
         }
-        let owned = self.owned.get(app.uid()).into_iter().flatten().filter_map(|id| room.feeds.object(*id));
-        let pods: Vec<_> = owned
-            .filter(|stored| stored.feed == id && is_health_check(&stored.facts))
-            .map(|stored| (stored.name.clone(), &stored.facts))
-            .collect();
+        let checks = self.owned.get(app.uid()).into_iter().flat_map(Owned::checks);
+        let checks = checks.filter_map(|id| room.feeds.object(id));
+        let pods: Vec<_> = checks.map(|stored| (stored.name.clone(), &stored.facts)).collect();
         let namesake = |name: &Name| room.feeds.find_in(id, name).is_some();
         look_after(app, &pods, namesake, room.now, room.desk);
     }
@@ -57,6 +56,12 @@ const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(5);
 /// Whether an object is the Pod of a health check.
 pub(super) fn is_health_check(facts: &Facts) -> bool {
     facts.pod.is_some() && facts.labels.get(LABEL).is_some()
+}
+
+/// The name of the Pod that the spec of an Application asks for.
+pub(super) fn pod_of(app: &App) -> Option<Name> {
+    let check = app.spec.health_check.as_ref()?;
+    Some(pod_name(&app.name, &hash(&check.template)))
 }
 
 /// What is known of the health check of an Application.
@@ -225,7 +230,8 @@ fn delete(name: &Name, facts: &Facts, desk: &mut Desk) {
     desk.want(slot(name), change);
 }
 
-fn slot(name: &Name) -> Slot {
+/// Where it is said whether a Pod is there.
+pub(super) fn slot(name: &Name) -> Slot {
     let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
     Slot { object, part: Part::Existence }
 }

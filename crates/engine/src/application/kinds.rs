@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    feeds::{Feed, ObjectId},
+    feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Lens,
 };
@@ -14,8 +14,9 @@ use crate::{
 use super::{
     AppId, Applications, Room,
     app::{App, Need},
+    health_check,
     membership::{count, look_for},
-    ownership::note_owners,
+    ownership::{self, Owned, note_owners},
 };
 
 impl Applications {
@@ -31,7 +32,9 @@ impl Applications {
         app.components = App::named(&app.spec);
         let named =
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
-        app.entry = self.index.insert(&name.namespace, id, &app.selector, named.collect());
+        // Whoever has the name of its Pod concerns it, too.
+        let pod = health_check::pod_of(app).map(|pod| (Kind::pod(), pod.name));
+        app.entry = self.index.insert(&name.namespace, id, &app.selector, named.chain(pod).collect());
         let feeds: Vec<_> = app.needs.values().filter(|need| need.counts).map(|need| need.feed).collect();
         for feed in feeds.into_iter().filter_map(|feed| room.feeds.get(feed)) {
             for object in feed.in_namespace(&name.namespace) {
@@ -48,9 +51,11 @@ impl Applications {
         for index in 0..app.components.len() {
             look_for(app, index, room);
         }
-        self.dependencies.set(&name, &app.spec.dependencies);
-        concerned.extend(self.owned.get(app.uid()).into_iter().flatten());
-        self.touch_circle(&name);
+        let circle_may_change = self.dependencies.set(&name, &app.spec.dependencies);
+        concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
+        if circle_may_change {
+            self.touch_circle(&name);
+        }
         for object in concerned {
             self.look_at_owners(object, room);
         }
@@ -110,10 +115,9 @@ impl Applications {
             return;
         }
         let owned = self.owned.get(app.uid());
-        let has_left = |feed: FeedId| {
-            let is_of =
-                |object: &ObjectId| room.feeds.object(*object).is_some_and(|stored| stored.feed == feed);
-            room.feeds.get(feed).is_none_or(Feed::is_known) && !owned.into_iter().flatten().any(is_of)
+        let has_left = |id: FeedId| {
+            let Some(feed) = room.feeds.get(id) else { return true };
+            feed.is_known() && !owned.is_some_and(|owned| owned.has_of(id, &feed.kind))
         };
         let left: Vec<_> = app
             .leaving
@@ -134,10 +138,11 @@ impl Applications {
             users.remove(&id);
             if users.is_empty() {
                 self.users.remove(&feed);
-                // Nobody counts these any more; only their owners may still be noted.
+                // Nobody counts these any more; only their owners may still be noted, or asked for.
                 for object in room.feeds.all(feed) {
-                    if let Some(stored) = room.feeds.object(object) {
-                        note_owners(&mut self.owned, object, Some(&stored.facts), None);
+                    if let (Some(stored), Some(feed)) = (room.feeds.object(object), room.feeds.get(feed)) {
+                        note_owners(&mut self.owned, stored.feed, object, Some(&stored.facts), None);
+                        room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
                     }
                 }
             }

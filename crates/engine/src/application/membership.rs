@@ -82,7 +82,7 @@ pub(super) fn count(
         name: Arc::clone(&stored.name.name),
         state,
         progress: verdict.progress,
-        settled: stored.facts.settled,
+        settled: stored.facts.settled || feed.unreadable.is_some(),
         since: known.or_else(|| since(app, whose, &feed.kind, &stored.name.name, state, is_news, now)),
     };
     app.members.put(whose, share);
@@ -92,7 +92,8 @@ pub(super) fn count(
 pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
     let Some(component) = app.components.get(index) else { return };
     let Some(need) = app.needs.get(&component.kind) else { return };
-    let Some(feed) = room.feeds.get(need.feed) else { return };
+    // Before anything is known of the kind, nothing is said, and what was said before is not forgotten.
+    let Some(feed) = room.feeds.get(need.feed).filter(|feed| feed.is_known()) else { return };
     let name = Name { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
     let found = room.feeds.find_in(need.feed, &name).and_then(|id| room.feeds.object(id));
     let presence = match (found.map(|stored| app.membership(&stored.facts)), &feed.unreadable) {
@@ -110,7 +111,8 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
         Presence::Absent | Presence::Stranger(_) => Some(State::Missing),
         Presence::Unknown => Some(State::Unknown),
     };
-    let is_news = component.presence == Presence::Here;
+    // What is not there is missed from now on, however long it has not been there.
+    let is_news = state == Some(State::Missing);
     let (kind, name, whose) = (component.kind.clone(), Arc::clone(&component.name), Whose::Component(index));
     match state {
         Some(state) => {

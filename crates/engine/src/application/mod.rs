@@ -40,6 +40,7 @@ use dependencies::Dependencies;
 use index::Index;
 use members::{Members, Whose};
 use membership::{count, remembered};
+use ownership::Owned;
 
 /// An Application of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,7 +65,7 @@ pub(crate) struct Applications {
     /// Which Applications count an object.
     counting: HashMap<ObjectId, Vec<AppId>>,
     /// Which objects have an Application among their owners, by its uid.
-    owned: HashMap<Box<str>, BTreeSet<ObjectId>>,
+    owned: HashMap<Box<str>, Owned>,
     /// Objects whose owners could not be changed, and the Applications that say so.
     refused: BTreeMap<(Kind, Name), BTreeSet<AppId>>,
     /// Who uses a feed.
@@ -152,10 +153,18 @@ impl Applications {
         self.touch_circle(name);
         // Its members are the garbage collector's now, and so is the Pod of its health check.
         app.publication.withdraw(room.desk);
-        self.refused.values_mut().for_each(|apps| _ = apps.remove(&id));
+        for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
+            let key = (kind, Name { namespace: Arc::clone(&name.namespace), name: object });
+            if let Some(apps) = self.refused.get_mut(&key) {
+                apps.remove(&id);
+                if apps.is_empty() {
+                    self.refused.remove(&key);
+                }
+            }
+        }
         app.check.forget(room.desk);
         // What was to be taken over is not any more.
-        concerned.extend(self.owned.get(app.uid()).into_iter().flatten());
+        concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         for object in concerned {
             self.look_at_owners(object, room);
         }
@@ -174,7 +183,7 @@ impl Applications {
         if feed.cluster != Cluster::hub() {
             return;
         }
-        self.note_owners(object, before, Some(&stored.facts));
+        self.note_owners(stored.feed, object, before, Some(&stored.facts));
         let member_of = self.member_of(feed, stored);
         for app in self.counting.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
@@ -212,7 +221,10 @@ impl Applications {
     pub(crate) fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
-        self.note_owners(object, Some(&stored.facts), None);
+        self.note_owners(stored.feed, object, Some(&stored.facts), None);
+        if health_check::is_health_check(&stored.facts) {
+            room.desk.want(health_check::slot(&stored.name), None);
+        }
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app.0) {
                 known.members.remove(Whose::Object(object));
@@ -234,18 +246,19 @@ impl Applications {
             self.recount(id, feed, room);
             self.dirty.insert(id);
         }
-        // What cannot be read is not changed either.
-        if room.feeds.get(feed).is_some_and(|feed| feed.unreadable.is_some()) {
-            for object in room.feeds.all(feed) {
-                self.look_at_owners(object, room);
-            }
+    }
+
+    /// A kind has become unreadable, so that its objects are not changed either; or readable, so that they are.
+    pub(crate) fn readability_changed(&mut self, feed: FeedId, room: &mut Room<'_>) {
+        for object in room.feeds.all(feed) {
+            self.look_at_owners(object, room);
         }
     }
 
     /// A write has ended.
     pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
         match change {
-            Change::Status { patch, .. } => self.status_written(&slot.object, patch, outcome, room),
+            Change::Status { .. } => self.status_written(&slot.object, change, outcome, room),
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
             Change::Create { manifest, dry_run } => {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
@@ -282,19 +295,21 @@ impl Applications {
         while let Some(id) = self.dirty.pop_first() {
             self.leave_kinds(id, room);
             self.look_after_health_check(id, room);
-            let Some(app) = self.apps.get(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
+            let Some(app) = self.apps.get_mut(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
+            // All that was there has been counted: what is still remembered is no more.
+            app.remembered.clear();
+            let Some(app) = self.apps.get(id.0) else { continue };
             let wanted = status::render(app, room.feeds, self.needed(app), room.now);
+            let shown = said::status(&wanted.conditions, "Ready");
+            if shown != app.shown {
+                self.touch_all(&self.dependencies.needing(&app.name));
+            }
+            let Some(app) = self.apps.get_mut(id.0) else { continue };
+            app.shown = shown;
             if app.deleting {
                 app.publication.withdraw(room.desk);
             } else {
                 app.publication.want(&wanted, room.desk);
-            }
-            let shown = said::status(&wanted.conditions, "Ready");
-            if shown != app.shown {
-                self.touch_all(&self.dependencies.needing(&app.name));
-                if let Some(app) = self.apps.get_mut(id.0) {
-                    app.shown = shown;
-                }
             }
         }
     }
@@ -311,13 +326,13 @@ impl Applications {
     fn status_written(
         &mut self,
         object: &ObjectKey,
-        patch: &serde_json::Value,
+        change: &Change,
         outcome: &Outcome,
         room: &mut Room<'_>,
     ) {
         let Some(id) = self.by_name.get(&object.name).copied() else { return };
         let Some(app) = self.apps.get_mut(id.0) else { return };
-        if let Some(version) = app.publication.written(patch, outcome, room.desk)
+        if let Some(version) = app.publication.written(change, outcome, room.desk)
             && let Some(stored) = room.feeds.find(&object.cluster, &object.kind, &object.name)
             && let Some(stored) = room.feeds.object_mut(stored)
         {

@@ -1,7 +1,7 @@
 //! Who owns an object: Applications own the members that were handed over to them, and let go of the others.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -12,7 +12,7 @@ use crate::{
     event::Outcome,
     facts::{Facts, Owner},
     feeds::ObjectId,
-    id::{Cluster, Kind, Name, ObjectKey},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
 };
 
 use super::{Applications, Room, app::App, health_check};
@@ -25,10 +25,12 @@ impl Applications {
         let facts = &stored.facts;
         let slot = slot(&feed.cluster, &feed.kind, &stored.name);
         let is_ours_to_say = !facts.deleting
+            && facts.version.is_known()
             && !stored.name.namespace.is_empty()
             && !health_check::is_health_check(facts)
             && feed.unreadable.is_none();
         if !is_ours_to_say {
+            self.accept(&slot.object.kind, &slot.object.name);
             return room.desk.want(slot, None);
         }
         let counting = self.counting.get(&object).map(Vec::as_slice).unwrap_or_default();
@@ -42,14 +44,19 @@ impl Applications {
             .collect();
         let change = change(facts, owner, &strangers);
         if change.is_none() {
-            let (kind, name) = (feed.kind.clone(), stored.name.clone());
-            self.accept(&kind, &name);
+            self.accept(&slot.object.kind, &slot.object.name);
         }
         room.desk.want(slot, change);
     }
 
-    pub(super) fn note_owners(&mut self, object: ObjectId, before: Option<&Facts>, now: Option<&Facts>) {
-        let touched = note_owners(&mut self.owned, object, before, now);
+    pub(super) fn note_owners(
+        &mut self,
+        feed: FeedId,
+        object: ObjectId,
+        before: Option<&Facts>,
+        now: Option<&Facts>,
+    ) {
+        let touched = note_owners(&mut self.owned, feed, object, before, now);
         let is_check = now.or(before).is_some_and(health_check::is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
@@ -72,13 +79,13 @@ impl Applications {
         let Change::Owners { uid, owners, .. } = change else { return };
         match outcome {
             Outcome::Done(Some(version))
-                if stored.facts.uid == *uid && stored.facts.version.is_before(version) =>
+                if stored.facts.uid == *uid && !version.is_before(&stored.facts.version) =>
             {
                 let before = stored.facts.clone();
                 stored.facts.version = version.clone();
                 stored.facts.owners = owners.iter().cloned().collect();
-                let after = stored.facts.clone();
-                self.note_owners(id, Some(&before), Some(&after));
+                let (after, feed) = (stored.facts.clone(), stored.feed);
+                self.note_owners(feed, id, Some(&before), Some(&after));
             }
             Outcome::Refused(why) => {
                 let facts = &stored.facts;
@@ -172,27 +179,75 @@ pub(super) fn applications(facts: &Facts) -> impl Iterator<Item = &Box<str>> {
     facts.owners.iter().filter(|owner| is_application(owner)).map(|owner| &owner.uid)
 }
 
-/// Notes which Applications own an object. Gives back those for which that has changed.
+/// What an Application owns.
+#[derive(Debug, Default)]
+pub(super) struct Owned {
+    members: BTreeMap<FeedId, BTreeSet<ObjectId>>,
+    /// The Pods of its health check.
+    checks: BTreeSet<ObjectId>,
+}
+
+impl Owned {
+    /// What it was given to own.
+    pub(super) fn members(&self) -> impl Iterator<Item = ObjectId> {
+        self.members.values().flatten().copied()
+    }
+
+    /// The Pods of its health check.
+    pub(super) fn checks(&self) -> impl Iterator<Item = ObjectId> {
+        self.checks.iter().copied()
+    }
+
+    /// Whether it owns anything of a kind.
+    pub(super) fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
+        self.members.contains_key(&feed) || (*kind == Kind::pod() && !self.checks.is_empty())
+    }
+
+    fn insert(&mut self, feed: FeedId, object: ObjectId, is_check: bool) {
+        if is_check {
+            self.checks.insert(object);
+        } else {
+            self.members.entry(feed).or_default().insert(object);
+        }
+    }
+
+    fn remove(&mut self, feed: FeedId, object: ObjectId) {
+        self.checks.remove(&object);
+        if let Some(objects) = self.members.get_mut(&feed) {
+            objects.remove(&object);
+            if objects.is_empty() {
+                self.members.remove(&feed);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.checks.is_empty()
+    }
+}
+
+/// Notes which Applications own an object. Gives back those that did before or do now.
 pub(super) fn note_owners(
-    owned: &mut HashMap<Box<str>, BTreeSet<ObjectId>>,
+    owned: &mut HashMap<Box<str>, Owned>,
+    feed: FeedId,
     object: ObjectId,
     before: Option<&Facts>,
     now: Option<&Facts>,
 ) -> BTreeSet<Box<str>> {
-    let of = |facts: Option<&Facts>| -> BTreeSet<Box<str>> {
-        facts.into_iter().flat_map(applications).cloned().collect()
-    };
-    let (before, now) = (of(before), of(now));
-    for uid in before.difference(&now) {
-        if let Some(objects) = owned.get_mut(uid) {
-            objects.remove(&object);
-            if objects.is_empty() {
+    let mut touched = BTreeSet::new();
+    for uid in before.into_iter().flat_map(applications) {
+        touched.insert(uid.clone());
+        if let Some(own) = owned.get_mut(uid) {
+            own.remove(feed, object);
+            if own.is_empty() {
                 owned.remove(uid);
             }
         }
     }
-    for uid in &now {
-        owned.entry(uid.clone()).or_default().insert(object);
+    let is_check = now.is_some_and(health_check::is_health_check);
+    for uid in now.into_iter().flat_map(applications) {
+        touched.insert(uid.clone());
+        owned.entry(uid.clone()).or_default().insert(feed, object, is_check);
     }
-    before.union(&now).cloned().collect()
+    touched
 }

@@ -14,7 +14,6 @@ use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
-    publication::Status as _,
     said,
 };
 
@@ -61,13 +60,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         progress: app.members.progress().map(i32::from),
         installed,
         missing,
-        conditions: said::conditions(
-            &app.stored().conditions,
-            ApplicationStatus::OWN,
-            statements,
-            app.publication.generation,
-            now,
-        ),
+        conditions: app.publication.conditions(statements, now),
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
@@ -359,8 +352,16 @@ fn health_check(app: &App) -> Option<Statement> {
         });
     }
     Some(match &app.check.validity {
+        // Whoever asked before was answered about the same template, if the spec is the same.
         Validity::Unasked => {
-            Statement::new(ConditionStatus::Unknown, "NotYetKnown", "The API server has not been asked yet")
+            said::again(&app.stored().conditions, HEALTH_CHECK_VALID, app.publication.generation)
+                .unwrap_or_else(|| {
+                    Statement::new(
+                        ConditionStatus::Unknown,
+                        "NotYetKnown",
+                        "The API server has not been asked yet",
+                    )
+                })
         }
         Validity::Valid => Statement::new(ConditionStatus::True, "Valid", "The template makes a Pod"),
         Validity::Invalid(why) => Statement::new(ConditionStatus::False, "InvalidTemplate", why.to_string()),
@@ -378,6 +379,6 @@ fn adopted(app: &App) -> Option<Statement> {
 fn cycle(app: &App) -> Option<Statement> {
     let way = app.cycle.as_ref()?;
     let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
-    let says = format!("its dependencies lead back to it: {}", names.join(" needs "));
+    let says = message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET);
     Some(Statement::new(ConditionStatus::True, "DependenciesInACircle", says))
 }

@@ -119,16 +119,16 @@ impl Course {
         self.backoff.reset();
     }
 
-    /// A list of this version has arrived. One that is older than what is known is not to be used.
-    pub(super) fn accept(&mut self, version: &Version) -> Result<(), Trouble> {
-        if self.known.as_ref().is_some_and(|known| version.is_before(known)) {
-            self.behind += 1;
-            if self.behind < RESTORED {
-                return Err(Trouble::Behind);
-            }
+    /// A list of this version has arrived. One that is older than what is known is not to be used, unless the cluster
+    /// itself was put back, which is what this gives back.
+    pub(super) fn accept(&mut self, version: &Version) -> Result<bool, Trouble> {
+        let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
+        self.behind = if is_older { self.behind + 1 } else { 0 };
+        if is_older && self.behind < RESTORED {
+            return Err(Trouble::Behind);
         }
         self.behind = 0;
-        Ok(())
+        Ok(is_older)
     }
 
     /// The list is complete. Gives the state, if it has turned.
@@ -323,11 +323,11 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(course.accept(&version(4)), Err(Trouble::Behind));
         }
-        assert_eq!(course.accept(&version(5)), Ok(()), "it has caught up");
+        assert_eq!(course.accept(&version(5)), Ok(false), "it has caught up");
         for _ in 0..4 {
             assert_eq!(course.accept(&version(4)), Err(Trouble::Behind));
         }
-        assert_eq!(course.accept(&version(4)), Ok(()));
+        assert_eq!(course.accept(&version(4)), Ok(true));
         course.listed(version(4));
         assert_eq!(course.step(), watch(4));
     }

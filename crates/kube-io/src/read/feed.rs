@@ -193,8 +193,11 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
             drop(answer);
             if version.is_none() {
                 let of_list = Version::new(&page.version);
-                self.course.accept(&of_list)?;
+                let was_put_back = self.course.accept(&of_list)?;
                 self.say_served(served).await;
+                if was_put_back {
+                    self.tell(News::PutBack).await;
+                }
                 self.tell(News::Listing).await;
                 version = Some(of_list);
             }

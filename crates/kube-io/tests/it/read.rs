@@ -119,6 +119,7 @@ impl Stage {
             News::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
             News::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             News::Listing => "listing".to_owned(),
+            News::PutBack => "put back".to_owned(),
             News::Listed => "listed".to_owned(),
             News::Gone(name) => format!("{name} gone"),
             News::Seen(name, seen) => {

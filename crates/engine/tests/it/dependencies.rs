@@ -1,0 +1,65 @@
+//! Applications that need others.
+
+use bellwether_api::ConditionStatus::{False, True, Unknown};
+use rstest::rstest;
+use serde_json::json;
+
+use crate::{
+    objects::{app, app_of, deployment},
+    world::World,
+};
+
+fn needing(name: &str, others: &[&str]) -> serde_json::Value {
+    app(name, &json!({ "dependencies": others }))
+}
+
+/// Retrieving Dependencies, step 1: a dependency is installed if there is an Application of that name. Installation Status
+/// Reporting: it is told in both directions, when one comes and when one goes.
+#[test]
+fn what_comes_and_goes_is_told_to_those_who_need_it() {
+    let mut world = World::with([needing("shop", &["base"])]);
+    let dependency = |world: &World| {
+        let status = world.status("shop");
+        (status.dependencies[0].installed, status.dependencies[0].ready, status.installed, status.missing)
+    };
+    let base = || vec!["base".to_owned()];
+    assert_eq!(dependency(&world), (false, Unknown, vec![], base()));
+    assert_eq!(world.of_app("shop", "Installed"), "False DependenciesMissing: base is missing");
+    world.put(app_of("base", &["front"]));
+    assert_eq!(dependency(&world), (true, False, base(), vec![]));
+    world.put(deployment("front", 3, 3));
+    assert_eq!(dependency(&world), (true, True, base(), vec![]));
+    assert!(world.of_app("shop", "Installed").starts_with("True AllInstalled: "));
+    world.delete("Application.bellwether.dev", "base");
+    assert_eq!(dependency(&world), (false, Unknown, vec![], base()));
+}
+
+/// Retrieving Dependencies, step 1, and Garbage Collection: what is needed is neither owned nor counted.
+#[test]
+fn what_is_needed_is_not_owned() {
+    let world =
+        World::with([needing("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
+    assert_eq!(world.owners("Application.bellwether.dev", "base"), "");
+    assert_eq!(world.of_app("shop", "Ready"), "Unknown NoComponents: no object belongs to it");
+}
+
+/// Cycles are reported to everyone in them and to no one else, and do no harm.
+#[rstest]
+#[case::itself("a: a", &[("a", Some("a needs a"))])]
+#[case::two("a: b; b: a", &[("a", Some("a needs b needs a")), ("b", Some("b needs a needs b"))])]
+#[case::leads_into_one("a: b; b: b", &[("a", None), ("b", Some("b needs b"))])]
+#[case::none("a: b; b: base", &[("a", None), ("b", None)])]
+fn circles(#[case] needs: &str, #[case] ways: &[(&str, Option<&str>)]) {
+    let needs = needs.split("; ").filter_map(|one| one.split_once(": "));
+    let mut world = World::with(needs.map(|(name, other)| needing(name, &[other])));
+    for (name, way) in ways {
+        let says = way.map_or("none".to_owned(), |way| {
+            format!("True DependenciesInACircle: its dependencies lead back to it: {way}")
+        });
+        assert_eq!(world.of_app(name, "DependencyCycle"), says);
+    }
+    for (name, _) in ways {
+        world.put(app_of(name, &["front"]));
+        assert_eq!(world.of_app(name, "DependencyCycle"), "none", "it was opened");
+    }
+}

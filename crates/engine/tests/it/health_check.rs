@@ -1,0 +1,177 @@
+//! The Pod whose readiness is an Application's own.
+
+use bellwether_api::{ApplicationStatus, ConditionStatus};
+use bellwether_engine::{Change, Kind};
+use jiff::SignedDuration;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app, app_of, deployment, health_check, with},
+    server::merge,
+    world::World,
+};
+
+fn checked(image: &str) -> Value {
+    app("web", &health_check(image))
+}
+
+fn pods(world: &World) -> Vec<&Value> {
+    world.server.list(&Kind::pod()).collect()
+}
+
+/// The images of all Pods, in a line.
+fn images(world: &World) -> String {
+    let image = |pod: &&Value| pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default().to_owned();
+    pods(world).iter().map(image).collect::<Vec<_>>().join(" ")
+}
+
+/// Changes the one Pod that there is.
+fn edit_pod(world: &mut World, patch: &Value) {
+    let name = pods(world)[0]["metadata"]["name"].as_str().expect("a name").to_owned();
+    world.edit("Pod", &name, |pod| merge(pod, patch));
+}
+
+fn delete_pod(world: &mut World) {
+    let name = pods(world)[0]["metadata"]["name"].as_str().expect("a name").to_owned();
+    world.delete("Pod", &name);
+}
+
+fn ready(world: &World) -> Option<ConditionStatus> {
+    let ApplicationStatus { ready, .. } = world.status("web");
+    ready
+}
+
+/// Health Check Pods, steps 1 and 2: a Pod is made of the template, named after its hash. The API server is asked first.
+#[test]
+fn a_pod_is_made_after_the_api_server_was_asked() {
+    let world = World::with([checked("check:1")]);
+    let creates: Vec<_> = world
+        .writes
+        .iter()
+        .filter_map(|(_, change, _)| match change {
+            Change::Create { dry_run, .. } => Some(*dry_run),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(creates, [true, false]);
+    let pod = pods(&world)[0];
+    let name = pod["metadata"]["name"].as_str().expect("a name");
+    assert!(name.starts_with("web-") && name.len() == "web-".len() + 10, "{name}");
+    assert_eq!(world.owners("Pod", name), "web");
+    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+}
+
+/// Health Status Reporting, steps 1 and 2: without a health check nobody can tell; with one, it is the Pod's Ready condition,
+/// and Unknown without that.
+#[rstest]
+#[case::no_condition(json!({}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
+#[case::ready(json!({"conditions": [{"type": "Ready", "status": "True"}]}), ConditionStatus::True, "True ComponentsReady")]
+#[case::not_ready(json!({"conditions": [{"type": "Ready", "status": "False"}]}), ConditionStatus::False, "False ComponentsNotReady")]
+#[case::unknown(json!({"conditions": [{"type": "Ready", "status": "Unknown"}]}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
+fn the_pod_says_whether_it_is_ready(
+    #[case] status: Value,
+    #[case] expected: ConditionStatus,
+    #[case] says: &str,
+) {
+    let spec = with(app_of("web", &["front"])["spec"].clone(), &health_check("check:1"));
+    let mut world = World::with([app_of("web", &["front"]), deployment("front", 3, 3)]);
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
+    assert!(world.of_app("web", "Ready").starts_with("True "));
+    world.put(app("web", &spec));
+    edit_pod(&mut world, &json!({ "status": status }));
+    assert_eq!(ready(&world), Some(expected));
+    assert!(world.of_app("web", "Ready").starts_with(says), "{}", world.of_app("web", "Ready"));
+}
+
+/// Health Check Pods, step 3: another template is another Pod; the old one stays until the new one can be.
+#[test]
+fn another_template_is_another_pod() {
+    let mut world = World::with([checked("check:1")]);
+    let told = world.server.objects.len();
+    edit_pod(&mut world, &json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}));
+    world.put(checked(""));
+    assert_eq!(images(&world), "check:1", "an old one is better than none");
+    let valid = world.of_app("web", "HealthCheckValid");
+    assert_eq!(valid, "False InvalidTemplate: spec.containers[0].image: Required value");
+    world.put(checked("check:2"));
+    assert_eq!(images(&world), "check:2");
+    assert_eq!(world.server.objects.len(), told);
+    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new one has not said anything yet");
+}
+
+/// A Pod that goes is made again: at once the first time, then later and later.
+#[test]
+fn a_pod_that_is_deleted_is_made_again() {
+    let mut world = World::with([checked("check:1")]);
+    delete_pod(&mut world);
+    assert_eq!(images(&world), "check:1", "the first time at once");
+    delete_pod(&mut world);
+    assert_eq!(images(&world), "", "the second time later");
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
+    world.pass(SignedDuration::from_secs(10));
+    assert_eq!(images(&world), "check:1");
+    delete_pod(&mut world);
+    world.pass(SignedDuration::from_secs(10));
+    assert_eq!(images(&world), "", "and the third time later still");
+    world.pass(SignedDuration::from_secs(10));
+    assert_eq!(images(&world), "check:1");
+}
+
+/// A Pod that has ended says nothing any more, and is replaced.
+#[rstest]
+#[case::failed("Failed")]
+#[case::succeeded("Succeeded")]
+fn a_pod_that_has_ended_is_replaced(#[case] phase: &str) {
+    let mut world = World::with([checked("check:1")]);
+    let uid = |world: &World| pods(world)[0]["metadata"]["uid"].clone();
+    let before = uid(&world);
+    edit_pod(
+        &mut world,
+        &json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}}),
+    );
+    assert_eq!(images(&world), "check:1");
+    assert_ne!(uid(&world), before);
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
+}
+
+/// When the field goes, so does the Pod, and all that was said of it; also if nobody was there when it went.
+#[rstest]
+fn without_the_field_there_is_no_pod(#[values(false, true)] restart: bool) {
+    let mut world = World::with([checked("check:1")]);
+    world.server.put(app("web", &json!({"dependencies": ["base"]})));
+    if restart {
+        world.restart();
+    }
+    world.settle();
+    assert_eq!(images(&world), "");
+    assert_eq!(world.of_app("web", "HealthCheckValid"), "none");
+    assert!(!world.feeds.values().any(|feed| feed.kind == Kind::pod()), "no Pod is of interest any more");
+}
+
+/// A Pod of that name that is not ours is neither used nor touched.
+#[test]
+fn a_foreign_pod_of_that_name_is_left_alone() {
+    let world = World::with([checked("check:1")]);
+    let mut foreign = pods(&world)[0].clone();
+    foreign["metadata"]["ownerReferences"].take();
+    foreign["metadata"]["labels"].take();
+    let mut world = World::with([foreign, checked("check:1")]);
+    let valid = world.of_app("web", "HealthCheckValid");
+    assert!(valid.starts_with("False InvalidTemplate: Pod web-") && valid.contains("is not ours"), "{valid}");
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
+    delete_pod(&mut world);
+    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+    assert_eq!(images(&world), "check:1");
+}
+
+/// Another engine finds the Pod that is there, and makes no second one.
+#[test]
+fn a_restart_makes_no_second_pod() {
+    let mut world = World::with([checked("check:1")]);
+    let writes = world.writes.len();
+    world.restart();
+    world.settle();
+    assert_eq!((images(&world).as_str(), world.writes.len()), ("check:1", writes));
+}

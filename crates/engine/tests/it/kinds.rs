@@ -1,0 +1,124 @@
+//! Kinds that cannot be read, and those that come and go.
+
+use bellwether_engine::Unreadable;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app, app_of_kinds, deployment, kind, widget},
+    world::World,
+};
+
+/// Kinds that cannot be had are named with the reason, the rest goes on, and Ready is at best Unknown.
+#[rstest]
+#[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where the cluster does not serve it")]
+#[case::cluster_scoped(
+    json!({"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"}),
+    "False ClusterScoped: ClusterRole.rbac.authorization.k8s.io its objects are in no namespace, and members must be in the \
+     Application's",
+)]
+fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &str) {
+    let kinds = json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}, other]});
+    let mut world = World::with([app("web", &kinds), deployment("front", 3, 3)]);
+    assert_eq!(world.of_app("web", "Resolved"), resolved);
+    assert!(world.of_app("web", "Ready").starts_with("Unknown ComponentsUnknown: "));
+    assert_eq!(world.status("web").components_ready.as_deref(), Some("1/1"));
+    assert!(world.of_app("web", "Settled").starts_with("Unknown "));
+
+    world.put(deployment("front", 2, 3));
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsNotReady: front 2 of 3 replicas ready");
+}
+
+/// A version that the cluster does not serve is said; the object is there all the same.
+#[test]
+fn a_version_that_is_not_served() {
+    let components = |version: &str| json!({"components": {"one": {"group": "acme.io", "kind": "Widget", "version": version}}});
+    let mut world = World::with([app("web", &components("v3")), widget("one", Some("True"))]);
+    let resolved =
+        "False VersionNotServed: Widget.acme.io the cluster does not serve version v3 of it, only v2, v1";
+    assert_eq!(world.of_app("web", "Resolved"), resolved);
+    assert_eq!(world.status("web").installed, ["one"]);
+    world.put(app("web", &components("v1")));
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds can be read");
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+}
+
+/// What we may not read any more keeps its place as unknown, with what it was last; it is as before when we may again.
+#[test]
+fn a_right_that_is_taken_away_and_given_back() {
+    let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
+    world.unreadable("Widget.acme.io", Some(Unreadable::Forbidden { resource: "widgets".into() }));
+    world.settle();
+    let resolved = world.of_app("web", "Resolved");
+    assert!(
+        resolved.starts_with("False Forbidden: Widget.acme.io Bellwether may not read it; grant get, list"),
+        "{resolved}"
+    );
+    let status = world.status("web");
+    assert_eq!((status.objects.len(), status.components_ready.as_deref()), (1, Some("0/1")));
+    assert!(world.of_app("web", "Ready").starts_with("Unknown ComponentsUnknown: "));
+
+    world.unreadable("Widget.acme.io", None);
+    world.settle();
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds can be read");
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+}
+
+/// Garbage Collection: kinds that are registered later are found; those that go take their objects with them.
+#[test]
+fn a_crd_comes_goes_and_comes_back() {
+    let widgets = kind("Widget.acme.io");
+    let components = json!({"components": {"one": {"group": "acme.io", "kind": "Widget"}}});
+    let mut world = World::new();
+    world.server.unserve(&widgets);
+    world.put(app("web", &components));
+    assert_eq!(
+        world.of_app("web", "Resolved"),
+        "False NotServed: Widget.acme.io the cluster does not serve it"
+    );
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: one not found");
+    for _ in 0..2 {
+        world.server.serve(&widgets, &["v2"], "widgets", true);
+        world.server.put(widget("one", Some("True")));
+        world.relist(&widgets);
+        world.settle();
+        assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+        assert_eq!(world.status("web").installed, ["one"]);
+        world.server.unserve(&widgets);
+        world.relist(&widgets);
+        world.settle();
+        assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: one not found");
+        assert_eq!(world.status("web").missing, ["one"]);
+    }
+}
+
+/// Nothing is said of an Application before all of its kinds are known, and what was said stays.
+#[test]
+fn nothing_is_said_before_all_kinds_are_known() {
+    let mut world = World::new();
+    world.held.insert(kind("Widget.acme.io"));
+    world.put(app_of_kinds("web")).put(deployment("front", 3, 3));
+    assert_eq!(world.writes.len(), 0);
+    world.held.clear();
+    world.settle();
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+
+    world.restart();
+    world.held.insert(kind("Deployment.apps"));
+    let writes = world.writes.len();
+    world.settle();
+    assert_eq!(world.writes.len(), writes, "what was published before stays");
+}
+
+/// What was deleted while nobody was looking is missing from the next list, and gone.
+#[test]
+fn what_a_list_does_not_name_is_gone() {
+    let widgets = kind("Widget.acme.io");
+    let mut world =
+        World::with([app_of_kinds("web"), widget("one", Some("True")), widget("two", Some("False"))]);
+    world.server.objects.retain(|(_, name), _| *name.name != *"two");
+    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "nobody has told of it yet");
+    world.relist(&widgets);
+    assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
+    assert_eq!(world.status("web").objects.len(), 1);
+}

@@ -1,0 +1,165 @@
+//! Who belongs to an Application, and what is there of what should be.
+
+use rstest::rstest;
+use serde_json::json;
+
+use crate::{
+    objects::{annotated, app, app_of, app_of_kinds, deployment, pod, service, widget, with},
+    world::World,
+};
+
+/// Selecting Components, steps 1 and 2: the selector finds objects of the kinds in the namespace; the annotation says whose
+/// they are where selectors overlap. Adopting Existing Components: in either order of creation.
+#[rstest]
+#[case::selected("Selected", "web", None, true)]
+#[case::selected_and_annotated("Selected", "web", Some("web"), true)]
+#[case::annotated_for_another("Selected", "web", Some("other"), false)]
+#[case::not_selected("Selected", "api", None, false)]
+#[case::annotated_and_not_selected("Selected", "api", Some("web"), false)]
+#[case::no_annotation_where_one_is_needed("Annotated", "web", None, false)]
+#[case::annotation_where_one_is_needed("Annotated", "web", Some("web"), true)]
+#[case::annotation_of_another_where_one_is_needed("Annotated", "web", Some("other"), false)]
+#[case::annotation_alone_is_not_enough("Annotated", "api", Some("web"), false)]
+fn who_is_a_member(
+    #[case] mode: &str,
+    #[case] label: &str,
+    #[case] annotation: Option<&str>,
+    #[case] is_member: bool,
+) {
+    let app =
+        app("web", &json!({"componentKinds": [{"group": "acme.io", "kind": "Widget"}], "membership": mode}));
+    let widget = with(widget("one", Some("True")), &json!({"metadata": {"labels": {"app": label}}}));
+    let widget = annotation.map_or(widget.clone(), |name| annotated(widget, name));
+    for objects in [[app.clone(), widget.clone()], [widget, app]] {
+        let mut world = World::new();
+        for object in objects {
+            world.put(object);
+        }
+        let expected = if is_member {
+            ("1/1", "True ComponentsReady: All components ready")
+        } else {
+            ("0/0", "Unknown NoComponents: no object belongs to it")
+        };
+        let said = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
+        assert_eq!((said.0.as_str(), said.1.as_str()), expected);
+    }
+}
+
+/// Selecting Components, step 2: an overlap of selectors does not count an object for the one that it was not meant for.
+#[test]
+fn where_selectors_overlap_the_annotation_decides() {
+    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), widget("one", Some("True"))]);
+    let counted = |world: &World| ["web", "shop"].map(|name| world.status(name).objects.len());
+    assert_eq!(counted(&world), [1, 1], "without an annotation, both count it");
+    world.put(annotated(widget("one", Some("True")), "shop"));
+    assert_eq!(counted(&world), [0, 1]);
+    world.put(annotated(widget("one", Some("True")), "web"));
+    assert_eq!(counted(&world), [1, 0]);
+    world.delete("Widget.acme.io", "one");
+    assert_eq!(counted(&world), [0, 0]);
+}
+
+/// Installation Status Reporting, creation, step 2, deletion, step 2, and update, step 2: a component is installed while the
+/// object is there and selected.
+#[test]
+fn a_named_component_is_missed_until_it_is_there_and_selected() {
+    let mut world = World::with([app_of("web", &["front"])]);
+    let presence = |world: &World| {
+        let status = world.status("web");
+        (status.installed.join(" "), status.missing.join(" "))
+    };
+    let (there, missing) = (("front".to_owned(), String::new()), (String::new(), "front".to_owned()));
+    assert_eq!(presence(&world), missing);
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: front not found");
+    assert_eq!(world.of_app("web", "Installed"), "False ComponentsMissing: front is missing");
+
+    world.put(deployment("front", 3, 3));
+    assert_eq!(presence(&world), there);
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+    assert_eq!(
+        world.of_app("web", "Installed"),
+        "True AllInstalled: All named components and dependencies are there"
+    );
+
+    world.edit("Deployment.apps", "front", |it| it["metadata"]["labels"]["app"] = "api".into());
+    assert_eq!(presence(&world), missing);
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "False ComponentsMissing: front it is there, but its labels do not match"
+    );
+
+    world.edit("Deployment.apps", "front", |it| it["metadata"]["labels"]["app"] = "web".into());
+    assert_eq!(presence(&world), there);
+
+    world.delete("Deployment.apps", "front");
+    assert_eq!(presence(&world), missing);
+    assert_eq!(world.status("web").object_counts.map(|counts| (counts.total, counts.missing)), Some((1, 1)));
+}
+
+/// Selecting Components: the name of a component is its own; `name` says what the object is called.
+#[test]
+fn a_service_and_a_deployment_may_share_a_name() {
+    let components = json!({"components": {
+        "front": {"group": "apps", "kind": "Deployment"},
+        "front-service": {"kind": "Service", "name": "front"},
+    }});
+    let mut world = World::with([app("web", &components), deployment("front", 3, 3)]);
+    assert_eq!(world.status("web").missing, ["front-service"]);
+    world.put(service("front"));
+    assert_eq!(world.status("web").installed, ["front", "front-service"]);
+    assert_eq!(world.status("web").components_ready.as_deref(), Some("2/2"));
+}
+
+/// Selecting Components, step 1: all objects of the kinds that components name are listed, not only those that are named.
+#[test]
+fn what_is_not_named_and_selected_is_a_member_too() {
+    let world = World::with([app_of("web", &["front"]), deployment("front", 3, 3), deployment("back", 1, 3)]);
+    assert_eq!(world.status("web").components_ready.as_deref(), Some("1/2"));
+    assert_eq!(world.status("web").installed, ["front"]);
+}
+
+/// Objects in other namespaces, of other kinds and Pods of health checks are none of an Application's business.
+#[test]
+fn what_is_elsewhere_is_not_counted() {
+    let elsewhere = with(widget("one", Some("False")), &json!({"metadata": {"namespace": "elsewhere"}}));
+    let check = json!({"metadata": {"labels": {"bellwether.dev/health-check": "1"}}});
+    let kinds = json!({"componentKinds": [{"kind": "Pod"}, {"group": "acme.io", "kind": "Widget"}]});
+    let world =
+        World::with([app("web", &kinds), elsewhere, service("one"), with(pod("check", false), &check)]);
+    assert_eq!(world.of_app("web", "Ready"), "Unknown NoComponents: no object belongs to it");
+}
+
+/// An Application of Applications counts others, and never itself.
+#[test]
+fn an_application_is_no_member_of_itself() {
+    let labels = json!({"metadata": {"labels": {"app": "web"}}});
+    let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let world = World::with([
+        with(app("all", &kinds), &labels),
+        with(app_of("web", &["front"]), &labels),
+        deployment("front", 3, 3),
+    ]);
+    assert_eq!(world.status("all").components_ready.as_deref(), Some("1/1"));
+    assert_eq!(world.of_app("all", "Ready"), "True ComponentsReady: All components ready");
+}
+
+/// The kinds in use are watched, once for all Applications, and no longer than they are in use.
+#[test]
+fn a_kind_is_followed_once_and_only_as_long_as_somebody_needs_it() {
+    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), app_of("front", &["front"])]);
+    let followed = |world: &World| {
+        let mut kinds: Vec<_> = world.feeds.values().map(|feed| feed.kind.to_string()).collect();
+        kinds.retain(|kind| !kind.ends_with("bellwether.dev"));
+        kinds.sort();
+        kinds.join(" ")
+    };
+    assert_eq!(followed(&world), "Deployment.apps Widget.acme.io");
+    world.delete("Application.bellwether.dev", "web");
+    assert_eq!(followed(&world), "Deployment.apps Widget.acme.io");
+    world.delete("Application.bellwether.dev", "shop");
+    assert_eq!(followed(&world), "Deployment.apps");
+    world.put(app("front", &json!({"components": {"front": {"kind": "Service"}}})));
+    assert_eq!(followed(&world), "Service");
+    world.delete("Application.bellwether.dev", "front");
+    assert_eq!(followed(&world), "");
+}

@@ -1,0 +1,192 @@
+//! Whatever is told, the engine stays on its feet.
+
+use std::sync::Arc;
+
+use bellwether_engine::{
+    Adopter, Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, ObjectKey,
+    Outcome, Part, Slot, Unreadable, Version,
+};
+use jiff::{SignedDuration, Timestamp};
+use proptest::{prelude::*, sample::select};
+use serde_json::{Value, json};
+
+use crate::{actions, objects, world::look};
+
+/// News that need not make any sense.
+#[derive(Clone, Debug)]
+enum Noise {
+    Feed(prop::sample::Index, NoiseNews),
+    Written(Slot, Change, Outcome),
+    Later(i64),
+}
+
+#[derive(Clone, Debug)]
+enum NoiseNews {
+    Served(bool),
+    Unreadable(Unreadable),
+    Listing,
+    Listed,
+    Gone(Name),
+    /// An object, seen through the lens of its own kind and told as one of any.
+    Seen(Value),
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    (select(&["shop", "elsewhere", ""][..]), select(&["a", "b", "x", "y", ""][..]))
+        .prop_map(|(namespace, name)| Name::new(namespace, name))
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let kinds = [
+        "Application.bellwether.dev",
+        "HealthRule.bellwether.dev",
+        "Deployment.apps",
+        "Pod",
+        "Gone.no.where",
+    ];
+    select(kinds.to_vec()).prop_map(objects::kind)
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    let uid = select(&["u1", "u2", "u3", ""][..]);
+    let version = select(&["1", "2", "3", "99999999999999999999", "opaque", ""][..]);
+    (actions::anything(), uid, version, any::<bool>()).prop_map(|(mut object, uid, version, owned)| {
+        object["metadata"]["uid"] = uid.into();
+        object["metadata"]["resourceVersion"] = version.into();
+        object["metadata"]["generation"] = json!(1);
+        if owned {
+            let owner = json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "a", "uid": "u1"});
+            object["metadata"]["ownerReferences"] = json!([owner]);
+        }
+        object
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let version = Version::new("2");
+    let adopter = Adopter { application: Name::new("shop", "a"), uid: "u1".into() };
+    let owned = json!({"metadata": {"ownerReferences": [{"uid": "u1"}]}});
+    select(vec![
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!({"ready": "True"})),
+            turns: true,
+            told: None,
+        },
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!({"ready": 7})),
+            turns: false,
+            told: None,
+        },
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!(null)),
+            turns: false,
+            told: None,
+        },
+        Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), adopter: Some(adopter) },
+        Change::Create { manifest: Arc::new(json!(null)), dry_run: true },
+        Change::Create { manifest: Arc::new(owned), dry_run: false },
+        Change::Delete { uid: "u1".into() },
+    ])
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    select(vec![
+        Outcome::Done(None),
+        Outcome::Done(Some(Version::new("3"))),
+        Outcome::Done(Some(Version::new("opaque"))),
+        Outcome::Conflict,
+        Outcome::Absent,
+        Outcome::Refused("no".into()),
+        Outcome::Failed("no".into()),
+    ])
+}
+
+fn noise() -> impl Strategy<Value = Noise> {
+    let news = prop_oneof![
+        2 => any::<bool>().prop_map(NoiseNews::Served),
+        1 => Just(NoiseNews::Unreadable(Unreadable::NotServed)),
+        1 => Just(NoiseNews::Unreadable(Unreadable::Failing { why: "it is tired".into() })),
+        2 => Just(NoiseNews::Listing),
+        4 => Just(NoiseNews::Listed),
+        2 => name().prop_map(NoiseNews::Gone),
+        12 => object().prop_map(NoiseNews::Seen),
+    ];
+    let part = select(&[Part::Status, Part::Owners, Part::Existence][..]);
+    let slot = (kind(), name(), part).prop_map(|(kind, name, part)| Slot {
+        object: ObjectKey { cluster: Cluster::hub(), kind, name },
+        part,
+    });
+    prop_oneof![
+        12 => (any::<prop::sample::Index>(), news).prop_map(|(feed, news)| Noise::Feed(feed, news)),
+        4 => (slot, change(), outcome()).prop_map(|(slot, change, outcome)| Noise::Written(slot, change, outcome)),
+        1 => (0..100i64).prop_map(Noise::Later),
+    ]
+}
+
+fn news(noise: NoiseNews, now: Timestamp) -> News {
+    match noise {
+        NoiseNews::Served(namespaced) => News::Served(bellwether_engine::Served {
+            version: "v1".into(),
+            versions: Box::new(["v1".into()]),
+            plural: "things".into(),
+            namespaced,
+            has_status: true,
+        }),
+        NoiseNews::Unreadable(why) => News::Unreadable(why),
+        NoiseNews::Listing => News::Listing,
+        NoiseNews::Listed => News::Listed,
+        NoiseNews::Gone(name) => News::Gone(name),
+        NoiseNews::Seen(object) => {
+            let lens = Lens::new(&crate::server::identity(&object).0, Arc::default());
+            let (name, seen) = look(&lens, &object, Light { now, has_status: None });
+            News::Seen(name, Box::new(seen))
+        }
+    }
+}
+
+/// The feeds that are begun.
+fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Follow { feed, .. } => Some(*feed),
+        _ => None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Feeds that were left or never begun, objects of other kinds, lists that end before they begin, what was never there and
+    /// is gone, answers to what was never asked: none of it does harm, and none of it is answered without end.
+    #[test]
+    fn no_news_break_it(noises in prop::collection::vec(noise(), 1..60), open in any::<bool>()) {
+        let mut engine = Engine::new();
+        let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
+        let mut feeds: Vec<FeedId> = Vec::new();
+        let mut events = vec![Event::Tick];
+        for noise in noises {
+            let mut effects = engine.step(now, events);
+            if open && feeds.is_empty() {
+                let begun: Vec<_> = follows(&effects).map(|feed| Event::Feed(feed, News::Listed)).collect();
+                effects.extend(engine.step(now, begun));
+            }
+            prop_assert!(effects.len() < 100, "{effects:?}");
+            feeds.extend(follows(&effects));
+            events = vec![match noise {
+                Noise::Feed(index, noise) => Event::Feed(*index.get(&feeds), news(noise, now)),
+                Noise::Written(slot, change, outcome) => Event::Written { slot, change, outcome },
+                Noise::Later(seconds) => {
+                    now += SignedDuration::from_secs(seconds);
+                    Event::Tick
+                }
+            }];
+        }
+        engine.step(now, events);
+        prop_assert!(engine.step(now, [Event::Tick]).is_empty(), "what was said is not said again");
+    }
+}

@@ -1,0 +1,409 @@
+//! What there is to say of every Application, found out anew with plain loops over all that has been told.
+//!
+//! Slow, and easy to believe. Times are left out: they depend on what was before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_api::{
+    APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
+};
+use bellwether_engine::{Kind, Name, Served, Unreadable};
+use bellwether_health::Context;
+use bellwether_model::{Object, Plan};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde_json::{Value, json};
+
+use crate::known::Known;
+
+/// All that has been told, at a time.
+pub(crate) struct Oracle<'a> {
+    pub(crate) kinds: BTreeMap<Kind, &'a Known>,
+    pub(crate) now: Timestamp,
+}
+
+/// A member, or a component that should be one.
+struct Part {
+    kind: Kind,
+    name: String,
+    state: State,
+    progress: u8,
+    settled: bool,
+    /// Its reason, message and rule; none where it is not the object itself that tells.
+    says: Option<(String, String, String)>,
+}
+
+/// What an Application comes to.
+struct Whole {
+    parts: Vec<Part>,
+    installed: BTreeSet<String>,
+    missing: BTreeSet<String>,
+    /// Whether nobody can tell of some component.
+    unclear: bool,
+}
+
+impl Oracle<'_> {
+    /// All Applications that have been told of.
+    pub(crate) fn applications(&self) -> impl Iterator<Item = (&Name, Application)> {
+        let known = self.kinds.get(&Kind::own("Application"));
+        known
+            .into_iter()
+            .flat_map(|known| &known.objects)
+            .map(|(name, object)| (name, serde_json::from_value(object.clone()).expect("an Application")))
+    }
+
+    /// Whether anything is said at all: not before all Applications and rules are known.
+    pub(crate) fn is_open(&self) -> bool {
+        ["Application", "HealthRule"]
+            .iter()
+            .all(|own| self.kinds.get(&Kind::own(own)).is_some_and(|known| known.is_known()))
+    }
+
+    /// The kinds that an Application asks for, and the versions of each.
+    pub(crate) fn wishes(spec: &ApplicationSpec) -> BTreeMap<Kind, BTreeSet<String>> {
+        let mut wishes: BTreeMap<Kind, BTreeSet<String>> = BTreeMap::new();
+        for component in spec.components.values() {
+            let versions = wishes.entry(Kind::new(&component.group, &component.kind)).or_default();
+            versions.extend(component.version.clone());
+        }
+        for kind in &spec.component_kinds {
+            wishes.entry(Kind::new(&kind.group, &kind.kind)).or_default();
+        }
+        if spec.health_check.is_some() {
+            wishes.entry(Kind::pod()).or_default();
+        }
+        wishes
+    }
+
+    /// What is to be said of an Application; nothing as long as a kind that it needs is not known.
+    pub(crate) fn status(&self, app: &Application) -> Option<Value> {
+        let Whole { parts, mut installed, mut missing, unclear } = self.parts(app)?;
+        let unresolved = self.unresolved(app);
+        let dependencies = self.dependencies(app);
+        for dependency in &dependencies {
+            let list = if dependency["installed"] == true { &mut installed } else { &mut missing };
+            list.insert(dependency["name"].as_str().expect("a name").to_owned());
+        }
+        let total = parts.len();
+        let ready = parts.iter().filter(|part| part.state == State::Ready).count();
+        let progress: usize = parts.iter().map(|part| usize::from(part.progress)).sum();
+        let is_installed = match (missing.is_empty(), unclear) {
+            (false, _) => "False",
+            (true, true) => "Unknown",
+            (true, false) => "True",
+        };
+        let settled = match (parts.iter().all(|part| part.settled), unresolved) {
+            (false, _) => json!(["False", null]),
+            (true, 0) => {
+                json!(["True", format!("Observed revision: {}", app.metadata.generation.unwrap_or(0))])
+            }
+            (true, _) => json!(["Unknown", null]),
+        };
+        Some(json!({
+            "observedGeneration": app.metadata.generation,
+            "ready": self.health_check(app).unwrap_or("Unknown"),
+            "componentsReady": format!("{ready}/{total}"),
+            "progress": progress.checked_div(total),
+            "installed": installed,
+            "missing": missing,
+            "objectCounts": counts(&parts),
+            "dependencies": dependencies,
+            "objects": parts.iter().map(|part| self.entry(part)).collect::<Vec<_>>(),
+            "Ready": self.ready(app, &parts),
+            "Settled": settled,
+            "Installed": is_installed,
+            "Resolved": if unresolved == 0 { "True" } else { "False" },
+            "DependencyCycle": self.is_in_a_circle(app),
+        }))
+    }
+
+    /// The members of an Application and the components that it misses, worst first.
+    fn parts(&self, app: &Application) -> Option<Whole> {
+        let is_known = |kind: &Kind| self.kinds.get(kind).is_some_and(|known| known.is_known());
+        if !self.is_open() || !Self::wishes(&app.spec).keys().all(is_known) {
+            return None;
+        }
+        let mut parts = self.members(app);
+        let (mut installed, mut missing, mut unclear) = (BTreeSet::new(), BTreeSet::new(), false);
+        for (key, component) in &app.spec.components {
+            let kind = Kind::new(&component.group, &component.kind);
+            let name = component.name.as_ref().unwrap_or(key);
+            if parts.iter().any(|part| part.kind == kind && part.name == *name) {
+                installed.insert(key.clone());
+                continue;
+            }
+            let known = self.kinds[&kind];
+            let is_clear = match known.unreadable {
+                // One that is seen while the kind comes back is there, but all the rest is not known yet.
+                Some(Unreadable::NotServed) => known.objects.keys().all(|other| *other.name != **name),
+                Some(_) => false,
+                None => known.served.as_ref().is_some_and(|served| served.namespaced),
+            };
+            if is_clear {
+                missing.insert(key.clone());
+            }
+            unclear |= !is_clear;
+            let state = if is_clear { State::Missing } else { State::Unknown };
+            parts.push(Part { kind, name: name.clone(), state, progress: 0, settled: true, says: None });
+        }
+        parts.sort_by_key(|part| {
+            let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
+            (rank, part.kind.clone(), part.name.clone())
+        });
+        Some(Whole { parts, installed, missing, unclear })
+    }
+
+    /// Ready: three-valued, over members, expected components and the health check.
+    fn ready(&self, app: &Application, parts: &[Part]) -> Value {
+        let (unresolved, check) = (self.unresolved(app), self.health_check(app));
+        let is_bad = |part: &&Part| !matches!(part.state, State::Ready | State::Suspended | State::Unknown);
+        let has = |state: State| parts.iter().any(|part| part.state == state);
+        let (status, reason) = if parts.iter().any(|part| is_bad(&part)) || check == Some("False") {
+            ("False", if has(State::Missing) { "ComponentsMissing" } else { "ComponentsNotReady" })
+        } else if has(State::Unknown) || unresolved > 0 || check == Some("Unknown") {
+            ("Unknown", "ComponentsUnknown")
+        } else if parts.is_empty() && !(check == Some("True") && Self::asks_only_for_a_check(app)) {
+            ("Unknown", "NoComponents")
+        } else {
+            ("True", "ComponentsReady")
+        };
+        // The words of objects are known here; those for what is missing or cannot be read are not.
+        let all_speak = parts.iter().all(|part| part.says.is_some());
+        let message = match status {
+            "True" => Some("All components ready".to_owned()),
+            "False" if all_speak && check.is_none() && unresolved == 0 => {
+                let worst = [State::Failed, State::Missing, State::InProgress, State::Terminating];
+                let bad: Vec<_> = worst
+                    .iter()
+                    .flat_map(|state| parts.iter().filter(move |part| part.state == *state))
+                    .map(|part| (part.name.as_str(), part.says.as_ref().map_or("", |says| &says.1)))
+                    .collect();
+                Some(bellwether_conditions::message(bad.clone(), bad.len(), 1024))
+            }
+            _ => None,
+        };
+        json!([status, reason, message])
+    }
+
+    fn asks_only_for_a_check(app: &Application) -> bool {
+        app.spec.components.is_empty() && app.spec.component_kinds.is_empty()
+    }
+
+    /// The objects of the namespace that belong to an Application.
+    fn members(&self, app: &Application) -> Vec<Part> {
+        let spec = &app.spec;
+        let is_counted = |kind: &Kind| {
+            let named = spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
+            let kinds = spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind));
+            named.chain(kinds).any(|other| other == *kind)
+        };
+        let mut members = Vec::new();
+        for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(kind)) {
+            for (name, object) in &known.objects {
+                if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, kind, object) {
+                    members.push(self.part(kind, known, object));
+                }
+            }
+        }
+        members
+    }
+
+    fn part(&self, kind: &Kind, known: &Known, object: &Value) -> Part {
+        let text = object.to_string();
+        let read = Object::from_json(text.as_bytes(), &Plan::whole()).expect("an object");
+        let has_status = known.served.as_ref().map(|served| served.has_status);
+        let verdict = bellwether_health::assess(&read, &Context { has_status, ..Context::at(self.now) });
+        let is_readable = known.unreadable.is_none();
+        let (generation, observed) =
+            (&object["metadata"]["generation"], &object["status"]["observedGeneration"]);
+        let rule = format!("{}/{}", json!(verdict.rule.source).as_str().expect("a word"), verdict.rule.id);
+        Part {
+            kind: kind.clone(),
+            name: object["metadata"]["name"].as_str().expect("a name").to_owned(),
+            state: if is_readable { verdict.state } else { State::Unknown },
+            progress: verdict.progress,
+            settled: observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
+            says: is_readable.then(|| (verdict.reason.into(), verdict.message.into(), rule)),
+        }
+    }
+
+    fn entry(&self, part: &Part) -> Value {
+        let known = self.kinds[&part.kind];
+        let served = known.served.as_ref().filter(|_| known.unreadable != Some(Unreadable::NotServed));
+        let link = served.map(|served| {
+            let root = if part.kind.group.is_empty() {
+                "/api".to_owned()
+            } else {
+                format!("/apis/{}", part.kind.group)
+            };
+            format!(
+                "{root}/{}/namespaces/{}/{}/{}",
+                served.version,
+                crate::objects::NAMESPACE,
+                served.plural,
+                part.name
+            )
+        });
+        json!({
+            "link": link, "name": part.name, "group": *part.kind.group, "kind": *part.kind.kind, "status": part.state,
+            "progress": part.progress, "says": part.says,
+        })
+    }
+
+    /// How many of its kinds cannot be had.
+    fn unresolved(&self, app: &Application) -> usize {
+        let wishes = Self::wishes(&app.spec);
+        wishes.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
+    }
+
+    fn is_unresolved(&self, kind: &Kind, versions: &BTreeSet<String>) -> bool {
+        let known = self.kinds[kind];
+        let serves = |served: &Served| {
+            let has = |version: &String| served.versions.iter().any(|other| **other == **version);
+            served.namespaced && versions.iter().all(has)
+        };
+        known.unreadable.is_some() || !known.served.as_ref().is_some_and(serves)
+    }
+
+    /// The readiness of the Pod that was made from the template, if there is to be one.
+    fn health_check(&self, app: &Application) -> Option<&'static str> {
+        let template = json!(app.spec.health_check.as_ref()?.template.spec);
+        let pods = &self.kinds[&Kind::pod()].objects;
+        let is_ours = |pod: &&Value| {
+            pod["metadata"]["ownerReferences"][0]["uid"] == json!(app.metadata.uid) && pod["spec"] == template
+        };
+        let is_over = |pod: &Value| {
+            pod["metadata"].get("deletionTimestamp").is_some()
+                || ["Succeeded", "Failed"].iter().any(|phase| pod["status"]["phase"] == *phase)
+        };
+        let pod = pods.values().find(is_ours).filter(|pod| !is_over(pod));
+        let conditions = pod.and_then(|pod| pod["status"]["conditions"].as_array()).into_iter().flatten();
+        let ready = conditions.filter(|it| it["type"] == "Ready").map(|it| it["status"].as_str()).next();
+        Some(match ready.flatten() {
+            Some("True") => "True",
+            Some("False") => "False",
+            _ => "Unknown",
+        })
+    }
+
+    fn dependencies(&self, app: &Application) -> Vec<Value> {
+        let find = |name: &String| {
+            self.applications().find(|(key, other)| {
+                *key.name == **name && other.metadata.namespace == app.metadata.namespace
+            })
+        };
+        let dependency = |name: &String| {
+            let found = find(name);
+            let ready = match &found {
+                Some((_, other)) => self.parts(other).map(|it| self.ready(other, &it.parts)[0].clone()),
+                None => Some("Unknown".into()),
+            };
+            json!({"name": name, "installed": found.is_some(), "ready": ready})
+        };
+        app.spec.dependencies.iter().map(dependency).collect()
+    }
+
+    /// Whether the dependencies of an Application lead back to it.
+    fn is_in_a_circle(&self, app: &Application) -> bool {
+        let own = app.metadata.name.clone().expect("a name");
+        let mut reached: BTreeSet<String> = app.spec.dependencies.iter().cloned().collect();
+        loop {
+            let next: BTreeSet<String> = self
+                .applications()
+                .filter(|(name, other)| {
+                    reached.contains(&*name.name) && other.metadata.namespace == app.metadata.namespace
+                })
+                .flat_map(|(_, other)| other.spec.dependencies)
+                .chain(reached.iter().cloned())
+                .collect();
+            if next == reached {
+                return reached.contains(&own);
+            }
+            reached = next;
+        }
+    }
+
+    /// The uids of those that should own an object, in their order; nothing if that is not ours to say.
+    pub(crate) fn owners(&self, kind: &Kind, object: &Value) -> Option<Vec<String>> {
+        let metadata = &object["metadata"];
+        let is_check = *kind == Kind::pod() && !metadata["labels"]["bellwether.dev/health-check"].is_null();
+        if metadata["namespace"].is_null()
+            || metadata.get("deletionTimestamp").is_some()
+            || is_check
+            || self.kinds[kind].unreadable.is_some()
+        {
+            return None;
+        }
+        let living: Vec<Application> = self
+            .applications()
+            .map(|(_, app)| app)
+            .filter(|app| app.metadata.deletion_timestamp.is_none())
+            .filter(|app| metadata["namespace"] == json!(app.metadata.namespace))
+            .collect();
+        let rightful = living.iter().find(|app| {
+            metadata["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
+                && app.spec.ownership == Ownership::Adopt
+                && belongs(app, kind, object)
+                && self
+                    .members(app)
+                    .iter()
+                    .any(|part| part.kind == *kind && metadata["name"] == part.name.as_str())
+        });
+        let rightful = rightful.and_then(|app| app.metadata.uid.clone());
+        let uid = |owner: &Value| owner["uid"].as_str().expect("a uid").to_owned();
+        let mut owners: Vec<_> =
+            metadata["ownerReferences"].as_array().into_iter().flatten().map(uid).collect();
+        owners.retain(|uid| {
+            Some(uid) == rightful.as_ref() || !living.iter().any(|app| app.metadata.uid.as_ref() == Some(uid))
+        });
+        if let Some(uid) = rightful.filter(|uid| !owners.contains(uid)) {
+            owners.push(uid);
+        }
+        Some(owners)
+    }
+}
+
+/// Whether an object of its namespace belongs to an Application.
+fn belongs(app: &Application, kind: &Kind, object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let is_check = *kind == Kind::pod() && !metadata["labels"]["bellwether.dev/health-check"].is_null();
+    let annotation = &metadata["annotations"][APPLICATION_ANNOTATION];
+    let is_named = match app.spec.membership {
+        Membership::Selected => annotation.is_null() || *annotation == json!(app.metadata.name),
+        Membership::Annotated => *annotation == json!(app.metadata.name),
+    };
+    let is_itself = metadata["uid"] == json!(app.metadata.uid);
+    !is_check && !is_itself && is_named && selects(&app.spec.selector, &metadata["labels"])
+}
+
+fn selects(selector: &LabelSelector, labels: &Value) -> bool {
+    let exact = selector.match_labels.iter().flatten().all(|(key, value)| labels[key] == value.as_str());
+    let expressions = selector.match_expressions.iter().flatten().all(|expression| {
+        let label = &labels[&expression.key];
+        let is_among = expression.values.iter().flatten().any(|value| *label == value.as_str());
+        match expression.operator.as_str() {
+            "In" => is_among,
+            "NotIn" => !is_among,
+            "Exists" => !label.is_null(),
+            "DoesNotExist" => label.is_null(),
+            _ => false,
+        }
+    });
+    exact && expressions
+}
+
+fn counts(parts: &[Part]) -> ObjectCounts {
+    let of = |state: State| {
+        i32::try_from(parts.iter().filter(|part| part.state == state).count()).expect("a small number")
+    };
+    ObjectCounts {
+        total: i32::try_from(parts.len()).expect("a small number"),
+        ready: of(State::Ready),
+        in_progress: of(State::InProgress),
+        failed: of(State::Failed),
+        suspended: of(State::Suspended),
+        terminating: of(State::Terminating),
+        unknown: of(State::Unknown),
+        missing: of(State::Missing),
+    }
+}

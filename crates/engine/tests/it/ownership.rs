@@ -1,0 +1,153 @@
+//! Who owns what, and who lets go of it.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use bellwether_engine::Part;
+
+use crate::{
+    objects::{annotated, app, app_of_kinds, deployment, key, widget, with},
+    world::{Fault, World},
+};
+
+const APP: &str = "Application.bellwether.dev";
+const KIND: &str = "Deployment.apps";
+
+fn mine() -> Value {
+    annotated(deployment("front", 3, 3), "web")
+}
+
+fn owner_writes(world: &World) -> usize {
+    world.writes.iter().filter(|(slot, ..)| slot.part == Part::Owners).count()
+}
+
+/// Garbage Collection, creation and update, step 2: a member gets a reference to its Application, in either order of creation.
+/// Selecting only counts an object; the annotation hands it over.
+#[test]
+fn a_member_that_was_handed_over_is_owned() {
+    for objects in [[app_of_kinds("web"), mine()], [mine(), app_of_kinds("web")]] {
+        let mut world = World::new();
+        for object in objects {
+            world.put(object);
+        }
+        let (kind, name) = key(KIND, "front");
+        let owners = world.server.get(&kind, &name).map(|it| it["metadata"]["ownerReferences"].clone());
+        let (kind, name) = key(APP, "web");
+        let uid = world.server.get(&kind, &name).map(|it| it["metadata"]["uid"].clone());
+        let expected = json!([{
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "web", "uid": uid,
+            "controller": false, "blockOwnerDeletion": true,
+        }]);
+        assert_eq!(owners, Some(expected));
+        assert_eq!(owner_writes(&world), 1);
+    }
+    let world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
+    assert_eq!((world.owners(KIND, "front").as_str(), world.status("web").objects.len()), ("", 1));
+}
+
+/// Installation Status Reporting, update, step 2: what is a member no longer, or was handed over to nobody, is let go.
+#[rstest]
+#[case::relabelled(KIND, json!({"metadata": {"labels": {"app": "api"}}}))]
+#[case::annotation_removed(KIND, json!({"metadata": {"annotations": null}}))]
+#[case::handed_to_nobody(KIND, json!({"metadata": {"annotations": {"kubernetes.io/application": "nobody"}}}))]
+#[case::application_only_observes(APP, json!({"spec": {"ownership": "Observe"}}))]
+#[case::kind_is_no_longer_of_interest(APP, json!({"spec": {"componentKinds": [{"group": "acme.io", "kind": "Widget"}]}}))]
+#[case::no_kind_is(APP, json!({"spec": {"componentKinds": null, "dependencies": ["base"]}}))]
+fn what_does_not_belong_any_more_is_let_go(
+    #[case] kind: &str,
+    #[case] patch: Value,
+    #[values(false, true)] restart: bool,
+) {
+    let foreign = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "foreign", "uid": "f1"}]);
+    let object = with(mine(), &json!({"metadata": {"ownerReferences": foreign}}));
+    let mut world = World::with([app_of_kinds("web"), object]);
+    assert_eq!(world.owners(KIND, "front"), "foreign web");
+    let (kind, name) = key(kind, if kind == APP { "web" } else { "front" });
+    world.server.edit(&kind, &name, |it| crate::server::merge(it, &patch));
+    if restart {
+        world.restart();
+    }
+    world.settle();
+    assert_eq!(world.owners(KIND, "front"), "foreign");
+    assert_eq!(owner_writes(&world), 2);
+    let follows = world.feeds.values().any(|feed| feed.kind.to_string() == KIND);
+    let needs = json!(world.status("web").objects).to_string().contains("front");
+    assert!(needs || !follows || kind.to_string() == KIND, "its kind is followed no longer than that takes");
+}
+
+/// The annotation moves an object from one Application to another: in one write, so that it is never nobody's.
+#[test]
+fn an_object_moves_from_one_to_another_in_one_write() {
+    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), mine()]);
+    assert_eq!(world.owners(KIND, "front"), "web");
+    let writes = owner_writes(&world);
+    world
+        .edit(KIND, "front", |it| it["metadata"]["annotations"]["kubernetes.io/application"] = "shop".into());
+    assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("shop", writes + 1));
+}
+
+/// A reference is patched only where it differs: flags that somebody chose stay.
+#[test]
+fn a_reference_that_is_there_stays_as_it_is() {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
+    world.edit(KIND, "front", |it| {
+        it["metadata"]["ownerReferences"][0]["controller"] = true.into();
+        it["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = false.into();
+    });
+    assert_eq!(owner_writes(&world), 1);
+    world.edit(KIND, "front", |it| it["metadata"]["ownerReferences"] = json!([]));
+    assert_eq!(
+        (world.owners(KIND, "front").as_str(), owner_writes(&world)),
+        ("web", 2),
+        "what was removed comes back"
+    );
+}
+
+/// Garbage Collection, deletion: the members of an Application that is deleted are the garbage collector's. Nothing is
+/// released then, and nothing new is taken over.
+#[test]
+fn an_application_that_is_deleted_releases_nothing() {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
+    let writes = owner_writes(&world);
+    world.edit(APP, "web", |it| it["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into());
+    world.put(annotated(deployment("late", 3, 3), "web"));
+    assert_eq!((world.owners(KIND, "front"), world.owners(KIND, "late")), ("web".to_owned(), String::new()));
+    world.delete(APP, "web");
+    assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("web", writes));
+    assert!(world.wants.is_empty());
+}
+
+/// An Application of the same name is another one: what the first owned is still its own, and the second takes over.
+#[test]
+fn an_application_that_is_created_again_takes_over() {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
+    world.delete(APP, "web").put(app_of_kinds("web"));
+    let (kind, name) = key(KIND, "front");
+    let owners = world.server.get(&kind, &name).map(|it| it["metadata"]["ownerReferences"].clone());
+    assert_eq!(owners.as_ref().and_then(Value::as_array).map(Vec::len), Some(2), "{owners:?}");
+}
+
+/// What cannot be taken over is said, and is said no longer when it could be.
+#[test]
+fn an_owner_that_is_refused_is_said() {
+    let mut world = World::new();
+    world.faults.extend([Fault::None, Fault::Refuse]);
+    world.put(mine()).put(app("web", &json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]})));
+    assert_eq!(world.of_app("web", "Adopted"), "False OwnersNotChanged: Deployment.apps front not today");
+    assert!(world.of_app("web", "Ready").starts_with("True "), "its members are counted all the same");
+    world.pass(jiff::SignedDuration::from_mins(1));
+    assert_eq!(
+        (world.owners(KIND, "front").as_str(), world.of_app("web", "Adopted").as_str()),
+        ("web", "none")
+    );
+}
+
+/// Objects that are being deleted, and those in other namespaces, are left alone.
+#[test]
+fn what_is_on_its_way_out_is_left_alone() {
+    let going = with(mine(), &json!({"metadata": {"deletionTimestamp": "2026-11-14T10:00:00Z"}}));
+    let elsewhere =
+        with(annotated(widget("one", None), "web"), &json!({"metadata": {"namespace": "elsewhere"}}));
+    let world = World::with([app_of_kinds("web"), going, elsewhere]);
+    assert_eq!(owner_writes(&world), 0);
+}

@@ -1,0 +1,231 @@
+//! Whether an Application is ready, settled and installed, and what is said about it.
+
+use bellwether_api::{
+    ConditionStatus::{False, True},
+    State,
+};
+use bellwether_engine::{Change, Event, Slot};
+use jiff::SignedDuration;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app, app_of, app_of_kinds, deployment, unschedulable_pod, widget, with},
+    world::World,
+};
+
+const APP: &str = "Application.bellwether.dev";
+
+fn terminating(name: &str) -> Value {
+    with(widget(name, Some("True")), &json!({"metadata": {"deletionTimestamp": "2026-11-14T09:00:00Z"}}))
+}
+
+fn paused(name: &str) -> Value {
+    with(deployment(name, 3, 3), &json!({"spec": {"paused": true}}))
+}
+
+fn failed(name: &str) -> Value {
+    let stalled =
+        json!([{"type": "Stalled", "status": "True", "reason": "Jammed", "message": "a cog is jammed"}]);
+    with(widget(name, None), &json!({"status": {"conditions": stalled}}))
+}
+
+/// Ready is a three-valued AND over the members: one that is not ready decides, then one of which nobody knows; what was
+/// suspended on purpose does not block; nothing at all is never green.
+#[rstest]
+#[case::nothing(vec![], "Unknown NoComponents: no object belongs to it")]
+#[case::all_ready(vec![widget("a", Some("True")), deployment("b", 3, 3)], "True ComponentsReady: All components ready")]
+#[case::one_in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], "False ComponentsNotReady: b 2 of 3 replicas ready")]
+#[case::one_unknown(vec![widget("a", None), deployment("b", 3, 3)], "Unknown ComponentsUnknown: a no rule knows Widget.acme.io, and its status has no condition, phase or counter that speaks for itself")]
+#[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], "False ComponentsNotReady: b 2 of 3 replicas ready")]
+#[case::terminating(vec![terminating("a")], "False ComponentsNotReady: a it is being deleted")]
+#[case::suspended_does_not_block(vec![widget("a", Some("True")), paused("b")], "True ComponentsReady: All components ready")]
+#[case::failed_first(vec![deployment("a", 2, 3), failed("b")], "False ComponentsNotReady: b a cog is jammed; a 2 of 3 replicas ready")]
+fn ready_is_three_valued(#[case] objects: Vec<Value>, #[case] ready: &str) {
+    let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
+    assert_eq!(world.of_app("web", "Ready"), ready);
+}
+
+/// Generation Observation: what is said is about the generation that is observed; Settled says when members have caught up.
+#[test]
+fn settled_when_every_member_has_observed_its_generation() {
+    let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
+    assert_eq!(world.of_app("web", "Settled"), "True ReconcileSuccess: Observed revision: 1");
+    world.edit("Deployment.apps", "front", |it| it["spec"]["replicas"] = 4.into());
+    assert!(world.of_app("web", "Settled").starts_with("False ComponentsNotSettled: front "));
+    world.edit("Deployment.apps", "front", |it| it["status"]["observedGeneration"] = 2.into());
+    assert_eq!(world.of_app("web", "Settled"), "True ReconcileSuccess: Observed revision: 1");
+    world.edit(APP, "web", |it| it["spec"]["version"] = "2".into());
+    assert_eq!(world.of_app("web", "Settled"), "True ReconcileSuccess: Observed revision: 2");
+    assert_eq!(world.status("web").observed_generation, Some(2));
+}
+
+/// The list is worst first, then by kind and name; the counts and the mean progress are over all.
+#[test]
+fn counts_progress_and_the_order_of_objects() {
+    let objects = [
+        app_of("web", &["gone"]),
+        deployment("c", 1, 4),
+        deployment("a", 3, 3),
+        failed("z"),
+        terminating("t"),
+        paused("p"),
+        widget("u", None),
+    ];
+    let mut world = World::with(objects);
+    world.edit(APP, "web", |it| {
+        it["spec"]["componentKinds"] = json!([{"group": "acme.io", "kind": "Widget"}]);
+    });
+    let status = world.status("web");
+    let objects: Vec<_> =
+        status.objects.iter().map(|it| (it.name.as_str(), it.status, it.progress)).collect();
+    let expected = [
+        ("z", State::Failed, 0),
+        ("gone", State::Missing, 0),
+        ("c", State::InProgress, 25),
+        ("u", State::Unknown, 0),
+        ("t", State::Terminating, 0),
+        ("p", State::Suspended, 100),
+        ("a", State::Ready, 100),
+    ];
+    assert_eq!(objects, expected);
+    let counts = json!({
+        "total": 7, "ready": 1, "inProgress": 1, "failed": 1, "suspended": 1, "terminating": 1, "unknown": 1, "missing": 1,
+    });
+    assert_eq!(json!(status.object_counts), counts);
+    assert_eq!(status.progress, Some((25 + 100 + 100) / 7));
+    assert_eq!(status.components_ready.as_deref(), Some("1/7"));
+    let first = &status.objects[2];
+    assert_eq!(first.link.as_deref(), Some("/apis/apps/v1/namespaces/shop/deployments/c"));
+    assert_eq!(first.rule.as_deref(), Some("builtin/apps/Deployment"));
+}
+
+/// A list never grows out of hand, and says how much it leaves out; numbers stay exact.
+#[test]
+fn what_is_said_is_bounded_and_counts_are_exact() {
+    let objects = (0..250).map(|number| deployment(&format!("d{number:03}"), 0, 3));
+    let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
+    let status = world.status("web");
+    assert_eq!(status.objects.len(), 100);
+    assert_eq!(status.object_counts.map(|counts| (counts.total, counts.in_progress)), Some((250, 250)));
+    let ready = world.of_app("web", "Ready");
+    assert!(ready.starts_with("False ComponentsNotReady: d000 0 of 3 replicas ready; d001 "), "{ready}");
+    let shown = ready.matches("replicas ready").count();
+    assert!(ready.ends_with(&format!("; and {} more", 250 - shown)) && ready.len() < 1100, "{ready}");
+
+    let words = "w".repeat(900);
+    let long = |number| {
+        let condition = json!([{"type": "Ready", "status": "False", "reason": "Long", "message": words}]);
+        with(widget(&format!("w{number:03}"), None), &json!({"status": {"conditions": condition}}))
+    };
+    let world = World::with([app_of_kinds("web")].into_iter().chain((0..100).map(long)));
+    let status = world.status("web");
+    assert!(json!(status).to_string().len() < 64 << 10);
+    assert!((20..100).contains(&status.objects.len()), "{}", status.objects.len());
+    assert_eq!(status.object_counts.map(|counts| counts.in_progress), Some(100));
+}
+
+/// A transition time moves only when the status flips, an Event is recorded once per flip, and foreign conditions stay.
+#[test]
+fn times_and_events_follow_flips() {
+    let foreign = json!([{
+        "type": "Audited", "status": "True", "reason": "Fine", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    let app = with(app_of_kinds("web"), &json!({"status": {"conditions": foreign}}));
+    let mut world = World::with([app, deployment("front", 1, 3)]);
+    let ready = |world: &World| {
+        let conditions = world.status("web").conditions;
+        assert_eq!(conditions[0].type_, "Audited", "what others wrote keeps its place");
+        let ready = conditions.into_iter().find(|it| it.type_ == "Ready").expect("a condition");
+        (ready.message, ready.last_transition_time.0)
+    };
+    let first = ready(&world);
+    world.pass(SignedDuration::from_mins(1)).put(deployment("front", 2, 3));
+    let second = ready(&world);
+    assert_ne!(first.0, second.0);
+    assert_eq!(first.1, second.1, "only words have changed");
+    world.pass(SignedDuration::from_mins(1)).put(deployment("front", 3, 3));
+    let before = world.now;
+    let third = ready(&world);
+    assert!(third.1 > second.1 && third.1 <= before && third.1.subsec_nanosecond() == 0);
+    world.pass(SignedDuration::from_mins(1)).put(deployment("front", 0, 3));
+    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.from, turn.to, turn.good)).collect();
+    assert_eq!(turns, [(None, False, false), (Some(False), True, true), (Some(True), False, false)]);
+    assert_eq!(&*world.turns[2].reason, "ComponentsNotReady");
+}
+
+/// Since when an object is as it is survives a restart, because it was written; so does everything else.
+#[test]
+fn a_restart_changes_nothing() {
+    let objects = [app_of("web", &["front", "gone"]), deployment("front", 1, 3), widget("one", Some("True"))];
+    let mut world = World::with(objects);
+    world.pass(SignedDuration::from_mins(5)).put(deployment("front", 3, 3));
+    let (status, writes) = (world.status("web"), world.writes.len());
+    let front = status.objects.iter().find(|it| it.name == "front").and_then(|it| it.since.clone());
+    assert!(front.is_some(), "it has just turned, so it is known since when");
+    world.pass(SignedDuration::from_mins(5)).restart();
+    world.settle();
+    assert_eq!(world.status("web"), status);
+    assert_eq!(world.writes.len(), writes);
+}
+
+/// Verdicts know their own future: a Pod that finds no node fails after a while, without any event.
+#[test]
+fn time_alone_turns_a_verdict() {
+    let app = app("web", &json!({"componentKinds": [{"kind": "Pod"}]}));
+    let mut world = World::with([app, unschedulable_pod("one")]);
+    let state = |world: &World| world.status("web").objects[0].status;
+    assert_eq!(state(&world), State::InProgress);
+    let told = world.effects.len();
+    world.pass(SignedDuration::from_secs(10));
+    assert_eq!(
+        (state(&world), world.effects.len()),
+        (State::InProgress, told),
+        "nothing happens before its time"
+    );
+    world.pass(SignedDuration::from_secs(10));
+    assert_eq!(state(&world), State::Failed);
+}
+
+/// A status that was written for a newer generation than the one we know is not overwritten.
+#[test]
+fn what_is_newer_than_we_are_is_left_alone() {
+    let app = with(app_of_kinds("web"), &json!({"status": {"observedGeneration": 7}}));
+    let mut world = World::with([app, deployment("front", 3, 3)]);
+    assert_eq!(world.writes.len(), 0);
+    world.edit(APP, "web", |it| it["status"]["observedGeneration"] = 1.into());
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+}
+
+/// An answer that comes late is about the Application that was asked about, not about another one of its name.
+#[test]
+fn a_late_answer_is_about_the_one_that_is_gone() {
+    let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
+    let (slot, change, outcome) = world.writes.last().cloned().expect("a write");
+    world.delete(APP, "web").writing = false;
+    world.put(app_of_kinds("web"));
+    let turns = world.turns.len();
+    world.step(Event::Written { slot: slot.clone(), change, outcome });
+    assert_eq!(world.turns.len(), turns, "nothing has been written about the new one yet");
+    assert!(world.wants.contains_key(&slot));
+}
+
+/// A turn that waits to be written has happened when it happened, not when it was last looked at.
+#[test]
+fn what_waits_to_be_written_keeps_its_time() {
+    let mut world = World::new();
+    world.writing = false;
+    world.put(app_of_kinds("web")).put(deployment("front", 3, 3));
+    let (wants, asked) = (world.wants.clone(), world.effects.len());
+    world.pass(SignedDuration::from_mins(1));
+    world.edit(APP, "web", |it| it["metadata"]["annotations"]["example.com/seen"] = "yes".into());
+    world.edit("Deployment.apps", "front", |it| {
+        it["metadata"]["annotations"]["example.com/seen"] = "yes".into();
+    });
+    let times = |wants: &std::collections::BTreeMap<Slot, Change>| {
+        let Some(Change::Status { patch, .. }) = wants.values().next() else { panic!("a status is wanted") };
+        patch["conditions"].clone()
+    };
+    assert_eq!(times(&world.wants), times(&wants));
+    assert!(world.effects.len() <= asked + 1, "at most the version that it is meant for is another");
+}

@@ -1,0 +1,103 @@
+//! HealthRules: what their users are told, and what they change.
+
+use bellwether_api::State;
+use bellwether_engine::Effect;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app_of_kinds, deployment, widget},
+    world::World,
+};
+
+const RULE: &str = "HealthRule.bellwether.dev";
+
+fn rule(name: &str, created: &str, when: &str, state: &str) -> Value {
+    json!({
+        "apiVersion": "bellwether.dev/v1alpha1", "kind": "HealthRule",
+        "metadata": {"name": name, "creationTimestamp": created},
+        "spec": {"for": {"group": "acme.io", "kind": "Widget"}, "cel": [{"when": when, "state": state, "reason": "Said"}]},
+    })
+}
+
+fn always(name: &str, state: &str) -> Value {
+    rule(name, "2026-11-14T09:00:00Z", "metadata.name != ''", state)
+}
+
+fn state(world: &World) -> State {
+    world.status("web").objects.iter().find(|it| it.name == "one").expect("it is listed").status
+}
+
+/// The kinds that were listed again since so many effects ago.
+fn listed_since(world: &World, before: usize) -> Vec<String> {
+    let kind = |effect: &Effect| match effect {
+        Effect::Follow { kind, .. } => Some(kind.to_string()),
+        _ => None,
+    };
+    world.effects[before..].iter().filter_map(kind).collect()
+}
+
+/// A user's rule goes before all others from the moment that it is there until it goes; only its kind is listed again.
+#[test]
+fn a_rule_comes_changes_and_goes() {
+    let mut world = World::with([app_of_kinds("web"), widget("one", Some("True")), deployment("two", 3, 3)]);
+    assert_eq!(state(&world), State::Ready);
+    let before = world.effects.len();
+    world.put(always("widgets", "Failed"));
+    assert_eq!(state(&world), State::Failed);
+    assert_eq!(world.status("web").objects[0].rule.as_deref(), Some("user/widgets"));
+    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True InForce: The rule is in force");
+    world.put(always("widgets", "Suspended"));
+    assert_eq!(state(&world), State::Suspended);
+    world.delete(RULE, "widgets");
+    assert_eq!(state(&world), State::Ready);
+    assert_eq!(listed_since(&world, before), ["Widget.acme.io"; 3]);
+}
+
+/// A rule that cannot be read is told so, with the place, and changes nothing.
+#[test]
+fn a_rule_with_a_mistake_is_told_where() {
+    let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
+    let before = world.effects.len();
+    world.put(rule("widgets", "2026-11-14T09:00:00Z", "status.phase ==", "Failed"));
+    let valid = world.condition(RULE, "widgets", "Valid");
+    assert!(
+        valid.starts_with("False Invalid: spec.cel[0].when: ") && valid.contains("line 1, column 16"),
+        "{valid}"
+    );
+    assert_eq!(state(&world), State::Ready);
+    assert_eq!(listed_since(&world, before), [""; 0]);
+    world.put(always("widgets", "Failed"));
+    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True InForce: The rule is in force");
+    assert_eq!(state(&world), State::Failed);
+}
+
+/// Of two rules for one kind the older decides, and the other is told which.
+#[test]
+fn the_older_of_two_rules_decides() {
+    let younger = rule("a", "2026-11-14T09:30:00Z", "metadata.name != ''", "Failed");
+    let mut world = World::with([app_of_kinds("web"), widget("one", Some("True")), younger]);
+    assert_eq!(state(&world), State::Failed);
+    world.put(always("b", "Suspended"));
+    assert_eq!(state(&world), State::Suspended);
+    let valid = world.condition(RULE, "a", "Valid");
+    assert!(valid.starts_with("False Overridden: rule b") && valid.contains("Widget.acme.io"), "{valid}");
+    world.delete(RULE, "b");
+    assert_eq!(world.condition(RULE, "a", "Valid"), "True InForce: The rule is in force");
+    assert_eq!(state(&world), State::Failed);
+    let turns: Vec<_> =
+        world.turns.iter().filter(|turn| turn.condition == "Valid").map(|turn| turn.good).collect();
+    assert_eq!(turns, [true, false, true, true]);
+}
+
+/// A restart writes nothing about rules either.
+#[test]
+fn a_restart_finds_the_rules_as_they_are() {
+    let broken = rule("broken", "2026-11-14T09:00:00Z", "(", "Failed");
+    let mut world =
+        World::with([app_of_kinds("web"), widget("one", None), always("widgets", "Failed"), broken]);
+    let writes = world.writes.len();
+    world.restart();
+    world.settle();
+    assert_eq!(world.writes.len(), writes);
+    assert_eq!(state(&world), State::Failed);
+}

@@ -1,0 +1,195 @@
+//! After everything that happens, the engine says what would be found out from scratch.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::Application;
+use bellwether_engine::{Change, Cluster, Kind, Name, ObjectKey, Part, Slot, Unreadable};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    actions::{Action, action},
+    oracle::Oracle,
+    server::merge,
+    world::World,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With nothing written, so that all that the engine wants is in the open: after every single event.
+    #[test]
+    fn what_is_wanted_is_what_follows_from_what_was_told(
+        actions in prop::collection::vec(action(false), 1..30),
+        seed in any::<u64>(),
+    ) {
+        let mut world = World::new();
+        world.writing = false;
+        world.shuffle(seed);
+        world.settle_now();
+        for action in &actions {
+            action.apply(&mut world);
+            if matches!(action, Action::Restart) {
+                world.settle_now();
+            }
+            while world.tell() {
+                compare(&world);
+            }
+            compare(&world);
+        }
+    }
+
+    /// With all writes made: whenever nothing is left to do.
+    #[test]
+    fn what_is_written_is_what_follows_from_what_there_is(
+        actions in prop::collection::vec(action(true), 1..30),
+        seed in any::<u64>(),
+    ) {
+        let mut world = World::new();
+        world.shuffle(seed);
+        world.settle();
+        for action in &actions {
+            action.apply(&mut world);
+            world.settle();
+            compare(&world);
+            prop_assert!(world.wants.values().all(is_a_check), "{:?}", world.wants);
+            let oracle = oracle(&world);
+            for (_, app) in oracle.applications() {
+                prop_assert!(pods(&world, &app) <= 1, "a Pod is left of an earlier template");
+            }
+            for kind in not_needed(&oracle) {
+                prop_assert!(oracle.kinds[&kind].unreadable.is_some(), "nobody needs {kind}, and it is still followed");
+            }
+        }
+    }
+}
+
+/// What no API server accepts is wanted on and on.
+pub(crate) fn is_a_check(change: &Change) -> bool {
+    matches!(change, Change::Create { dry_run: true, .. })
+}
+
+/// How many health-check Pods of an Application there are, if its template makes one.
+fn pods(world: &World, app: &Application) -> usize {
+    let Some(check) = &app.spec.health_check else { return 0 };
+    if check.template.spec.containers[0].image.is_empty() {
+        return 0;
+    }
+    let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["uid"] == json!(app.metadata.uid);
+    let is_check = |pod: &&Value| !pod["metadata"]["labels"]["bellwether.dev/health-check"].is_null();
+    world.server.list(&Kind::pod()).filter(is_its).filter(is_check).count()
+}
+
+pub(crate) fn oracle(world: &World) -> Oracle<'_> {
+    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.known)).collect();
+    Oracle { kinds, now: world.now }
+}
+
+/// The kinds that our own work and that of all Applications need.
+pub(crate) fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
+    let wishes = oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys());
+    wishes.chain(["Application", "HealthRule"].map(Kind::own)).collect::<BTreeSet<_>>().into_iter()
+}
+
+/// The kinds that are followed although nobody needs them.
+fn not_needed(oracle: &Oracle<'_>) -> Vec<Kind> {
+    let needed: BTreeSet<_> = needed(oracle).collect();
+    oracle.kinds.keys().filter(|kind| !needed.contains(kind)).cloned().collect()
+}
+
+fn followed(world: &World, kind: &Kind) -> usize {
+    world.feeds.values().filter(|feed| feed.kind == *kind).count()
+}
+
+/// Compares what the engine says with what there is to say.
+pub(crate) fn compare(world: &World) {
+    let oracle = oracle(world);
+    if !oracle.is_open() {
+        assert!(world.wants.is_empty(), "nothing is wanted before all Applications and rules are known");
+        return;
+    }
+    for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
+        let Some(expected) = oracle.status(&app) else { continue };
+        let mut said = json!(app.status);
+        if let Some(Change::Status { patch, .. }) =
+            world.wants.get(&slot(&Kind::own("Application"), name, Part::Status))
+        {
+            merge(&mut said, patch);
+        }
+        assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
+    }
+    for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
+        assert_eq!(count, 1, "{kind} is followed once");
+    }
+    for kind in not_needed(&oracle) {
+        let known = oracle.kinds[&kind];
+        let is_owned = known.objects.values().any(|object| !object["metadata"]["ownerReferences"].is_null());
+        // Before it has been seen what there is of it, something may be owned.
+        let is_seen = known.listed || known.unreadable == Some(Unreadable::NotServed);
+        assert!(
+            is_owned || !is_seen,
+            "nobody needs {kind}, nothing of it is owned, and it is still followed"
+        );
+    }
+    for (kind, known) in &oracle.kinds {
+        for (name, object) in &known.objects {
+            let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            let mut owners: Vec<_> =
+                owners.map(|owner| owner["uid"].as_str().unwrap_or_default().to_owned()).collect();
+            let wanted = world.wants.get(&slot(kind, name, Part::Owners));
+            if let Some(Change::Owners { owners: wanted, .. }) = wanted {
+                owners = wanted.iter().map(|owner| owner.uid.to_string()).collect();
+            }
+            match oracle.owners(kind, object) {
+                Some(expected) => assert_eq!(owners, expected, "the owners of {kind} {name}"),
+                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not ours to say"),
+            }
+        }
+    }
+}
+
+pub(crate) fn slot(kind: &Kind, name: &Name, part: Part) -> Slot {
+    Slot { object: ObjectKey { cluster: Cluster::hub(), kind: kind.clone(), name: name.clone() }, part }
+}
+
+/// A status in the shape of the oracle's, without what the oracle cannot know.
+fn shape(status: &Value, expected: &Value) -> Value {
+    let condition = |kind: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
+    };
+    let unless_unknown =
+        |expected: &Value, value: Value| if expected.is_null() { Value::Null } else { value };
+    let objects = status["objects"].as_array().cloned().unwrap_or_default();
+    let objects = objects.iter().enumerate().map(|(index, object)| {
+        let says = json!([object["reason"], object["message"], object["rule"]]);
+        json!({
+            "link": object["link"], "name": object["name"], "group": object["group"], "kind": object["kind"],
+            "status": object["status"], "progress": object["progress"],
+            "says": unless_unknown(&expected["objects"][index]["says"], says),
+        })
+    });
+    let dependencies = status["dependencies"].as_array().cloned().unwrap_or_default();
+    let dependencies = dependencies.iter().enumerate().map(|(index, dependency)| {
+        let ready = unless_unknown(&expected["dependencies"][index]["ready"], dependency["ready"].clone());
+        json!({"name": dependency["name"], "installed": dependency["installed"], "ready": ready})
+    });
+    let (ready, settled) = (condition("Ready"), condition("Settled"));
+    let list = |field: &str| json!(status[field].as_array().cloned().unwrap_or_default());
+    json!({
+        "observedGeneration": status["observedGeneration"],
+        "ready": status["ready"],
+        "componentsReady": status["componentsReady"],
+        "progress": status["progress"],
+        "installed": list("installed"),
+        "missing": list("missing"),
+        "objectCounts": status["objectCounts"],
+        "dependencies": dependencies.collect::<Vec<_>>(),
+        "objects": objects.collect::<Vec<_>>(),
+        "Ready": [ready["status"], ready["reason"], unless_unknown(&expected["Ready"][2], ready["message"].clone())],
+        "Settled": [settled["status"], unless_unknown(&expected["Settled"][1], settled["message"].clone())],
+        "Installed": condition("Installed")["status"],
+        "Resolved": condition("Resolved")["status"],
+        "DependencyCycle": !condition("DependencyCycle").is_null(),
+    })
+}

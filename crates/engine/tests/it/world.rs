@@ -1,0 +1,356 @@
+//! A small cluster in memory, and the engine that looks after it: every feed, every write and the clock are in our hands.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bellwether_engine::{
+    Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen, Slot, Turn,
+    Unreadable,
+};
+use bellwether_model::Object;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::{
+    known::Known,
+    objects,
+    server::{Server, Told, identity},
+};
+
+/// So many things may happen at one moment before it looks as if they never end.
+const MOST_AT_ONCE: usize = 20_000;
+
+/// What goes wrong with a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing: it is made, and the answer comes before the feed tells.
+    None,
+    /// The feed tells before the answer comes.
+    EchoFirst,
+    /// The API server will not have it.
+    Refuse,
+    /// It does not get through.
+    Fail,
+    /// It is made, and the answer is lost.
+    Lose,
+    /// Somebody else was quicker.
+    Conflict,
+}
+
+/// One kind that the engine follows.
+pub(crate) struct Feed {
+    pub(crate) kind: Kind,
+    /// What has been told so far.
+    pub(crate) known: Known,
+    lens: Arc<Lens>,
+    queue: VecDeque<Told>,
+}
+
+/// A cluster, and the engine.
+pub(crate) struct World {
+    pub(crate) server: Server,
+    pub(crate) now: Timestamp,
+    pub(crate) feeds: BTreeMap<FeedId, Feed>,
+    /// What the engine wants, and has not had yet.
+    pub(crate) wants: BTreeMap<Slot, Change>,
+    /// What was written, and how that ended.
+    pub(crate) writes: Vec<(Slot, Change, Outcome)>,
+    /// Everything that the engine ever asked for.
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) turns: Vec<Turn>,
+    /// What goes wrong with the writes to come, one by one; then nothing does.
+    pub(crate) faults: VecDeque<Fault>,
+    /// Kinds whose news are held back.
+    pub(crate) held: BTreeSet<Kind>,
+    /// Whether the engine's wishes come true.
+    pub(crate) writing: bool,
+    engine: Engine,
+    outbox: Outbox,
+    unreadable: BTreeMap<Kind, Unreadable>,
+    wake: Option<Timestamp>,
+    /// Decides which feed is first to tell; without it, the oldest is.
+    dice: Option<u64>,
+}
+
+impl World {
+    /// A cluster that serves the kinds of [`objects::kinds`] and has no objects, and an engine that knows nothing yet.
+    pub(crate) fn new() -> Self {
+        let mut outbox = Outbox::new(4);
+        outbox.lead(true);
+        Self {
+            server: objects::kinds(),
+            now: "2026-11-14T10:00:00Z".parse().expect("a time"),
+            feeds: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            writes: Vec::new(),
+            effects: Vec::new(),
+            turns: Vec::new(),
+            faults: VecDeque::new(),
+            held: BTreeSet::new(),
+            writing: true,
+            engine: Engine::new(),
+            outbox,
+            unreadable: BTreeMap::new(),
+            wake: None,
+            dice: None,
+        }
+    }
+
+    /// A cluster with these objects, after the engine has done what there is to do.
+    pub(crate) fn with(objects: impl IntoIterator<Item = Value>) -> Self {
+        let mut world = Self::new();
+        for object in objects {
+            world.server.put(object);
+        }
+        world.settle();
+        world
+    }
+
+    /// The feeds tell in an order of their own from now on.
+    pub(crate) fn shuffle(&mut self, seed: u64) {
+        self.dice = Some(seed | 1);
+    }
+
+    /// Another engine takes over, and knows nothing of what went before.
+    pub(crate) fn restart(&mut self) {
+        let fresh = Self::new();
+        (self.engine, self.outbox, self.wake) = (fresh.engine, fresh.outbox, None);
+        self.feeds.clear();
+        self.wants.clear();
+    }
+
+    /// Creates or replaces an object, and lets follow what follows.
+    pub(crate) fn put(&mut self, object: Value) -> &mut Self {
+        self.server.put(object);
+        self.settle()
+    }
+
+    /// Changes an object in the namespace of all stories, and lets follow what follows.
+    pub(crate) fn edit(&mut self, kind: &str, name: &str, edit: impl FnOnce(&mut Value)) -> &mut Self {
+        let (kind, name) = objects::key(kind, name);
+        assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
+        self.server.edit(&kind, &name, edit);
+        self.settle()
+    }
+
+    /// Deletes an object in the namespace of all stories, and lets follow what follows.
+    pub(crate) fn delete(&mut self, kind: &str, name: &str) -> &mut Self {
+        let (kind, name) = objects::key(kind, name);
+        assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
+        self.server.remove(&kind, &name);
+        self.settle()
+    }
+
+    /// A kind cannot be read any more, or can be again.
+    pub(crate) fn unreadable(&mut self, kind: &str, why: Option<Unreadable>) {
+        let kind = objects::kind(kind);
+        match why {
+            Some(why) => self.unreadable.insert(kind.clone(), why),
+            None => self.unreadable.remove(&kind),
+        };
+        self.relist(&kind);
+    }
+
+    /// The watch of a kind breaks: what has not been told is skipped, and all is listed again.
+    pub(crate) fn relist(&mut self, kind: &Kind) {
+        self.distribute();
+        let list = self.list(kind);
+        for feed in self.feeds.values_mut().filter(|feed| feed.kind == *kind) {
+            feed.queue = list.iter().cloned().collect();
+        }
+    }
+
+    /// Lets follow what follows, words that wait for a second included.
+    pub(crate) fn settle(&mut self) -> &mut Self {
+        self.pass(SignedDuration::from_secs(2))
+    }
+
+    /// Lets time pass, and happen what happens until then.
+    pub(crate) fn pass(&mut self, time: SignedDuration) -> &mut Self {
+        let end = self.now + time;
+        for _ in 0..MOST_AT_ONCE {
+            self.settle_now();
+            let writing = self.outbox.next().filter(|_| self.writing);
+            let Some(next) = [writing, self.wake].into_iter().flatten().min().filter(|next| *next <= end)
+            else {
+                self.now = end;
+                return self;
+            };
+            self.now = self.now.max(next);
+            self.step(Event::Tick);
+        }
+        panic!("time does not pass: {:?}, {:?}", self.outbox, self.wake);
+    }
+
+    /// Lets happen what happens at this moment.
+    pub(crate) fn settle_now(&mut self) {
+        if self.feeds.is_empty() {
+            self.step(Event::Tick);
+        }
+        for _ in 0..MOST_AT_ONCE {
+            if !self.tell() && !self.write() {
+                return;
+            }
+        }
+        panic!("it never ends: {:?}", self.writes.last());
+    }
+
+    /// One feed tells one thing, if there is anything to be told.
+    pub(crate) fn tell(&mut self) -> bool {
+        self.distribute();
+        let has_news = |feed: &Feed| !feed.queue.is_empty() && !self.held.contains(&feed.kind);
+        let ready: Vec<_> = self.feeds.iter().filter(|(_, feed)| has_news(feed)).map(|(id, _)| *id).collect();
+        let Some(id) = ready.get(self.throw(ready.len())).copied() else { return false };
+        self.tell_of(id);
+        true
+    }
+
+    /// Makes the writes that are due.
+    fn write(&mut self) -> bool {
+        let due = if self.writing { self.outbox.take(self.now) } else { Vec::new() };
+        for (slot, change) in &due {
+            let fault = self.faults.pop_front().unwrap_or(Fault::None);
+            let outcome = match fault {
+                Fault::None | Fault::EchoFirst => self.server.perform(slot, change),
+                Fault::Refuse => Outcome::Refused("not today".into()),
+                Fault::Fail => Outcome::Failed("no answer".into()),
+                Fault::Lose => {
+                    self.server.perform(slot, change);
+                    Outcome::Failed("no answer".into())
+                }
+                Fault::Conflict => {
+                    self.server.edit(&slot.object.kind, &slot.object.name, |object| {
+                        object["metadata"]["labels"]["example.com/quicker"] = "yes".into();
+                    });
+                    self.server.perform(slot, change)
+                }
+            };
+            while fault == Fault::EchoFirst && self.tell() {}
+            self.writes.push((slot.clone(), change.clone(), outcome.clone()));
+            let is_over = !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_));
+            if is_over && self.wants.get(slot) == Some(change) {
+                self.wants.remove(slot);
+            }
+            let (slot, change) = (slot.clone(), change.clone());
+            self.step(Event::Written {
+                slot: slot.clone(),
+                change: change.clone(),
+                outcome: outcome.clone(),
+            });
+            self.outbox.done(self.now, &slot, &change, &outcome, None);
+        }
+        !due.is_empty()
+    }
+
+    /// One step of the engine.
+    pub(crate) fn step(&mut self, event: Event) {
+        let effects = self.engine.step(self.now, [event]);
+        for effect in &effects {
+            match effect {
+                Effect::Follow { feed, kind, lens, .. } => {
+                    let queue = self.list(kind);
+                    let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
+                        kind: kind.clone(),
+                        known: Known::default(),
+                        lens: Arc::clone(lens),
+                        queue: VecDeque::new(),
+                    });
+                    feed.lens = Arc::clone(lens);
+                    feed.queue.extend(queue);
+                }
+                Effect::Leave { feed } => _ = self.feeds.remove(feed).expect("only what is followed is left"),
+                Effect::Want(slot, change) => {
+                    self.outbox.want(self.now, slot, change.clone());
+                    match change {
+                        Some(change) => self.wants.insert(slot.clone(), change.clone()),
+                        None => self.wants.remove(slot),
+                    };
+                }
+                Effect::Record(turn) => self.turns.push(turn.clone()),
+                Effect::Wake(time) => self.wake = *time,
+            }
+        }
+        self.effects.extend(effects);
+    }
+
+    /// A feed tells again what it has told before, of an object that it knows.
+    pub(crate) fn repeat(&mut self, object: &Value) {
+        let (kind, name) = identity(object);
+        let (now, uid) = (self.now, &object["metadata"]["uid"]);
+        let knows = |feed: &&Feed| {
+            let known = feed.known.objects.get(&name).map(|known| &known["metadata"]);
+            known.is_some_and(|known| known["uid"] == *uid && version(known) >= version(&object["metadata"]))
+        };
+        let feed = self.feeds.iter().filter(|(_, feed)| feed.kind == kind).find(|(_, feed)| knows(feed));
+        let Some((id, feed)) = feed else { return };
+        let has_status = feed.known.served.as_ref().map(|served| served.has_status);
+        let (name, seen) = look(&feed.lens, object, Light { now, has_status });
+        self.step(Event::Feed(*id, News::Seen(name, Box::new(seen))));
+    }
+
+    fn tell_of(&mut self, id: FeedId) {
+        let Some(feed) = self.feeds.get_mut(&id) else { return };
+        let Some(told) = feed.queue.pop_front() else { return };
+        feed.known.hear(&told);
+        let news = match told {
+            Told::Served(served) => News::Served(served),
+            Told::Unreadable(why) => News::Unreadable(why),
+            Told::Listing => News::Listing,
+            Told::Listed => News::Listed,
+            Told::Gone(name) => News::Gone(name),
+            Told::Set(object) => {
+                let has_status = feed.known.served.as_ref().map(|served| served.has_status);
+                let (name, seen) = look(&feed.lens, &object, Light { now: self.now, has_status });
+                News::Seen(name, Box::new(seen))
+            }
+        };
+        self.step(Event::Feed(id, news));
+    }
+
+    /// Hands out what has changed to those who follow it.
+    fn distribute(&mut self) {
+        for (kind, told) in std::mem::take(&mut self.server.changes) {
+            if self.unreadable.contains_key(&kind) || !self.server.kinds.contains_key(&kind) {
+                continue;
+            }
+            for feed in self.feeds.values_mut().filter(|feed| feed.kind == kind) {
+                feed.queue.push_back(told.clone());
+            }
+        }
+    }
+
+    /// What a feed of a kind is told first.
+    fn list(&mut self, kind: &Kind) -> Vec<Told> {
+        // What has changed before is in the list; those who follow already are told first.
+        self.distribute();
+        let Some(served) = self.server.kinds.get(kind) else {
+            return vec![Told::Unreadable(Unreadable::NotServed)];
+        };
+        if let Some(why) = self.unreadable.get(kind) {
+            return vec![Told::Unreadable(why.clone())];
+        }
+        let objects = self.server.list(kind).cloned().map(Told::Set);
+        let begin = [Told::Served(served.clone()), Told::Listing];
+        begin.into_iter().chain(objects).chain([Told::Listed]).collect()
+    }
+
+    /// A number below the given one.
+    fn throw(&mut self, below: usize) -> usize {
+        let Some(dice) = &mut self.dice else { return 0 };
+        *dice ^= *dice << 13;
+        *dice ^= *dice >> 7;
+        *dice ^= *dice << 17;
+        usize::try_from(*dice >> 33).unwrap_or_default() % below.max(1)
+    }
+}
+
+fn version(metadata: &Value) -> Option<u64> {
+    metadata["resourceVersion"].as_str()?.parse().ok()
+}
+
+/// What a lens sees of an object.
+pub(crate) fn look(lens: &Lens, object: &Value, light: Light) -> (Name, Seen) {
+    let text = object.to_string();
+    let object = Object::from_json(text.as_bytes(), lens.plan()).expect("an object");
+    lens.look(&object, light)
+}
