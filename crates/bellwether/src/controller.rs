@@ -1,13 +1,19 @@
 //! `bellwether controller`: keeps statuses true in a cluster.
 
-use std::{fs, io::IsTerminal as _, process, sync::Arc, time::Instant};
+use std::{
+    fs,
+    io::IsTerminal as _,
+    process,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use bellwether_kube_io::{
     read::Settings,
     spine::Spine,
     vitals::Vitals,
-    write::{Campaign, Leadership, LeaseSettings, Login, Recorder, campaign},
+    write::{Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, campaign},
 };
 use bellwether_server::Process;
 use jiff::Timestamp;
@@ -17,6 +23,7 @@ use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::watch,
+    time::timeout,
 };
 use tracing::{info, warn};
 use tracing_subscriber::EnvFilter;
@@ -34,6 +41,9 @@ const NAMESPACE: &str = "bellwether-system";
 
 /// Where a Pod finds the namespace that it is in.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// How long those who ask for probes and metrics have when the process ends.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs until it is told to stop.
 pub(crate) fn run(command: &Controller) -> Result<Outcome> {
@@ -57,6 +67,15 @@ fn log(command: &Controller) -> Result<()> {
 }
 
 async fn control(command: &Controller) -> Result<()> {
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        ask_to_stop().await;
+        info!("stops, and lets what is being written be written");
+        let _ = stop.send(true);
+        // Who asks twice does not want to wait.
+        ask_to_stop().await;
+        process::exit(1);
+    });
     let login = Login { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
@@ -66,11 +85,11 @@ async fn control(command: &Controller) -> Result<()> {
     let identity = identity();
     info!("{identity} looks after {} and serves on http://{}", connection.address, listener.local_addr()?);
 
-    let (mut leadership, campaign) = if command.leader_elect {
+    let (leadership, candidate) = if command.leader_elect {
         let namespace = own_namespace(command.namespace.as_deref());
         make_sure_of(&namespace, &connection.client).await;
-        let (leadership, campaign) =
-            campaign(connection.client.clone(), LeaseSettings::new(&namespace, LEASE, &identity));
+        let settings = LeaseSettings::new(&namespace, &lease(command), &identity);
+        let (leadership, campaign) = campaign(connection.client.clone(), settings);
         (leadership, Candidate::Campaign(campaign))
     } else {
         let (leadership, sender) = alone();
@@ -79,23 +98,31 @@ async fn control(command: &Controller) -> Result<()> {
     let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let spine = Spine::new(connection.client, settings, leadership.clone(), recorder);
-    let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership: leadership.clone() });
-
-    let (stop, stopped) = watch::channel(false);
+    let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership });
     let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
-    tokio::spawn(async move {
-        ask_to_stop().await;
-        info!("stops, and lets what is being written be written");
-        let _ = stop.send(true);
-    });
-    let told = tokio::spawn(async move { tell_who_leads(&mut leadership).await });
-    spine.run(when_true(stopped)).await;
-    told.abort();
-    if let Candidate::Campaign(campaign) = campaign {
-        campaign.release().await;
+
+    spine.run(when_true(stopped.clone())).await;
+    if let Candidate::Campaign(campaign) = candidate {
+        // If nobody answers, the Lease runs out by itself.
+        let _ = timeout(PATIENCE, campaign.release()).await;
     }
-    server.await??;
+    ensure!(
+        *stopped.borrow(),
+        "the election has ended by itself, which it never should: start the controller again"
+    );
+    // Whoever is still asking something gets no answer.
+    if let Ok(ended) = timeout(GRACE, server).await {
+        ended??;
+    }
     Ok(())
+}
+
+/// The Lease for which this controller competes. Those for different namespaces do not stand in for one another.
+fn lease(command: &Controller) -> String {
+    match &command.watch_namespace {
+        Some(namespace) => format!("{LEASE}-{namespace}"),
+        None => LEASE.to_owned(),
+    }
 }
 
 /// Either one of many, or the only one.
@@ -108,7 +135,7 @@ enum Candidate {
 /// Nobody else is there.
 fn alone() -> (watch::Receiver<Leadership>, watch::Sender<Leadership>) {
     // No process runs for a century.
-    let until = Instant::now() + std::time::Duration::from_hours(24 * 365 * 100);
+    let until = Instant::now() + Duration::from_hours(24 * 365 * 100);
     let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
     (leadership, sender)
 }
@@ -157,25 +184,15 @@ fn own_namespace(given: Option<&str>) -> String {
 /// Creates the namespace if it is not there and we may. If not, the campaign says what is missing.
 async fn make_sure_of(name: &str, client: &Client) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    if let Ok(None) = namespaces.get_opt(name).await {
+    if let Ok(Ok(None)) = timeout(PATIENCE, namespaces.get_opt(name)).await {
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(name.to_owned());
-        match namespaces.create(&PostParams::default(), &namespace).await {
-            Ok(_) => info!("created the namespace {name} for the Lease"),
-            Err(error) => warn!("cannot create the namespace {name} for the Lease: {error}"),
-        }
-    }
-}
-
-async fn tell_who_leads(leadership: &mut watch::Receiver<Leadership>) {
-    loop {
-        match &*leadership.borrow_and_update() {
-            Leadership::Leading { .. } => info!("leads: writes are ours to make"),
-            Leadership::Standby { holder: Some(holder) } => info!("stands by: {holder} leads"),
-            Leadership::Standby { holder: None } => info!("stands by: it is not known yet who leads"),
-        }
-        if leadership.changed().await.is_err() {
-            return;
+        match timeout(PATIENCE, namespaces.create(&PostParams::default(), &namespace)).await {
+            Ok(Ok(_)) => info!("created the namespace {name} for the Lease"),
+            Ok(Err(error)) => warn!("cannot create the namespace {name} for the Lease: {error}"),
+            Err(_) => {
+                warn!("the API server does not say whether it created the namespace {name} for the Lease");
+            }
         }
     }
 }

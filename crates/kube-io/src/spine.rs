@@ -1,13 +1,13 @@
 //! The loop: what a cluster tells goes into the engine, and what the engine wants is written.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use bellwether_engine::{Change, Effect, Engine, Event, FeedId, News, Outbox, Outcome, Slot};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinSet,
+    task::{Id, JoinError, JoinSet},
     time::{Instant, sleep, timeout},
 };
 use tracing::{debug, info, warn};
@@ -30,14 +30,6 @@ const WRITES_AT_A_TIME: usize = 16;
 /// How often is counted how much there is.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
-/// A write that has ended.
-struct Ended {
-    slot: Slot,
-    change: Change,
-    done: Done,
-    took: Duration,
-}
-
 /// The engine and all that it lives on.
 pub struct Spine {
     client: Client,
@@ -45,7 +37,9 @@ pub struct Spine {
     outbox: Outbox,
     reader: Reader,
     news: mpsc::Receiver<(FeedId, News)>,
-    writes: JoinSet<Ended>,
+    writes: JoinSet<(Done, Duration)>,
+    /// What is being written, by the task that does.
+    under_way: HashMap<Id, (Slot, Change)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     vitals: Arc<Vitals>,
@@ -74,6 +68,7 @@ impl Spine {
             reader,
             news,
             writes: JoinSet::new(),
+            under_way: HashMap::new(),
             recorder,
             leadership,
             vitals,
@@ -103,12 +98,7 @@ impl Spine {
                     debug_assert!(count > 0);
                     self.step(batch.drain(..).map(|(feed, news)| Event::Feed(feed, news)));
                 }
-                Some(ended) = self.writes.join_next() => {
-                    // A task that was not cancelled ends well.
-                    if let Ok(ended) = ended {
-                        self.written(ended);
-                    }
-                }
+                Some(ended) = self.writes.join_next_with_id() => self.written(ended),
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     if self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
@@ -118,7 +108,14 @@ impl Spine {
             }
             self.count();
         }
-        let _ = timeout(PATIENCE, self.writes.join_all()).await;
+        // What is under way is written to the end, and told of.
+        let last = async {
+            while let Some(ended) = self.writes.join_next_with_id().await {
+                self.written(ended);
+            }
+        };
+        let _ = timeout(PATIENCE, last).await;
+        self.recorder.finish(PATIENCE).await;
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -149,26 +146,33 @@ impl Spine {
 
     /// Begins the writes that are due, if they are ours to make.
     fn write(&mut self) {
-        let leading = self.leadership.borrow_and_update().leads_at(std::time::Instant::now());
-        self.outbox.lead(leading);
-        let now = Timestamp::now();
-        for (slot, change) in self.outbox.take(now) {
+        // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
+        let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
+        self.outbox.lead(left.is_some());
+        let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
+        for (slot, change) in self.outbox.take(Timestamp::now()) {
             let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
-            self.writes.spawn(async move {
+            let wanted = (slot.clone(), change.clone());
+            let task = self.writes.spawn(async move {
                 let begun = Instant::now();
                 let done = match served {
-                    Some(served) => perform(&client, &served, &slot, &change, PATIENCE).await,
+                    Some(served) => perform(&client, &served, &slot, &change, within).await,
                     None => Outcome::Failed("its kind is not served".into()).into(),
                 };
-                Ended { slot, change, done, took: begun.elapsed() }
+                (done, begun.elapsed())
             });
+            self.under_way.insert(task.id(), wanted);
         }
         let (waiting, _) = self.outbox.depth();
         self.vitals.waits(waiting, leading);
     }
 
-    fn written(&mut self, ended: Ended) {
-        let Ended { slot, change, done, took } = ended;
+    fn written(&mut self, ended: Result<(Id, (Done, Duration)), JoinError>) {
+        let (task, (done, took)) = ended.unwrap_or_else(|error| {
+            let why = format!("the attempt ended by itself: {error}");
+            (error.id(), (Outcome::Failed(why.into()).into(), Duration::ZERO))
+        });
+        let Some((slot, change)) = self.under_way.remove(&task) else { return };
         self.vitals.wrote(&done.outcome, took.as_secs_f64());
         let object = &slot.object;
         match &done.outcome {
@@ -194,7 +198,7 @@ impl Spine {
     /// Counts how much there is, now and then.
     fn count(&mut self) {
         if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
-            self.vitals.counted(self.engine.census());
+            self.vitals.counted(self.engine.census(), self.recorder.dropped());
             (self.counted, self.uncounted) = (Instant::now(), false);
         }
     }

@@ -27,6 +27,7 @@ pub struct Vitals {
     applications: Family<Ready, Gauge>,
     objects: Gauge,
     feeds: Gauge,
+    untold: Gauge,
     census: Mutex<Census>,
     tally: Arc<Tally>,
 }
@@ -63,6 +64,7 @@ impl Vitals {
             applications: Family::default(),
             objects: Gauge::default(),
             feeds: Gauge::default(),
+            untold: Gauge::default(),
             census: Mutex::default(),
             tally,
         }
@@ -90,7 +92,8 @@ impl Vitals {
         self.leading.set(i64::from(leading));
     }
 
-    pub(crate) fn counted(&self, census: Census) {
+    pub(crate) fn counted(&self, census: Census, untold: u64) {
+        self.untold.set(i64::try_from(untold).unwrap_or(i64::MAX));
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.objects.set(number(census.objects));
         self.feeds.set(number(census.feeds));
@@ -132,6 +135,7 @@ impl Vitals {
         );
         registry.register("writes_waiting", "Writes that are wanted and not under way", self.waiting.clone());
         registry.register("leading", "Whether this process may write", self.leading.clone());
+        registry.register("turns_untold", "Turns of which no Event could be written", self.untold.clone());
         let counters = [
             ("lists", "Lists that were begun", &self.tally.lists),
             ("relists", "Lists of what had been listed before", &self.tally.relists),

@@ -143,6 +143,7 @@ impl Applications {
                     if let (Some(stored), Some(feed)) = (room.feeds.object(object), room.feeds.get(feed)) {
                         note_owners(&mut self.owned, stored.feed, object, Some(&stored.facts), None);
                         room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
+                        self.accept(&feed.kind, &stored.name);
                     }
                 }
             }

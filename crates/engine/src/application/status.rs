@@ -116,15 +116,15 @@ fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'
         Whose::Component(index) => match app.components.get(index).map(|component| &component.presence) {
             Some(Presence::Stranger(stranger)) => match stranger {
                 Stranger::NotSelected => {
-                    ("NotSelected".into(), "it is there, but its labels do not match".into())
+                    ("NotSelected".into(), "exists, but its labels do not match the selector".into())
                 }
                 Stranger::OfAnother(other) => (
                     "OfAnotherApplication".into(),
-                    format!("it is there, but its annotation names Application {other}").into(),
+                    format!("exists, but its annotation names Application {other}").into(),
                 ),
                 Stranger::NotAnnotated => (
                     "NotAnnotated".into(),
-                    format!("it is there, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
+                    format!("exists, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
                         .into(),
                 ),
                 Stranger::Itself => ("NotAComponent".into(), "it cannot be a component of itself".into()),

@@ -1,6 +1,6 @@
 //! Kinds that cannot be read, and those that come and go.
 
-use bellwether_engine::Unreadable;
+use bellwether_engine::{Event, News, Unreadable};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -121,4 +121,32 @@ fn what_a_list_does_not_name_is_gone() {
     world.relist(&widgets);
     assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
     assert_eq!(world.status("web").objects.len(), 1);
+}
+
+/// What is older than what is known is not believed, unless it is known that the whole cluster is older.
+#[test]
+fn a_cluster_that_was_put_back_is_believed() {
+    let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
+    let past = world.settle().server.clone();
+    for status in ["False", "Unknown", "False"] {
+        world.edit("Widget.acme.io", "one", |it| it["status"]["conditions"][0]["status"] = json!(status));
+    }
+    assert!(world.of_app("web", "Ready").starts_with("False "));
+
+    let kinds: Vec<_> = world.feeds.iter().map(|(id, feed)| (*id, feed.kind.clone())).collect();
+    world.server = past;
+    for (_, kind) in &kinds {
+        world.relist(kind);
+    }
+    world.writing = false;
+    assert!(world.settle().wants.is_empty(), "an API server that is behind: {:?}", world.wants);
+
+    world.writing = true;
+    for (id, kind) in &kinds {
+        world.step(Event::Feed(*id, News::PutBack));
+        world.relist(kind);
+    }
+    assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
+    world.edit("Widget.acme.io", "one", |it| it["status"]["conditions"][0]["status"] = json!("False"));
+    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "it goes on from there");
 }

@@ -85,7 +85,7 @@ fn a_named_component_is_missed_until_it_is_there_and_selected() {
     assert_eq!(presence(&world), missing);
     assert_eq!(
         world.of_app("web", "Ready"),
-        "False ComponentsMissing: front it is there, but its labels do not match"
+        "False ComponentsMissing: front exists, but its labels do not match the selector"
     );
 
     world.edit("Deployment.apps", "front", |it| it["metadata"]["labels"]["app"] = "web".into());

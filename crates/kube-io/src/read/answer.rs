@@ -78,6 +78,9 @@ pub(super) struct Watch {
     begun: Instant,
     lasts: Duration,
     deadline: Instant,
+    /// How long it may be silent, from when the server has shown that it speaks of its own accord.
+    silence: Duration,
+    speaks: bool,
 }
 
 impl Watch {
@@ -96,7 +99,8 @@ impl Watch {
         let (begun, lasts) = (Instant::now(), Duration::from_secs(seconds.into()));
         let body = ask(client, question, settings.answers_within).await?.into_body();
         let deadline = begun + lasts + settings.slack;
-        Ok(Self { body, piece: Bytes::new(), lines: Lines::new(LONGEST_LINE), begun, lasts, deadline })
+        let (piece, lines, silence) = (Bytes::new(), Lines::new(LONGEST_LINE), settings.silence);
+        Ok(Self { body, piece, lines, begun, lasts, deadline, silence, speaks: false })
     }
 
     /// Whether it has lasted long enough to be called alive, even if nothing has happened.
@@ -119,12 +123,19 @@ impl Watch {
                     Err(TooLong) => return Err(Trouble::away("a line of a watch is too long")),
                 }
             }
-            match next_piece(&mut self.body, self.deadline).await? {
+            let silent_until = self.speaks.then(|| Instant::now() + self.silence);
+            let deadline = silent_until.unwrap_or(self.deadline).min(self.deadline);
+            match next_piece(&mut self.body, deadline).await? {
                 Some(piece) => self.piece = piece,
                 None if self.lines.is_torn() => return Err(Trouble::away("a watch ended within a line")),
                 None => return Ok(false),
             }
         }
+    }
+
+    /// The server has said something that nobody asked for, as it will again if it is still there.
+    pub(super) fn speaks(&mut self) {
+        self.speaks = true;
     }
 
     /// The line.

@@ -18,6 +18,10 @@ const RESTORED: u32 = 5;
 const STUBBORN_ATTEMPTS: u32 = 5;
 const STUBBORN_TIME: Duration = Duration::from_secs(30);
 
+/// A server that has answered for so long that it cannot will not soon. Most are well again before that, and what was
+/// known until then is likely to be true still.
+const UNWELL_TIME: Duration = Duration::from_mins(2);
+
 /// What a feed does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -84,6 +88,8 @@ pub(super) struct Course {
     state: State,
     /// Since when the server has refused to answer, and how often.
     refused: Option<(Instant, u32)>,
+    /// Since when it has answered that it cannot.
+    unwell: Option<Instant>,
 }
 
 impl Course {
@@ -95,6 +101,7 @@ impl Course {
             backoff: Backoff::new(pauses),
             state: State::Well,
             refused: None,
+            unwell: None,
         }
     }
 
@@ -116,6 +123,7 @@ impl Course {
         self.list = true;
         self.state = State::Well;
         self.refused = None;
+        self.unwell = None;
         self.backoff.reset();
     }
 
@@ -168,7 +176,9 @@ impl Course {
             self.lived();
         }
         let pause = match ended.trouble {
-            Some(Trouble::Away { come_back: Some(wish), .. }) => self.backoff.pause_as_asked(wish, random),
+            Some(
+                Trouble::Away { come_back: Some(wish), .. } | Trouble::Unwell { come_back: Some(wish), .. },
+            ) => self.backoff.pause_as_asked(wish, random),
             _ => self.backoff.pause(random),
         };
         if let Some(trouble) = &ended.trouble {
@@ -185,8 +195,16 @@ impl Course {
             }
             Trouble::Forbidden { .. } => State::Forbidden,
             Trouble::Absent { .. } | Trouble::Refused { .. } if self.is_stubborn(now) => State::Failing,
-            Trouble::Away { .. } if self.state == State::Well && self.backoff.failures() > 1 => State::Away,
-            Trouble::Absent { .. } | Trouble::Refused { .. } | Trouble::Away { .. } => self.state,
+            Trouble::Unwell { .. } if self.is_unwell_for_long(now) => State::Failing,
+            Trouble::Away { .. } | Trouble::Unwell { .. }
+                if self.state == State::Well && self.backoff.failures() > 1 =>
+            {
+                State::Away
+            }
+            Trouble::Absent { .. }
+            | Trouble::Refused { .. }
+            | Trouble::Away { .. }
+            | Trouble::Unwell { .. } => self.state,
         }
     }
 
@@ -197,8 +215,14 @@ impl Course {
         *times >= STUBBORN_ATTEMPTS || now.saturating_duration_since(*since) >= STUBBORN_TIME
     }
 
+    /// The server has answered once more that it cannot. Gives whether it has for long.
+    fn is_unwell_for_long(&mut self, now: Instant) -> bool {
+        now.saturating_duration_since(*self.unwell.get_or_insert(now)) >= UNWELL_TIME
+    }
+
     fn recover(&mut self) -> Option<State> {
         self.refused = None;
+        self.unwell = None;
         let before = mem::replace(&mut self.state, State::Well);
         (before != State::Well).then_some(State::Well)
     }
@@ -314,6 +338,20 @@ mod tests {
         let refused = Trouble::refused("no").into();
         assert_eq!(course.ended(&refused, now, &mut random).turned, None);
         assert_eq!(course.ended(&refused, now + STUBBORN_TIME, &mut random).turned, Some(State::Failing));
+    }
+
+    /// One kind whose webhook or server is down, while all others are well.
+    #[test]
+    fn a_kind_that_the_server_cannot_serve_for_long_is_failing() {
+        let (mut course, begun, mut random) = (watching(5), Instant::now(), StdRng::seed_from_u64(1));
+        let unwell = || Ended::from(Trouble::Unwell { why: "no conversion".into(), come_back: None });
+        assert_eq!(course.ended(&unwell(), begun, &mut random).turned, None);
+        assert_eq!(course.ended(&unwell(), begun + UNWELL_TIME / 2, &mut random).turned, Some(State::Away));
+        assert_eq!(course.ended(&unwell(), begun + UNWELL_TIME, &mut random).turned, Some(State::Failing));
+        assert!(!course.opened(), "what could not be read is listed first");
+        assert_eq!(course.listed(version(6)), Some(State::Well));
+        let again = course.ended(&unwell(), begun + 2 * UNWELL_TIME, &mut random).turned;
+        assert_eq!(again, Some(State::Away), "it counts anew");
     }
 
     #[test]

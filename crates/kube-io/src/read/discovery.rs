@@ -147,8 +147,8 @@ async fn all_at_once(client: &Client, root: Root, within: Duration) -> Result<Op
     let question = Request::get(root.path()).header(header::ACCEPT, ALL_AT_ONCE).body(Vec::new());
     let answer = match ask(client, question.map_err(kube::core::request::Error::BuildRequest), within).await {
         Ok(answer) => answer,
-        // A server may have nothing to do with the core group.
-        Err(Trouble::Absent { .. }) => return Ok(Some(Vec::new())),
+        // A server may have nothing to do with the core group. One without any others is not looking at itself.
+        Err(Trouble::Absent { .. }) if matches!(root, Root::Core) => return Ok(Some(Vec::new())),
         Err(Trouble::Refused { .. }) => return Ok(None),
         Err(trouble) => return Err(trouble),
     };

@@ -96,6 +96,15 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                     self.say_served(&served).await;
                     return served;
                 }
+                Some(None) if self.place.inventory.is_silent(&self.kind.group) => {
+                    if self.said != Said::Unreadable {
+                        let why = "the server of its API group does not answer";
+                        warn!("{} cannot be read: {why}; it is tried again", self.kind);
+                        self.tell(News::Unreadable(Unreadable::Failing { why: why.into() })).await;
+                        self.said = Said::Unreadable;
+                        self.course.start_over();
+                    }
+                }
                 Some(None) if self.said != Said::NotServed => {
                     info!("the cluster does not serve {}, which is followed as soon as it does", self.kind);
                     self.tell(News::Unreadable(Unreadable::NotServed)).await;
@@ -255,7 +264,10 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                     self.tell(News::Gone(name)).await;
                     version
                 }
-                Told::UpTo(version) => version,
+                Told::UpTo(version) => {
+                    watch.speaks();
+                    version
+                }
                 Told::Failed(trouble) => return Err(trouble),
                 Told::Nonsense => {
                     self.pass_over();

@@ -157,7 +157,7 @@ mod tests {
     )]
     #[case::inner(
         r#"{"type":"ERROR","object":{"code":500,"message":"oh"}}"#,
-        r#"Away { why: "oh", come_back: None }"#
+        r#"Unwell { why: "oh", come_back: None }"#
     )]
     #[case::odd(
         r#"{"type":"ERROR","object":{"code":"x","message":"oh"}}"#,

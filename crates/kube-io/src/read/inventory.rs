@@ -1,8 +1,8 @@
 //! The kinds that a cluster serves.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::Arc,
+    collections::{BTreeSet, HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bellwether_engine::{Kind, Served};
@@ -21,6 +21,8 @@ pub struct Inventory(Arc<Shelf>);
 struct Shelf {
     /// None until the cluster has been asked.
     kinds: watch::Sender<Option<Arc<Kinds>>>,
+    /// The groups of which a part did not answer.
+    silent: Mutex<BTreeSet<String>>,
     /// How many have asked for another look,
     asked: watch::Sender<u64>,
     /// and how many of them have got it.
@@ -31,6 +33,7 @@ impl Inventory {
     pub(super) fn new() -> Self {
         Self(Arc::new(Shelf {
             kinds: watch::Sender::new(None),
+            silent: Mutex::default(),
             asked: watch::Sender::new(0),
             answered: watch::Sender::new(0),
         }))
@@ -44,6 +47,11 @@ impl Inventory {
     /// The kinds from now on; none until they are known.
     pub(super) fn kinds(&self) -> watch::Receiver<Option<Arc<Kinds>>> {
         self.0.kinds.subscribe()
+    }
+
+    /// Whether a part of a group did not answer, so that nobody can tell which kinds it has.
+    pub(super) fn is_silent(&self, group: &str) -> bool {
+        self.0.silent.lock().unwrap_or_else(PoisonError::into_inner).contains(group)
     }
 
     /// Lets the cluster be asked once more, and waits until it was.
@@ -64,10 +72,14 @@ impl Inventory {
 
     /// Takes in what the cluster has told after so many had asked.
     pub(super) fn found(&self, groups: &[Group], asked: u64) {
+        let silent = groups.iter().filter(|group| is_silent(group));
+        let silent: BTreeSet<_> = silent.map(|group| group.metadata.name.clone()).collect();
         self.0.kinds.send_if_modified(|known| {
+            let mut silent_before = self.0.silent.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_as_silent = std::mem::replace(&mut *silent_before, silent.clone()) == silent;
             let before = known.clone().unwrap_or_default();
             let now = take_stock(&before, groups);
-            if known.is_some() && now == *before {
+            if known.is_some() && now == *before && is_as_silent {
                 return false;
             }
             *known = Some(Arc::new(now));
@@ -84,12 +96,17 @@ impl Inventory {
     }
 }
 
+/// Whether a part of a group did not answer.
+fn is_silent(group: &Group) -> bool {
+    group.versions.iter().any(|version| version.freshness == Freshness::Stale)
+}
+
 /// The kinds in what a cluster has told. Where a part of a group did not answer, what was known of the group before stays.
 fn take_stock(before: &Kinds, groups: &[Group]) -> Kinds {
     let mut kinds = Kinds::new();
     for group in groups {
         let name = &group.metadata.name;
-        if group.versions.iter().any(|version| version.freshness == Freshness::Stale) {
+        if is_silent(group) {
             let known = before.iter().filter(|(kind, _)| *kind.group == **name);
             kinds.extend(known.map(|(kind, served)| (kind.clone(), served.clone())));
         }
@@ -221,6 +238,18 @@ mod tests {
         let gone = acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }]));
         assert_eq!(take_stock(&before, &gone), Kinds::new());
         assert_eq!(take_stock(&before, &[]), Kinds::new());
+    }
+
+    #[test]
+    fn a_group_that_never_answered_is_not_said_to_be_empty() {
+        let inventory = Inventory::new();
+        let mut kinds = inventory.kinds();
+        inventory.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Stale" }])), 0);
+        assert!(inventory.is_silent("acme.io") && !inventory.is_silent("apps"));
+        kinds.mark_unchanged();
+        inventory.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }])), 0);
+        assert!(!inventory.is_silent("acme.io"));
+        assert!(kinds.has_changed().unwrap(), "whoever waits for it has to look again");
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! through whatever goes wrong on the way; the bytes of the API server become facts at once, and nothing else is kept.
 //! What is hard about it knows neither network nor clock: when to list, to watch and to wait is decided in `course`, when
 //! to look for new kinds in `lookout`, and what bytes mean in `decode` and `glass`.
+//!
+//! In the words of other controllers: a feed is a reflector without a cache, `course` is the state machine of its list and
+//! watch, `glass` its decoder, `scout` the discovery loop, `lookout` its schedule, and `inventory` the RESTMapper.
 
 mod answer;
 mod backoff;

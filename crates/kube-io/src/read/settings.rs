@@ -16,6 +16,9 @@ pub struct Settings {
     pub watch_lasts: RangeInclusive<Duration>,
     /// How long after its time a watch may still be open. One that is open for longer has lost its other end.
     pub slack: Duration,
+    /// How long a watch may be silent after the server has spoken of its own accord. API servers do so about once a minute
+    /// where they do at all.
+    pub silence: Duration,
     /// How long an answer may take to begin, and how long it may pause.
     pub answers_within: Duration,
     /// The pauses between attempts.
@@ -31,6 +34,7 @@ impl Default for Settings {
             page_size: 500,
             watch_lasts: Duration::from_mins(5)..=Duration::from_mins(10),
             slack: Duration::from_secs(15),
+            silence: Duration::from_mins(3),
             answers_within: Duration::from_mins(1),
             pauses: Pauses::default(),
             looks_every: Duration::from_secs(30),

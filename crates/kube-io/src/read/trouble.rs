@@ -23,6 +23,13 @@ pub(super) enum Trouble {
         /// When it wants to be asked again.
         come_back: Option<Duration>,
     },
+    /// The server answers that it cannot. That may be all of it for a while, or this kind for good: the webhook that
+    /// converts it is down, or the server behind it is.
+    Unwell {
+        why: Arc<str>,
+        /// When it wants to be asked again.
+        come_back: Option<Duration>,
+    },
     /// The server answers, but not with what we asked for.
     Refused { why: Arc<str> },
     /// The answer is older than what is known already.
@@ -47,7 +54,7 @@ impl Trouble {
             StatusCode::NOT_FOUND => Self::Absent { why },
             StatusCode::FORBIDDEN => Self::Forbidden { why },
             StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Self::Away { why, come_back },
-            code if code.is_server_error() => Self::Away { why, come_back },
+            code if code.is_server_error() => Self::Unwell { why, come_back },
             _ => Self::Refused { why },
         }
     }
@@ -67,6 +74,7 @@ impl fmt::Display for Trouble {
             Self::Absent { why }
             | Self::Forbidden { why }
             | Self::Away { why, .. }
+            | Self::Unwell { why, .. }
             | Self::Refused { why } => f.write_str(why),
         }
     }
@@ -102,8 +110,8 @@ mod tests {
     #[case(401, Trouble::Refused { why: "it".into() })]
     #[case(405, Trouble::Refused { why: "it".into() })]
     #[case(429, Trouble::Away { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
-    #[case(500, Trouble::Away { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
-    #[case(503, Trouble::Away { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
+    #[case(500, Trouble::Unwell { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
+    #[case(503, Trouble::Unwell { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
     fn codes_have_a_meaning(#[case] code: u16, #[case] expected: Trouble) {
         let body = br#"{"kind":"Status","message":"it"}"#;
         let code = StatusCode::from_u16(code).expect("a status code");

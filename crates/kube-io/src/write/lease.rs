@@ -47,7 +47,15 @@ impl Leadership {
     /// Whether this process leads at this moment. A process that was stopped and goes on is not fooled by what was said
     /// before.
     pub fn leads_at(&self, now: Instant) -> bool {
-        matches!(self, Self::Leading { until, .. } if now < *until)
+        self.left_at(now).is_some()
+    }
+
+    /// For how long it leads from this moment on, if nothing else happens; nothing if it does not lead.
+    pub fn left_at(&self, now: Instant) -> Option<Duration> {
+        match self {
+            Self::Leading { until, .. } => until.checked_duration_since(now).filter(|left| !left.is_zero()),
+            Self::Standby { .. } => None,
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What has turned, told to people as Events.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use bellwether_api::{GROUP, VERSION};
@@ -16,7 +19,7 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use super::{
     FIELD_MANAGER,
@@ -42,6 +45,7 @@ const LONGEST_NAME: usize = 253;
 pub struct Recorder {
     queue: mpsc::Sender<(Turn, Timestamp)>,
     dropped: Arc<AtomicU64>,
+    task: JoinHandle<()>,
 }
 
 impl Recorder {
@@ -49,8 +53,15 @@ impl Recorder {
     pub fn start(client: Client, identity: &str) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
-        tokio::spawn(tell(client, identity.to_owned(), waiting, dropped.clone()));
-        Self { queue, dropped }
+        let task = tokio::spawn(tell(client, identity.to_owned(), waiting, dropped.clone()));
+        Self { queue, dropped, task }
+    }
+
+    /// Tells what still waits, if that can be done within this time.
+    pub async fn finish(self, within: Duration) {
+        drop(self.queue);
+        // What is not told by then is not told.
+        let _ = timeout(within, self.task).await;
     }
 
     /// Tells of a turn, soon; or never, if too many wait already.

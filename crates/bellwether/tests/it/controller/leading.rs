@@ -29,6 +29,9 @@ async fn the_standby_takes_over() -> Result<()> {
     assert_eq!(second.get("/healthz").await?, (200, "ok\n".to_owned()));
     assert_eq!(second.get("/nowhere").await?.0, 404);
 
+    let (_, metrics) = second.get("/metrics").await?;
+    assert!(!metrics.contains("bellwether_writes_total{"), "the standby writes nothing: {metrics}");
+
     // Asked to stop, the first gives the lease up.
     let ended = first.program.stop().await?;
     assert!(ended.success(), "{}", first.program.log());

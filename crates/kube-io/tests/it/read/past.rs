@@ -32,6 +32,7 @@ async fn what_is_gone_does_not_come_back() -> Result<()> {
 #[tokio::test]
 async fn a_past_that_stays_is_the_present() -> Result<()> {
     let (mut stage, past) = behind().await?;
+    stage.tells(&["maps: put back"]).await?;
     stage.tells_list(&["lost"]).await?;
     assert_eq!(past.strikes(), 5);
     Ok(())
