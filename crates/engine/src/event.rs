@@ -2,11 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_api::{ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus};
-
 use crate::{
     effect::{Change, Slot},
-    facts::{Facts, Served, Version, Written},
+    facts::{Seen, Served, Version},
     id::{FeedId, Name},
 };
 
@@ -46,24 +44,6 @@ pub enum News {
     Gone(Name),
     /// The list is complete.
     Listed,
-}
-
-/// An object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
-    /// What is kept of it.
-    pub facts: Facts,
-    /// What was written in it, if it is one of ours.
-    pub own: Option<Own>,
-}
-
-/// One of our own objects.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Own {
-    /// An Application.
-    Application(Arc<Written<ApplicationSpec, ApplicationStatus>>),
-    /// A HealthRule.
-    HealthRule(Arc<Written<HealthRuleSpec, HealthRuleStatus>>),
 }
 
 /// Why a kind cannot be read.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_api::{ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
@@ -144,4 +145,22 @@ pub struct Written<S, T> {
     pub spec: S,
     /// What we wrote.
     pub status: T,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// What is kept of it.
+    pub facts: Facts,
+    /// What was written in it, if it is one of ours.
+    pub own: Option<Own>,
+}
+
+/// One of our own objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Own {
+    /// An Application.
+    Application(Arc<Written<ApplicationSpec, ApplicationStatus>>),
+    /// A HealthRule.
+    HealthRule(Arc<Written<HealthRuleSpec, HealthRuleStatus>>),
 }

@@ -10,8 +10,8 @@ use slab::Slab;
 
 use crate::{
     effect::Effect,
-    event::{Own, Seen, Unreadable},
-    facts::{Facts, Served, Version},
+    event::Unreadable,
+    facts::{Facts, Own, Seen, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     words::Words,

@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    event::{Own, Seen},
-    facts::{Facts, Labels, Owner, PodFacts, Version, Written},
+    facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Version, Written},
     id::{Kind, Name},
 };
 

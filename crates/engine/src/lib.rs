@@ -19,8 +19,8 @@ mod words;
 
 pub use effect::{Adopter, Change, Effect, Part, Slot, Turn};
 pub use engine::{Census, Engine};
-pub use event::{Event, News, Outcome, Own, Seen, Unreadable};
-pub use facts::{Facts, Labels, Owner, PodFacts, Served, Version, Written};
+pub use event::{Event, News, Outcome, Unreadable};
+pub use facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Served, Version, Written};
 pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};
 pub use lens::{Lens, Light};
 pub use outbox::Outbox;

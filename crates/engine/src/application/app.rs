@@ -19,10 +19,9 @@ use crate::{
 };
 
 use super::{
-    health_check::{Check, is_health_check},
+    check::{Check, HEALTH_CHECK_VALID, is_health_check},
     index,
     members::Members,
-    status::HEALTH_CHECK_VALID,
 };
 
 /// One Application.

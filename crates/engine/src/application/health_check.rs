@@ -8,19 +8,23 @@ use std::{fmt::Write as _, sync::Arc};
 
 use bellwether_api::{GROUP, PodTemplate, VERSION};
 use bellwether_model::ConditionStatus;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     desk::{Desk, Timer},
-    effect::{Change, Part, Slot},
-    event::Outcome,
+    effect::Change,
     facts::Facts,
-    id::{Cluster, Kind, Name, ObjectKey},
+    id::{Kind, Name},
 };
 
-use super::{AppId, Applications, Room, app::App, ownership::Owned};
+use super::{
+    AppId, Applications, Room,
+    app::App,
+    check::{LABEL, Validity, slot},
+    ownership::Owned,
+};
 
 impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
@@ -39,91 +43,6 @@ impl Applications {
         let namesake = |name: &Name| room.feeds.find_in(id, name).is_some();
         look_after(app, &pods, namesake, room.now, room.desk);
     }
-}
-
-/// The label of health-check Pods; its value is the hash of their template.
-pub(super) const LABEL: &str = "bellwether.dev/health-check";
-
-/// How long a Pod that was made may stay out of sight.
-const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
-
-/// After so long a life, a Pod that goes is replaced as if it were the first.
-const LONG_LIFE: SignedDuration = SignedDuration::from_mins(10);
-
-const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
-const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(5);
-
-/// Whether an object is the Pod of a health check.
-pub(super) fn is_health_check(facts: &Facts) -> bool {
-    facts.pod.is_some() && facts.labels.get(LABEL).is_some()
-}
-
-/// The name of the Pod that the spec of an Application asks for.
-pub(super) fn pod_of(app: &App) -> Option<Name> {
-    let check = app.spec.health_check.as_ref()?;
-    Some(pod_name(&app.name, &hash(&check.template)))
-}
-
-/// What is known of the health check of an Application.
-#[derive(Debug, Default)]
-pub(super) struct Check {
-    /// The name of the Pod that there should be.
-    pod: Option<Name>,
-    pub(super) validity: Validity,
-    /// The readiness of the Pod, and what is said of it.
-    pub(super) ready: Option<(ConditionStatus, Arc<str>)>,
-    /// Since when the Pod has been there.
-    alive: Option<Timestamp>,
-    /// How many were lost.
-    lost: u32,
-    /// When the next one may be made.
-    next: Option<Timestamp>,
-    /// Until when one that was made may stay out of sight.
-    awaited: Option<Timestamp>,
-}
-
-/// Whether the template makes a Pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Validity {
-    /// Nobody has answered yet.
-    #[default]
-    Unasked,
-    /// It does.
-    Valid,
-    /// It does not.
-    Invalid(Arc<str>),
-}
-
-impl Check {
-    /// The name of the Pod.
-    pub(super) fn pod(&self) -> Option<&Name> {
-        self.pod.as_ref()
-    }
-
-    /// There is no Pod to be made any more.
-    pub(super) fn forget(&mut self, desk: &mut Desk) {
-        if let Some(name) = &self.pod {
-            desk.want(slot(name), None);
-        }
-        *self = Self::default();
-    }
-
-    fn lose(&mut self, now: Timestamp) {
-        let Some(alive) = self.alive.take() else { return };
-        if now.duration_since(alive) > LONG_LIFE {
-            self.lost = 0;
-        }
-        self.next = Some(now + delay(self.lost));
-        self.lost += 1;
-    }
-}
-
-/// How long to wait after so many losses.
-fn delay(lost: u32) -> SignedDuration {
-    if lost == 0 {
-        return SignedDuration::ZERO;
-    }
-    FIRST_DELAY.saturating_mul(1 << (lost - 1).min(10)).min(LONGEST_DELAY)
 }
 
 /// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
@@ -201,39 +120,15 @@ fn look_after(
     }
 }
 
-/// Takes note of how making the Pod ended. Gives back whether it was about this health check.
-pub(super) fn written(
-    check: &mut Check,
-    name: &Name,
-    dry_run: bool,
-    outcome: &Outcome,
-    now: Timestamp,
-) -> bool {
-    if check.pod.as_ref() != Some(name) {
-        return false;
-    }
-    match (outcome, dry_run) {
-        (Outcome::Done(_), true) => check.validity = Validity::Valid,
-        (Outcome::Done(_) | Outcome::Conflict, false) => check.awaited = Some(now + OUT_OF_SIGHT),
-        (Outcome::Conflict, true) => {
-            check.validity = Validity::Valid;
-            check.awaited = Some(now + OUT_OF_SIGHT);
-        }
-        (Outcome::Refused(why), _) => check.validity = Validity::Invalid(Arc::clone(why)),
-        (Outcome::Absent | Outcome::Failed(_), _) => {}
-    }
-    true
-}
-
 fn delete(name: &Name, facts: &Facts, desk: &mut Desk) {
     let change = (!facts.deleting).then(|| Change::Delete { uid: facts.uid.clone() });
     desk.want(slot(name), change);
 }
 
-/// Where it is said whether a Pod is there.
-pub(super) fn slot(name: &Name) -> Slot {
-    let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
-    Slot { object, part: Part::Existence }
+/// The name of the Pod that the spec of an Application asks for.
+pub(super) fn pod_of(app: &App) -> Option<Name> {
+    let check = app.spec.health_check.as_ref()?;
+    Some(pod_name(&app.name, &hash(&check.template)))
 }
 
 /// Ten characters that no two templates share.
@@ -278,22 +173,6 @@ fn pod(app: &App, template: &PodTemplate, hash: &str, name: &Name) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn those_that_do_not_live_long_are_replaced_later_and_later() {
-        let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
-        let mut check = Check::default();
-        let mut delays = Vec::new();
-        for life in [1, 1, 1, 1, 1, 1, 1, 1, 700, 1].map(SignedDuration::from_secs) {
-            check.alive = Some(now);
-            now += life;
-            check.lose(now);
-            let next = check.next.expect("there is a next one");
-            delays.push(next.duration_since(now).as_secs());
-            now = next;
-        }
-        assert_eq!(delays, [0, 10, 20, 40, 80, 160, 300, 300, 0, 10]);
-    }
 
     #[test]
     fn a_long_name_is_cut_at_a_legal_place() {

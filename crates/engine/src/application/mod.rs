@@ -4,6 +4,7 @@
 //! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all.
 
 mod app;
+mod check;
 mod dependencies;
 mod health_check;
 mod index;
@@ -119,7 +120,7 @@ impl Applications {
             entry: index::Entry::default(),
             components: Vec::new(),
             members: Members::default(),
-            check: health_check::Check::default(),
+            check: check::Check::default(),
             refused: BTreeMap::new(),
             cycle: None,
             remembered: remembered(&written.status),
@@ -222,8 +223,8 @@ impl Applications {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
-        if health_check::is_health_check(&stored.facts) {
-            room.desk.want(health_check::slot(&stored.name), None);
+        if check::is_health_check(&stored.facts) {
+            room.desk.want(check::slot(&stored.name), None);
         }
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app.0) {
@@ -264,7 +265,7 @@ impl Applications {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
                 if let Some(id) = owner.as_str().and_then(|uid| self.by_uid.get(uid))
                     && let Some(app) = self.apps.get_mut(id.0)
-                    && health_check::written(&mut app.check, &slot.object.name, *dry_run, outcome, room.now)
+                    && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
                 {
                     self.dirty.insert(*id);
                 }

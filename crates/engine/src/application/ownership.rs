@@ -15,7 +15,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
 };
 
-use super::{Applications, Room, app::App, health_check};
+use super::{Applications, Room, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.
@@ -27,7 +27,7 @@ impl Applications {
         let is_ours_to_say = !facts.deleting
             && facts.version.is_known()
             && !stored.name.namespace.is_empty()
-            && !health_check::is_health_check(facts)
+            && !is_health_check(facts)
             && feed.unreadable.is_none();
         if !is_ours_to_say {
             self.accept(&slot.object.kind, &slot.object.name);
@@ -57,7 +57,7 @@ impl Applications {
         now: Option<&Facts>,
     ) {
         let touched = note_owners(&mut self.owned, feed, object, before, now);
-        let is_check = now.or(before).is_some_and(health_check::is_health_check);
+        let is_check = now.or(before).is_some_and(is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
                 && (is_check || self.apps.get(id.0).is_some_and(|app| !app.leaving.is_empty()))
@@ -244,7 +244,9 @@ pub(super) fn note_owners(
             }
         }
     }
-    let is_check = now.is_some_and(health_check::is_health_check);
+    let is_check = now.is_some_and(is_health_check);
+    // What is being deleted is let go of anyway.
+    let now = now.filter(|facts| is_check || !facts.deleting);
     for uid in now.into_iter().flat_map(applications) {
         touched.insert(uid.clone());
         owned.entry(uid.clone()).or_default().insert(feed, object, is_check);

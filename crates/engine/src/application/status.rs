@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     app::{App, Presence, Stranger, Unresolved},
-    health_check::Validity,
+    check::{HEALTH_CHECK_VALID, Validity},
     members::{Share, Whose},
 };
 
@@ -32,7 +32,6 @@ const MOST_BYTES: usize = 40 << 10;
 const BUDGET: usize = 1024;
 
 /// The types of those conditions that are only there in some cases.
-pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
 const ADOPTED: &str = "Adopted";
 const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
@@ -197,7 +196,7 @@ fn ready(app: &App, feeds: &Feeds, unresolved: &[(Kind, Unresolved)]) -> Stateme
     let text =
         |(whose, share): (Whose, &Share)| (share.name.to_string(), why(app, feeds, whose).1.into_owned());
     let check = |wanted: ConditionStatus| {
-        let pod = app.check.pod().filter(|_| app.spec.health_check.is_some());
+        let pod = app.check.pod.as_ref().filter(|_| app.spec.health_check.is_some());
         let (status, says) = match &app.check.ready {
             Some((status, says)) => (*status, says.to_string()),
             None => (ConditionStatus::Unknown, "its Pod is not there".to_owned()),

@@ -4,28 +4,7 @@ use anyhow::Result;
 use bellwether_testkit::{Cluster, FaultProxy, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, PATIENCE, Story, application, condition, config, text};
-
-/// A kind of our own making, in a group that no other test uses.
-fn crd(group: &str) -> String {
-    format!(
-        "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: widgets.{group}}}
-spec:
-  group: {group}
-  names: {{kind: Widget, plural: widgets}}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {{status: {{}}}}
-    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
-"
-    )
-}
+use super::{Controller, PATIENCE, Story, application, condition, config, text, widgets};
 
 fn widget(group: &str) -> String {
     format!("apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: one, labels: {{app: shop}}}}\n")
@@ -49,7 +28,7 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     assert_eq!(status["objectCounts"]["ready"], 1, "the rest goes on");
 
     for _ in 0..2 {
-        story.apply(&crd(&group)).await?;
+        story.apply(&widgets(&group, "status: {}")).await?;
         let missing = |status: &Value| condition(status, "Resolved")["status"] == "True";
         story.status("shop", "the kind is served", missing).await?;
         story.apply(&widget(&group)).await?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::eventually;
 use serde_json::Value;
 
-use super::{PATIENCE, Story, application, condition, config, text};
+use super::{PATIENCE, Story, application, condition, config, text, widgets};
 
 /// A rule for a kind that no other test judges.
 fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
@@ -40,20 +40,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     let story = Story::begin("rules").await?;
     let group = format!("{}.example.com", story.namespace);
     let (first, second) = (format!("{}-a", story.namespace), format!("{}-b", story.namespace));
-    let crd = format!(
-        "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: widgets.{group}}}
-spec:
-  group: {group}
-  names: {{kind: Widget, plural: widgets}}
-  scope: Namespaced
-  versions:
-  - {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}
-"
-    );
-    story.apply(&crd).await?;
+    story.apply(&widgets(&group, "")).await?;
     story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group}")).await?;
     for name in ["one", "two"] {
         let widget = format!(

@@ -1,0 +1,143 @@
+//! What is known of a health check, and when its Pod may be made again.
+
+use std::sync::Arc;
+
+use bellwether_model::ConditionStatus;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    desk::Desk,
+    effect::{Part, Slot},
+    event::Outcome,
+    facts::Facts,
+    id::{Cluster, Kind, Name, ObjectKey},
+};
+
+/// The label of health-check Pods; its value is the hash of their template.
+pub(super) const LABEL: &str = "bellwether.dev/health-check";
+
+/// The type of the condition that says whether the template makes a Pod.
+pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
+
+/// How long a Pod that was made may stay out of sight.
+const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
+
+/// After so long a life, a Pod that goes is replaced as if it were the first.
+const LONG_LIFE: SignedDuration = SignedDuration::from_mins(10);
+
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
+const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(5);
+
+/// Whether an object is the Pod of a health check.
+pub(super) fn is_health_check(facts: &Facts) -> bool {
+    facts.pod.is_some() && facts.labels.get(LABEL).is_some()
+}
+
+/// What is known of the health check of an Application.
+#[derive(Debug, Default)]
+pub(super) struct Check {
+    /// The name of the Pod that there should be.
+    pub(super) pod: Option<Name>,
+    pub(super) validity: Validity,
+    /// The readiness of the Pod, and what is said of it.
+    pub(super) ready: Option<(ConditionStatus, Arc<str>)>,
+    /// Since when the Pod has been there.
+    pub(super) alive: Option<Timestamp>,
+    /// How many were lost.
+    lost: u32,
+    /// When the next one may be made.
+    pub(super) next: Option<Timestamp>,
+    /// Until when one that was made may stay out of sight.
+    pub(super) awaited: Option<Timestamp>,
+}
+
+/// Whether the template makes a Pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Validity {
+    /// Nobody has answered yet.
+    #[default]
+    Unasked,
+    /// It does.
+    Valid,
+    /// It does not.
+    Invalid(Arc<str>),
+}
+
+impl Check {
+    /// There is no Pod to be made any more.
+    pub(super) fn forget(&mut self, desk: &mut Desk) {
+        if let Some(name) = &self.pod {
+            desk.want(slot(name), None);
+        }
+        *self = Self::default();
+    }
+
+    /// The Pod is gone, if it was there.
+    pub(super) fn lose(&mut self, now: Timestamp) {
+        let Some(alive) = self.alive.take() else { return };
+        if now.duration_since(alive) > LONG_LIFE {
+            self.lost = 0;
+        }
+        self.next = later(now, delay(self.lost));
+        self.lost = self.lost.saturating_add(1);
+    }
+
+    /// Takes note of how making the Pod ended. Gives back whether it was about this health check.
+    pub(super) fn written(&mut self, name: &Name, dry_run: bool, outcome: &Outcome, now: Timestamp) -> bool {
+        if self.pod.as_ref() != Some(name) {
+            return false;
+        }
+        let awaited = later(now, OUT_OF_SIGHT);
+        match (outcome, dry_run) {
+            (Outcome::Done(_), true) => self.validity = Validity::Valid,
+            (Outcome::Done(_) | Outcome::Conflict, false) => self.awaited = awaited,
+            (Outcome::Conflict, true) => {
+                self.validity = Validity::Valid;
+                self.awaited = awaited;
+            }
+            (Outcome::Refused(why), _) => self.validity = Validity::Invalid(Arc::clone(why)),
+            (Outcome::Absent | Outcome::Failed(_), _) => {}
+        }
+        true
+    }
+}
+
+/// So much later, if there is such a time.
+fn later(now: Timestamp, duration: SignedDuration) -> Option<Timestamp> {
+    now.checked_add(duration).ok()
+}
+
+/// How long to wait after so many losses.
+fn delay(lost: u32) -> SignedDuration {
+    if lost == 0 {
+        return SignedDuration::ZERO;
+    }
+    FIRST_DELAY.saturating_mul(1 << (lost - 1).min(10)).min(LONGEST_DELAY)
+}
+
+/// Where it is said whether a Pod is there.
+pub(super) fn slot(name: &Name) -> Slot {
+    let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
+    Slot { object, part: Part::Existence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_do_not_live_long_are_replaced_later_and_later() {
+        let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
+        let mut check = Check::default();
+        let mut delays = Vec::new();
+        for life in [1, 1, 1, 1, 1, 1, 1, 1, 700, 1].map(SignedDuration::from_secs) {
+            check.alive = Some(now);
+            now += life;
+            check.lose(now);
+            let next = check.next.expect("there is a next one");
+            delays.push(next.duration_since(now).as_secs());
+            now = next;
+        }
+        assert_eq!(delays, [0, 10, 20, 40, 80, 160, 300, 300, 0, 10]);
+    }
+}
