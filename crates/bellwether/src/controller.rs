@@ -85,6 +85,7 @@ async fn control(command: &Controller) -> Result<()> {
     let identity = identity();
     info!("{identity} looks after {} and serves on http://{}", connection.address, listener.local_addr()?);
 
+    look_for_kinds(&connection.client).await;
     let (leadership, candidate) = if command.leader_elect {
         let namespace = own_namespace(command.namespace.as_deref());
         make_sure_of(&namespace, &connection.client).await;
@@ -179,6 +180,20 @@ fn identity() -> String {
 fn own_namespace(given: Option<&str>) -> String {
     let of_pod = || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
     given.map(str::to_owned).or_else(of_pod).unwrap_or_else(|| NAMESPACE.to_owned())
+}
+
+/// Says so if our own kinds are not there. They are looked after as soon as they are.
+async fn look_for_kinds(client: &Client) {
+    let path = format!("/apis/{}/{}", bellwether_api::GROUP, bellwether_api::VERSION);
+    let Ok(request) = http::Request::get(path).body(Vec::new()) else { return };
+    if let Ok(Err(kube::Error::Api(status))) = timeout(PATIENCE, client.request_text(request)).await
+        && status.code == 404
+    {
+        warn!(
+            "the cluster does not know Bellwether's kinds yet: install them with bellwether crds | kubectl apply \
+             --server-side -f -"
+        );
+    }
 }
 
 /// Creates the namespace if it is not there and we may. If not, the campaign says what is missing.

@@ -6,7 +6,7 @@
 //!
 //! 1. [`normalise`] makes a [`Contribution`] of what a source reports, or does not, and gives it a [`Class`];
 //! 2. a [`Tally`] counts the classes as sources come, change and go, in any order;
-//! 3. [`merge`] reads one [`Statement`] off it: status, reason and a message that names the sources that decide;
+//! 3. [`merge()`] reads one [`Statement`] off it: status, reason and a message that names the sources that decide;
 //! 4. [`damp`] can hold back a turn for the worse until it has lasted;
 //! 5. [`Condition::next`] and [`put_in_place`] make of it what is written.
 //!

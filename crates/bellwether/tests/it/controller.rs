@@ -1,4 +1,7 @@
 //! The controller at work on real control planes: what it writes, what it leaves alone, and what it survives.
+//!
+//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
+//! the tests that name them hold us to.
 
 mod health_check;
 mod kinds;

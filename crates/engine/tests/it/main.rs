@@ -1,4 +1,7 @@
 //! The engine as a cluster meets it: what happens to objects, and what becomes of them.
+//!
+//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
+//! the tests that name them hold us to.
 
 #![expect(
     clippy::expect_used,

@@ -83,7 +83,12 @@ async fn ownership_comes_and_goes() -> Result<()> {
     // A kind that is no longer named is let go of too.
     let no_kinds = json!({ "spec": { "componentKinds": [{ "kind": "Service" }], "components": null } });
     story.patch("application/shop", no_kinds).await?;
-    story.owners_are("configmap/mine", &["other-owner"]).await
+    story.owners_are("configmap/mine", &["other-owner"]).await?;
+
+    // Generation Observation: the status tells of which version of the spec it speaks.
+    let generation = story.get("application/shop").await?["metadata"]["generation"].take();
+    assert_eq!(generation, 4);
+    story.status("shop", "it is about the latest", |status| status["observedGeneration"] == generation).await.map(drop)
 }
 
 /// Adopting Existing Components: an Application that names what was there before, and the annotation on it.
