@@ -88,7 +88,10 @@ async fn ownership_comes_and_goes() -> Result<()> {
     // Generation Observation: the status tells of which version of the spec it speaks.
     let generation = story.get("application/shop").await?["metadata"]["generation"].take();
     assert_eq!(generation, 4);
-    story.status("shop", "it is about the latest", |status| status["observedGeneration"] == generation).await.map(drop)
+    story
+        .status("shop", "it is about the latest", |status| status["observedGeneration"] == generation)
+        .await
+        .map(drop)
 }
 
 /// Adopting Existing Components: an Application that names what was there before, and the annotation on it.
