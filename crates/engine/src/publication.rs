@@ -7,6 +7,7 @@ use bellwether_conditions::Statement;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 use crate::{
     desk::Desk,
@@ -14,7 +15,8 @@ use crate::{
     event::Outcome,
     facts::{Facts, Version},
     id::ObjectKey,
-    patch, said,
+    patch::{self, field},
+    said,
 };
 
 /// The status of a kind of ours.
@@ -26,6 +28,9 @@ pub(crate) trait Status: Clone + Serialize + DeserializeOwned {
 
     fn conditions(&self) -> &[Condition];
     fn observed_generation(&self) -> Option<i64>;
+
+    /// The merge patch of every field in which the other differs.
+    fn fields(&self, other: &Self) -> Map<String, Value>;
 }
 
 impl Status for ApplicationStatus {
@@ -40,6 +45,37 @@ impl Status for ApplicationStatus {
     fn observed_generation(&self) -> Option<i64> {
         self.observed_generation
     }
+
+    fn fields(&self, other: &Self) -> Map<String, Value> {
+        // A field that is not here would never be written: the compiler asks for each.
+        let Self {
+            observed_generation,
+            ready,
+            components_ready,
+            progress,
+            installed,
+            missing,
+            conditions,
+            objects,
+            object_counts,
+            dependencies,
+        } = other;
+        [
+            field("observedGeneration", &self.observed_generation, observed_generation),
+            field("ready", &self.ready, ready),
+            field("componentsReady", &self.components_ready, components_ready),
+            field("progress", &self.progress, progress),
+            field("installed", &self.installed, installed),
+            field("missing", &self.missing, missing),
+            field("conditions", &self.conditions, conditions),
+            field("objects", &self.objects, objects),
+            field("objectCounts", &self.object_counts, object_counts),
+            field("dependencies", &self.dependencies, dependencies),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
 }
 
 impl Status for HealthRuleStatus {
@@ -52,6 +88,17 @@ impl Status for HealthRuleStatus {
 
     fn observed_generation(&self) -> Option<i64> {
         self.observed_generation
+    }
+
+    fn fields(&self, other: &Self) -> Map<String, Value> {
+        let Self { observed_generation, conditions } = other;
+        [
+            field("observedGeneration", &self.observed_generation, observed_generation),
+            field("conditions", &self.conditions, conditions),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -118,11 +165,11 @@ impl<S: Status> Publication<S> {
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation()]);
         let is_outrun = bellwether_conditions::is_outrun(observed, Some(self.generation));
-        let patch = patch::between(&self.stored, status).filter(|_| !is_outrun);
-        let change = patch.map(|patch| Change::Status {
+        let patch = if is_outrun { Map::new() } else { self.stored.fields(status) };
+        let change = (!patch.is_empty()).then(|| Change::Status {
             uid: self.uid.clone(),
             version: self.version.clone(),
-            patch: Arc::new(patch),
+            patch: Arc::new(Value::Object(patch)),
             turns: self.turns(status),
             told: self.told(status).map(Box::new),
         });
