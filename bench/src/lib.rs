@@ -1,9 +1,14 @@
 //! How fast Bellwether is: what the programs that measure it share.
 
+mod driver;
 mod expression;
+pub mod live;
+mod population;
 mod rounds;
 mod subject;
 
+pub use driver::{Driver, Told};
 pub use expression::{Expression, report_expressions};
-pub use rounds::median;
+pub use population::Population;
+pub use rounds::{median, worked};
 pub use subject::{Subject, report};

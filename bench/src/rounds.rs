@@ -1,9 +1,12 @@
-//! Timing code that takes microseconds.
+//! Timing code that takes microseconds, and code that takes longer.
 
 use std::{
+    fs,
     hint::black_box,
     time::{Duration, Instant},
 };
+
+use anyhow::{Context as _, Result};
 
 /// As many as a median needs; `cargo xtask bench` runs the program several times.
 const ROUNDS: usize = 5;
@@ -36,4 +39,12 @@ fn runs_in_a_round<T>(run: &mut impl FnMut() -> T) -> u64 {
         runs += 1;
     }
     runs
+}
+
+/// How long this thread has worked since it began. What else the machine does is not in it, so that code which takes long
+/// need not be run again and again to find a quiet moment.
+pub fn worked() -> Result<Duration> {
+    let times = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanos = times.split_whitespace().next().context("the system does not count the time of threads")?;
+    Ok(Duration::from_nanos(nanos.parse()?))
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: how fast we are, beside others on the same bytes.
 
+mod application;
 mod expr;
 
 use std::{
@@ -22,12 +23,15 @@ pub(crate) enum Command {
     Health,
     /// An expression, compiled and evaluated, beside cel-go and the crate `cel`
     Expr,
+    /// Applications that follow their objects: the engine alone, and a controller on a real control plane
+    Application(application::Application),
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
     match command {
         Command::Health => health(),
         Command::Expr => expr::expr(),
+        Command::Application(application) => application.run(),
     }
 }
 

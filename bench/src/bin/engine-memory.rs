@@ -1,0 +1,41 @@
+//! How much memory the engine keeps for an object.
+//!
+//! Not the program that measures times: counting takes some. The command line has how many objects there are, and how many
+//! of them belong to one Application.
+
+use std::io::{Write as _, stdout};
+
+use anyhow::{Result, ensure};
+use bellwether_bench::{Driver, Population};
+use serde_json::json;
+
+fn main() -> Result<()> {
+    let population = Population::from_arguments()?;
+    let (objects, applications) = (population.objects(), population.applications());
+
+    let mut driver = Driver::new(&population)?;
+    let mut loaded = Ok(());
+    let kept = allocation_counter::measure(|| loaded = load(&mut driver, &population));
+    loaded?;
+    let ready = driver.ready();
+    ensure!(ready == applications, "{ready} of {applications} Applications are ready");
+    let line = json!({
+        "objects": objects,
+        "applications": applications,
+        "bytes": kept.bytes_current,
+    });
+    writeln!(stdout(), "{line}")?;
+    Ok(())
+}
+
+/// Has the engine know all objects, and the statuses that follow from them written.
+fn load(driver: &mut Driver, population: &Population) -> Result<()> {
+    let mut events = Vec::new();
+    for object in 0..population.objects() {
+        let told = driver.read(population.object(object, 1, true)?.to_string().as_bytes())?;
+        events.push(driver.event(&told));
+    }
+    driver.list(events);
+    driver.settle();
+    Ok(())
+}

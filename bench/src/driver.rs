@@ -1,0 +1,142 @@
+//! An engine that is told all that a cluster would tell it, and whose writes all succeed.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use bellwether_engine::{
+    Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot,
+    Version,
+};
+use bellwether_model::Object;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::population::{Population, uid};
+
+/// What a controller takes in at a time, at most.
+const BATCH: usize = 1024;
+
+/// An engine, and the cluster around it.
+#[derive(Debug)]
+pub struct Driver {
+    engine: Engine,
+    now: Timestamp,
+    deployments: (FeedId, Arc<Lens>),
+    /// What the engine wants written and has not been told of.
+    wanted: Vec<(Slot, Change)>,
+    /// The last version that was given to an object.
+    version: usize,
+}
+
+/// An object as a watch tells of it.
+#[derive(Clone, Debug)]
+pub struct Told {
+    name: Name,
+    seen: Seen,
+}
+
+impl Driver {
+    /// An engine that knows the Applications, and waits for their objects.
+    pub fn new(population: &Population) -> Result<Self> {
+        let mut engine = Engine::new();
+        let now = Timestamp::now();
+        let own = followed(&engine.step(now, []));
+        let mut events = Vec::new();
+        let mut version = 0;
+        for (feed, kind, lens) in &own {
+            let plural = format!("{}s", kind.kind.to_lowercase());
+            events.push(Event::Feed(*feed, News::Served(served("v1alpha1", &plural))));
+            events.push(Event::Feed(*feed, News::Listing));
+            for application in (0..population.applications()).filter(|_| &*kind.kind == "Application") {
+                version += 1;
+                let mut written = Population::application(application);
+                let metadata = &mut written["metadata"];
+                metadata["uid"] = uid(population.objects() + application).into();
+                metadata["resourceVersion"] = version.to_string().into();
+                metadata["generation"] = 1.into();
+                let Told { name, seen } = look(lens, written.to_string().as_bytes(), now)?;
+                events.push(Event::Feed(*feed, News::Seen(name, Box::new(seen))));
+            }
+            events.push(Event::Feed(*feed, News::Listed));
+        }
+        let (feed, _, lens) =
+            followed(&engine.step(now, events)).pop().context("the engine follows no Deployments")?;
+        engine.step(now, [Event::Feed(feed, News::Served(served("v1", "deployments")))]);
+        Ok(Self { engine, now, deployments: (feed, lens), wanted: Vec::new(), version })
+    }
+
+    /// An object from its bytes, as a watch reads it.
+    pub fn read(&self, json: &[u8]) -> Result<Told> {
+        look(&self.deployments.1, json, self.now)
+    }
+
+    /// What a watch says when the object is so now.
+    pub fn event(&mut self, told: &Told) -> Event {
+        self.version += 1;
+        let Told { name, mut seen } = told.clone();
+        seen.facts.version = Version::new(&self.version.to_string());
+        Event::Feed(self.deployments.0, News::Seen(name, Box::new(seen)))
+    }
+
+    /// The list of all objects, in the portions in which a controller takes it in.
+    pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
+        let feed = self.deployments.0;
+        let begin = [Event::Feed(feed, News::Listing)];
+        let end = [Event::Feed(feed, News::Listed)];
+        let mut events = begin.into_iter().chain(events).chain(end).peekable();
+        while events.peek().is_some() {
+            self.step(events.by_ref().take(BATCH));
+        }
+    }
+
+    /// Takes in what has happened together.
+    pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
+        for effect in self.engine.step(self.now, events) {
+            if let Effect::Want(slot, Some(change)) = effect {
+                self.wanted.push((slot, change));
+            }
+        }
+    }
+
+    /// A second later, all that is wanted has been written. Says how much that was.
+    pub fn settle(&mut self) -> usize {
+        self.now += SignedDuration::from_secs(1);
+        // What was wanted in the same place before has been overtaken.
+        let latest: std::collections::HashMap<_, _> = self.wanted.drain(..).collect();
+        let count = latest.len();
+        for (slot, change) in latest {
+            self.version += 1;
+            let outcome = Outcome::Done(Some(Version::new(&self.version.to_string())));
+            self.step([Event::Written { slot, change, outcome }]);
+        }
+        count
+    }
+
+    /// How many Applications are ready.
+    pub fn ready(&self) -> usize {
+        self.engine.census().applications[0]
+    }
+}
+
+fn followed(effects: &[Effect]) -> Vec<(FeedId, Kind, Arc<Lens>)> {
+    let follow = |effect: &Effect| match effect {
+        Effect::Follow { feed, kind, lens, .. } => Some((*feed, kind.clone(), Arc::clone(lens))),
+        _ => None,
+    };
+    effects.iter().filter_map(follow).collect()
+}
+
+fn served(version: &str, plural: &str) -> Served {
+    Served {
+        version: version.into(),
+        versions: [version.into()].into(),
+        plural: plural.into(),
+        namespaced: true,
+        has_status: true,
+    }
+}
+
+fn look(lens: &Lens, json: &[u8], now: Timestamp) -> Result<Told> {
+    let object = Object::from_json(json, lens.plan())?;
+    let (name, seen) = lens.look(&object, Light { now, has_status: Some(true) });
+    Ok(Told { name, seen })
+}

@@ -1,0 +1,134 @@
+//! What a watch on Applications shows, and when.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use http::Request;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use super::server::Server;
+
+const WATCH: &str = "/apis/bellwether.dev/v1alpha1/applications?watch=1&timeoutSeconds=3600";
+
+/// All that has been shown, by the name of the Application.
+#[derive(Clone, Default)]
+pub struct Sightings(Arc<Mutex<HashMap<String, Vec<Sighting>>>>);
+
+/// An Application as it was shown at a time.
+struct Sighting {
+    at: Instant,
+    /// How many of its objects are ready.
+    ready: usize,
+    /// Those that are not.
+    waiting: HashSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    object: Application,
+}
+
+#[derive(Deserialize)]
+struct Application {
+    metadata: Metadata,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    object_counts: Counts,
+    objects: Vec<Object>,
+}
+
+#[derive(Default, Deserialize)]
+struct Counts {
+    ready: usize,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    name: String,
+    status: String,
+}
+
+impl Sightings {
+    /// Watches from now on, and again whenever the API server ends the watch.
+    pub async fn begin(server: &Server) -> Result<Self> {
+        let all = Self::default();
+        let (shown, server) = (all.clone(), server.clone());
+        let mut watch = Self::watch(&server).await?;
+        tokio::spawn(async move {
+            loop {
+                while let Ok(Some(line)) = watch.try_next().await {
+                    shown.see(&line, Instant::now());
+                }
+                // If it cannot be had, then whoever waits for what it shows will say so.
+                match Self::watch(&server).await {
+                    Ok(again) => watch = again,
+                    Err(_) => return,
+                }
+            }
+        });
+        Ok(all)
+    }
+
+    async fn watch(server: &Server) -> Result<BoxStream<'static, io::Result<String>>> {
+        let stream = server.client().request_stream(Request::get(WATCH).body(Vec::new())?).await?;
+        Ok(stream.lines().boxed())
+    }
+
+    /// When an object was first shown like this in an Application, not before a time.
+    pub fn first(&self, application: &str, after: Instant, object: &str, ready: bool) -> Option<Instant> {
+        let all = self.lock();
+        let is_it = |sighting: &&Sighting| sighting.at >= after && sighting.waiting.contains(object) != ready;
+        all.get(application)?.iter().find(is_it).map(|sighting| sighting.at)
+    }
+
+    /// Waits until all these Applications have so many objects that are ready. Says when the last one did.
+    pub async fn all_have(&self, ready: &HashMap<String, usize>, patience: Duration) -> Result<Instant> {
+        let begun = Instant::now();
+        loop {
+            let lacking = {
+                let all = self.lock();
+                let last = |name: &String| all.get(name).and_then(|sightings| sightings.last());
+                let is_right =
+                    |(name, ready): &(&String, &usize)| last(name).is_some_and(|seen| seen.ready == **ready);
+                if ready.iter().all(|expected| is_right(&expected)) {
+                    return Ok(ready.keys().filter_map(|name| Some(last(name)?.at)).max().unwrap_or(begun));
+                }
+                ready.iter().filter(|expected| !is_right(expected)).count()
+            };
+            if begun.elapsed() > patience {
+                bail!("{lacking} Applications are not right after {} s", patience.as_secs());
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn see(&self, line: &str, at: Instant) {
+        let Ok(Line { object }) = serde_json::from_str(line) else { return };
+        let Application { metadata, status } = object;
+        let waiting = status.objects.into_iter().filter(|object| object.status != "Ready");
+        let waiting = waiting.map(|object| object.name).collect();
+        let sighting = Sighting { at, ready: status.object_counts.ready, waiting };
+        self.lock().entry(metadata.name).or_default().push(sighting);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Sighting>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
