@@ -1,6 +1,6 @@
 //! An engine that is told all that a cluster would tell it, and whose writes all succeed.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, mem, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use bellwether_engine::{
@@ -21,8 +21,8 @@ pub struct Driver {
     engine: Engine,
     now: Timestamp,
     deployments: (FeedId, Arc<Lens>),
-    /// What the engine wants written and has not been told of.
-    wanted: Vec<(Slot, Change)>,
+    /// Where the engine may want something to be written.
+    wanted: BTreeSet<Slot>,
     /// The last version that was given to an object.
     version: usize,
 }
@@ -61,7 +61,7 @@ impl Driver {
         let (feed, _, lens) =
             followed(&engine.step(now, events)).pop().context("the engine follows no Deployments")?;
         engine.step(now, [Event::Feed(feed, News::Served(served("v1", "deployments")))]);
-        Ok(Self { engine, now, deployments: (feed, lens), wanted: Vec::new(), version })
+        Ok(Self { engine, now, deployments: (feed, lens), wanted: BTreeSet::new(), version })
     }
 
     /// An object from its bytes, as a watch reads it.
@@ -91,24 +91,29 @@ impl Driver {
     /// Takes in what has happened together.
     pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
         for effect in self.engine.step(self.now, events) {
-            if let Effect::Want(slot, Some(change)) = effect {
-                self.wanted.push((slot, change));
+            if let Effect::Want(slot, Some(_)) = effect {
+                self.wanted.insert(slot);
             }
         }
     }
 
-    /// A second later, all that is wanted has been written. Says how much that was.
-    pub fn settle(&mut self) -> usize {
+    /// All that is to be written, in a second's time.
+    pub fn put_into_words(&mut self) -> Vec<(Slot, Change)> {
         self.now += SignedDuration::from_secs(1);
-        // What was wanted in the same place before has been overtaken.
-        let latest: std::collections::HashMap<_, _> = self.wanted.drain(..).collect();
-        let count = latest.len();
-        for (slot, change) in latest {
+        let wanted = mem::take(&mut self.wanted);
+        wanted
+            .into_iter()
+            .filter_map(|slot| self.engine.change(self.now, &slot).map(|change| (slot, change)))
+            .collect()
+    }
+
+    /// It has been written.
+    pub fn written(&mut self, changes: Vec<(Slot, Change)>) {
+        for (slot, change) in changes {
             self.version += 1;
             let outcome = Outcome::Done(Some(Version::new(&self.version.to_string())));
             self.step([Event::Written { slot, change, outcome }]);
         }
-        count
     }
 
     /// How many Applications are ready.

@@ -1,7 +1,7 @@
 //! How a controller does on a real control plane: how soon changes show, what it writes, what it needs.
 //!
-//! The command line has the controller's program, how many objects there are, and for how many seconds how many of them
-//! change in each.
+//! The command line has the controller's program, how many objects there are, how many of them belong to one Application,
+//! and for how many seconds how many of them change in each.
 
 use std::{
     collections::HashMap,
@@ -23,9 +23,6 @@ use tokio::{
     task::JoinSet,
     time::{MissedTickBehavior, interval, sleep},
 };
-
-/// So many objects belong to one Application.
-const GROUP: usize = 100;
 
 /// How long things may take that are not measured.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -68,10 +65,12 @@ async fn main() -> Result<()> {
     let program = arguments.next().context("where is the controller?")?.into();
     let numbers = arguments.map(|argument| argument.to_string_lossy().parse());
     let numbers: Vec<usize> = numbers.collect::<Result<_, _>>()?;
-    let [objects, seconds, rate] = *numbers else {
-        anyhow::bail!("how many objects, for how many seconds, how many changes in each?");
+    let [objects, group, seconds, rate] = *numbers else {
+        anyhow::bail!(
+            "how many objects, how many to an Application, for how many seconds, how many changes in each?"
+        );
     };
-    Scene::begin(program, Population::new(objects.max(GROUP), GROUP)?).await?.play(seconds, rate).await
+    Scene::begin(program, Population::new(objects, group)?).await?.play(seconds, rate).await
 }
 
 impl Scene {
@@ -220,29 +219,34 @@ impl Scene {
         say(&format!("a burst of {count} changes"))?;
         let before = self.server.calls().await?;
         let begun = Instant::now();
-        let pause = time.mul_f64(float(AT_A_TIME) / float(count));
+        let workers = AT_A_TIME.min(self.population.members(0).len());
+        let pause = time.mul_f64(float(workers) / float(count));
         let mut tasks = JoinSet::new();
-        for worker in 0..AT_A_TIME {
+        for worker in 0..workers {
             let (server, population) = (self.server.clone(), self.population.clone());
             tasks.spawn(async move {
-                let members: Vec<_> = (worker..GROUP).step_by(AT_A_TIME).collect();
+                let members: Vec<_> = population.members(0).skip(worker).step_by(workers).collect();
+                // All are ready again in the end.
+                let round = 2 * members.len();
+                let own = count / workers / round * round;
                 let mut clock = interval(pause);
                 clock.set_missed_tick_behavior(MissedTickBehavior::Burst);
-                for number in 0..count / AT_A_TIME {
+                for number in 0..own {
                     clock.tick().await;
                     let object = members[number % members.len()];
                     server.turn(&population, object, number / members.len() % 2 == 1).await?;
                 }
-                anyhow::Ok(())
+                anyhow::Ok(own)
             });
         }
-        while let Some(ended) = tasks.join_next().await {
-            ended??;
+        let mut made = 0;
+        while let Some(own) = tasks.join_next().await {
+            made += own??;
         }
         let took = begun.elapsed().as_secs_f64();
         self.sightings.all_have(&self.expected(0), PATIENCE).await?;
         sleep(QUIET).await;
-        tell("burst_changes", float(count))?;
+        tell("burst_changes", float(made))?;
         tell("burst_s", took)?;
         tell("burst_writes", (self.server.calls().await? - before).statuses)
     }

@@ -36,6 +36,7 @@ fn load(driver: &mut Driver, population: &Population) -> Result<()> {
         events.push(driver.event(&told));
     }
     driver.list(events);
-    driver.settle();
+    let written = driver.put_into_words();
+    driver.written(written);
     Ok(())
 }

@@ -47,27 +47,37 @@ fn main() -> Result<()> {
     let begun = worked()?;
     driver.list(events);
     let loading = worked()?.saturating_sub(begun);
-    driver.settle();
+    let written = driver.put_into_words();
+    driver.written(written);
     let (ready, all) = (driver.ready(), population.applications());
     ensure!(ready == all, "{ready} of {all} Applications are ready after the list");
 
+    let (one_ns, words_ns) = time_of_a_change(&mut driver, &mut pairs, ONE_BY_ONE, 1)?;
+    let (batch_ns, _) = time_of_a_change(&mut driver, &mut pairs, BATCH, BATCH)?;
     let line = json!({
         "objects": population.objects(),
         "applications": all,
         "read_ns": nanos(reading) / population.objects() as u64,
         "load_ns": nanos(loading),
-        "one_ns": time_of_a_change(&mut driver, &mut pairs, ONE_BY_ONE, 1)?,
-        "batch_ns": time_of_a_change(&mut driver, &mut pairs, BATCH, BATCH)?,
+        "one_ns": one_ns,
+        "batch_ns": batch_ns,
+        "words_ns": words_ns,
     });
     writeln!(stdout(), "{line}")?;
     Ok(())
 }
 
-/// The time that the engine takes for a change, in nanoseconds, if it is told of so many together. Between the `round`s,
-/// whatever it wants is written, and nobody counts the time.
-fn time_of_a_change(driver: &mut Driver, pairs: &mut [Pair], round: usize, together: usize) -> Result<u64> {
+/// The time that the engine takes for a change, in nanoseconds, if it is told of so many together; and the time that it
+/// takes to put a status into words, which happens after each round.
+fn time_of_a_change(
+    driver: &mut Driver,
+    pairs: &mut [Pair],
+    round: usize,
+    together: usize,
+) -> Result<(u64, u64)> {
     let (mut time, mut changes, mut next) = (Duration::ZERO, 0, 0);
-    while time < LONG {
+    let (mut words, mut statuses) = (Duration::ZERO, 0);
+    while time + words < LONG {
         let mut events: Vec<_> = (0..round)
             .map(|_| {
                 // A prime: neighbours in time are none in the list.
@@ -81,11 +91,15 @@ fn time_of_a_change(driver: &mut Driver, pairs: &mut [Pair], round: usize, toget
         while !events.is_empty() {
             driver.step(events.drain(..together.min(events.len())));
         }
-        time += worked()?.saturating_sub(begun);
+        let told = worked()?;
+        let written = driver.put_into_words();
+        words += worked()?.saturating_sub(told);
+        time += told.saturating_sub(begun);
         changes += round as u64;
-        driver.settle();
+        statuses += written.len() as u64;
+        driver.written(written);
     }
-    Ok(nanos(time) / changes)
+    Ok((nanos(time) / changes, nanos(words) / statuses.max(1)))
 }
 
 fn nanos(time: Duration) -> u64 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::{
-    effect::{Change, Effect, Slot},
+    effect::{Change, Effect, Haste, Slot},
     feeds::ObjectId,
     id::Name,
 };
@@ -35,11 +35,17 @@ impl Desk {
         if self.asked.get(&slot) == change.as_ref() {
             return;
         }
-        match &change {
-            Some(change) => self.asked.insert(slot.clone(), change.clone()),
+        let haste = change.as_ref().map(|_| Haste::Turn);
+        match change {
+            Some(change) => self.asked.insert(slot.clone(), change),
             None => self.asked.remove(&slot),
         };
-        self.effects.push(Effect::Want(slot, change));
+        self.effects.push(Effect::Want(slot, haste));
+    }
+
+    /// The change that has been asked for in a place.
+    pub(crate) fn asked(&self, slot: &Slot) -> Option<&Change> {
+        self.asked.get(slot)
     }
 
     /// A change has been made, or will not be: it may be asked for again.

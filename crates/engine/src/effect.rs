@@ -32,8 +32,9 @@ pub enum Effect {
         /// The feed.
         feed: FeedId,
     },
-    /// From now on this change is wanted in this place; or none is, and one that has not been made yet is not made.
-    Want(Slot, Option<Change>),
+    /// From now on there may be something to write in this place; or there is not. [`Engine::change`](crate::Engine::change)
+    /// says what, when its time has come: much may happen until then that would have been put into words in vain.
+    Want(Slot, Option<Haste>),
     /// Something has turned, and people may want to know.
     Record(Turn),
     /// Tell the time then, at the latest. Replaces what was wished before.
@@ -60,6 +61,15 @@ pub enum Part {
     Existence,
 }
 
+/// How urgent a change is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Haste {
+    /// Words alone may have changed, and can wait.
+    Words,
+    /// Something turns, and somebody may wait for it.
+    Turn,
+}
+
 /// A change to an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -71,8 +81,6 @@ pub enum Change {
         version: Version,
         /// The merge patch of its status.
         patch: Arc<Value>,
-        /// Whether a status turns with it. Words alone can wait.
-        turns: bool,
         /// What people are told when it is done.
         told: Option<Box<Turn>>,
     },

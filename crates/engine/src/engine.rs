@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use crate::{
     application::{Applications, Room},
     desk::{Desk, Timer},
-    effect::{Change, Effect, Slot},
+    effect::{Change, Effect, Part, Slot},
     event::{Event, News, Outcome, Unreadable},
-    facts::{Facts, Own, Seen},
+    facts::{Facts, OurKind, Ours, Own, Seen},
     feeds::{Became, Feed, Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
@@ -93,6 +93,17 @@ impl Engine {
         self.desk.clear()
     }
 
+    /// What is to be written in a place at this moment, if anything is.
+    pub fn change(&self, now: Timestamp, slot: &Slot) -> Option<Change> {
+        match slot.part {
+            Part::Status if slot.object.kind == Kind::own("HealthRule") => {
+                self.rules.change(&slot.object.name, now)
+            }
+            Part::Status => self.applications.change(&slot.object.name, &self.feeds, now),
+            Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
+        }
+    }
+
     /// How much there is.
     pub fn census(&self) -> Census {
         let (feeds, objects) = self.feeds.size();
@@ -159,16 +170,20 @@ impl Engine {
     }
 
     fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
-        if let Some(other) = self.feeds.namesake(feed, &name, &seen.facts.uid) {
+        let Seen { facts, own } = seen;
+        // Our kinds mean something in the cluster that we serve.
+        let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster == Cluster::hub()));
+        if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
             self.gone(other, now);
         }
-        match self.feeds.put(feed, name, seen) {
+        match self.feeds.put(feed, name, facts, own.as_ref().map(Ours::of)) {
             Some(Became::Changed(object, before)) => {
                 self.watch_the_clock(object);
-                let (facts, own) = before.map(|before| *before).unzip();
-                let is_no_longer_ours = own.flatten().filter(|_| !self.is_ours(object));
-                if let Some(own) = is_no_longer_ours {
-                    self.forget(&own, object, now);
+                let (facts, before) = before.map(|before| *before).unzip();
+                match (own, before.flatten()) {
+                    (Some(own), _) => self.understood(object, &own, now),
+                    (None, Some(before)) => self.forget(before.kind, object, now),
+                    (None, None) => {}
                 }
                 self.changed(object, facts.as_ref(), now);
             }
@@ -177,50 +192,45 @@ impl Engine {
         }
     }
 
-    /// An object is there, or is not what it was.
-    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
+    /// One of our own objects is there, or is not what it was.
+    fn understood(&mut self, object: ObjectId, own: &Own, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
-        match stored.own.clone().filter(|_| self.is_ours(object)) {
-            Some(Own::Application(written)) => {
+        match own {
+            Own::Application(written) => {
                 let (name, facts) = (stored.name.clone(), stored.facts.clone());
                 let (applications, mut room) = self.room(now);
-                applications.set(&name, &facts, &written, &mut room);
+                applications.set(&name, &facts, written, &mut room);
             }
-            Some(Own::HealthRule(written)) => {
-                self.rules.set(&stored.name, &stored.facts, &written, &mut self.desk);
+            Own::HealthRule(written) => {
+                self.rules.set(&stored.name, &stored.facts, written, &mut self.desk);
             }
-            None => {}
         }
+    }
+
+    /// An object is there, or is not what it was.
+    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         let (applications, mut room) = self.room(now);
         applications.object_changed(object, before, &mut room);
     }
 
-    /// Whether an object is one of our own that we understand, in the cluster that holds them.
-    fn is_ours(&self, object: ObjectId) -> bool {
-        let Some(stored) = self.feeds.object(object).filter(|stored| stored.own.is_some()) else {
-            return false;
-        };
-        self.feeds.get(stored.feed).is_some_and(|feed| feed.cluster == Cluster::hub())
-    }
-
     /// One of our own objects is gone, or is no longer one that we understand.
-    fn forget(&mut self, own: &Own, object: ObjectId, now: Timestamp) {
+    fn forget(&mut self, kind: OurKind, object: ObjectId, now: Timestamp) {
         let Some(name) = self.feeds.object(object).map(|stored| stored.name.clone()) else { return };
-        match own {
-            Own::Application(_) => {
+        match kind {
+            OurKind::Application => {
                 let (applications, mut room) = self.room(now);
                 applications.remove(&name, &mut room);
             }
-            Own::HealthRule(_) => self.rules.remove(&name, &mut self.desk),
+            OurKind::HealthRule => self.rules.remove(&name, &mut self.desk),
         }
     }
 
     /// An object has another version, and is what it was.
     fn same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
-        match &stored.own {
-            Some(Own::Application(_)) => self.applications.same(&stored.name, &stored.facts),
-            Some(Own::HealthRule(_)) => self.rules.same(&stored.name, &stored.facts),
+        match stored.own.map(|own| own.kind) {
+            Some(OurKind::Application) => self.applications.same(&stored.name, &stored.facts),
+            Some(OurKind::HealthRule) => self.rules.same(&stored.name, &stored.facts),
             None => {}
         }
         let (applications, mut room) = self.room(now);
@@ -230,10 +240,8 @@ impl Engine {
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
         let (applications, mut room) = self.room(now);
         applications.object_gone(object, &mut room);
-        if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own.clone())
-            && self.is_ours(object)
-        {
-            self.forget(&own, object, now);
+        if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
+            self.forget(own.kind, object, now);
         }
         let Some(stored) = self.feeds.remove(object) else { return };
         let Some(kind) = self.feeds.get(stored.feed).map(|feed| feed.kind.clone()) else { return };

@@ -7,6 +7,8 @@ use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
+use crate::digest::Digest;
+
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
@@ -73,28 +75,36 @@ impl Version {
     }
 }
 
+/// A label: its key and its value.
+pub(crate) type Label = (Arc<str>, Arc<str>);
+
 /// Labels, in the order of their keys. Most objects share theirs with others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(Box<[(Arc<str>, Arc<str>)]>);
+pub struct Labels(Box<[Arc<Label>]>);
 
 impl Labels {
     /// The value of a label.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let at = self.0.binary_search_by(|(own, _)| (**own).cmp(key)).ok()?;
-        self.0.get(at).map(|(_, value)| &**value)
+        let at = self.0.binary_search_by(|label| (*label.0).cmp(key)).ok()?;
+        self.0.get(at).map(|label| &*label.1)
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
-        self.0.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Label> {
+        self.0.iter().map(|label| &**label)
+    }
+
+    /// The same labels, each of which may be replaced by one that says the same.
+    pub(crate) fn each(&mut self, replace: impl FnMut(&mut Arc<Label>)) {
+        self.0.iter_mut().for_each(replace);
     }
 }
 
 impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<str>)>>(labels: I) -> Self {
-        let mut labels: Vec<_> = labels.into_iter().collect();
+        let mut labels: Vec<_> = labels.into_iter().map(Arc::new).collect();
         labels.sort();
-        labels.dedup_by(|(a, _), (b, _)| a == b);
+        labels.dedup_by(|a, b| a.0 == b.0);
         Self(labels.into())
     }
 }
@@ -135,7 +145,7 @@ pub struct Served {
 }
 
 /// One of our own objects, as it was written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Written<S, T> {
     /// The generation of its spec.
     pub generation: i64,
@@ -157,10 +167,34 @@ pub struct Seen {
 }
 
 /// One of our own objects.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub enum Own {
     /// An Application.
-    Application(Arc<Written<ApplicationSpec, ApplicationStatus>>),
+    Application(Box<Written<ApplicationSpec, ApplicationStatus>>),
     /// A HealthRule.
-    HealthRule(Arc<Written<HealthRuleSpec, HealthRuleStatus>>),
+    HealthRule(Box<Written<HealthRuleSpec, HealthRuleStatus>>),
+}
+
+/// What is kept of what was written in one of our own objects. Whoever needs more of it has taken it when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ours {
+    pub(crate) kind: OurKind,
+    digest: Digest,
+}
+
+/// The kinds of our own that objects are read of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OurKind {
+    Application,
+    HealthRule,
+}
+
+impl Ours {
+    pub(crate) fn of(own: &Own) -> Self {
+        let kind = match own {
+            Own::Application(_) => OurKind::Application,
+            Own::HealthRule(_) => OurKind::HealthRule,
+        };
+        Self { kind, digest: Digest::of(own) }
+    }
 }

@@ -11,7 +11,7 @@ use slab::Slab;
 use crate::{
     effect::Effect,
     event::Unreadable,
-    facts::{Facts, Own, Seen, Served, Version},
+    facts::{Facts, Ours, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     words::Words,
@@ -32,7 +32,8 @@ pub(crate) struct Stored {
     pub(crate) feed: FeedId,
     pub(crate) name: Name,
     pub(crate) facts: Facts,
-    pub(crate) own: Option<Own>,
+    /// What was written in it, if it is one of ours that we understand.
+    pub(crate) own: Option<Ours>,
     /// The list in which it was last seen.
     round: u64,
 }
@@ -78,7 +79,7 @@ impl Feed {
 #[derive(Debug)]
 pub(crate) enum Became {
     /// It is new, or not what it was. The facts that it had are given.
-    Changed(ObjectId, Option<Box<(Facts, Option<Own>)>>),
+    Changed(ObjectId, Option<Box<(Facts, Option<Ours>)>>),
     /// It only has another version: nothing that is kept has changed.
     Same(ObjectId),
     /// What was told is older than what is known.
@@ -237,9 +238,14 @@ impl Feeds {
     }
 
     /// Takes in what was told of an object. Another object under the same name must have been removed before.
-    pub(crate) fn put(&mut self, id: FeedId, name: Name, seen: Seen) -> Option<Became> {
+    pub(crate) fn put(
+        &mut self,
+        id: FeedId,
+        name: Name,
+        mut facts: Facts,
+        own: Option<Ours>,
+    ) -> Option<Became> {
         let feed = self.by_id.get_mut(&id)?;
-        let Seen { facts, own } = seen;
         if let Some(id) = feed.find(&name)
             && let Some(stored) = self.objects.get_mut(id.0)
         {
@@ -251,12 +257,17 @@ impl Feeds {
             if stored.facts == facts && stored.own == own {
                 return Some(Became::Same(id));
             }
-            let facts = mem::replace(&mut stored.facts, self.words.shared(facts));
+            if facts.labels == stored.facts.labels {
+                facts.labels = stored.facts.labels.clone();
+            } else {
+                self.words.share(&mut facts.labels);
+            }
+            let facts = mem::replace(&mut stored.facts, facts);
             let own = mem::replace(&mut stored.own, own);
             return Some(Became::Changed(id, Some(Box::new((facts, own)))));
         }
         let name = Name { namespace: self.words.one(&name.namespace), name: name.name };
-        let facts = self.words.shared(facts);
+        self.words.share(&mut facts.labels);
         let stored = Stored { feed: id, name: name.clone(), facts, own, round: feed.round };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);

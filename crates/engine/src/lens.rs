@@ -154,14 +154,14 @@ fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
             let status = status.unwrap_or_default();
             let generation = metadata.generation.unwrap_or_default();
             let created = metadata.creation_timestamp.map(|time| time.0);
-            Some(Own::Application(Arc::new(Written { generation, created, spec, status })))
+            Some(Own::Application(Box::new(Written { generation, created, spec, status })))
         }
         (true, "HealthRule") => {
             let HealthRule { metadata, spec, status } = typed(object)?;
             let status = status.unwrap_or_default();
             let generation = metadata.generation.unwrap_or_default();
             let created = metadata.creation_timestamp.map(|time| time.0);
-            Some(Own::HealthRule(Arc::new(Written { generation, created, spec, status })))
+            Some(Own::HealthRule(Box::new(Written { generation, created, spec, status })))
         }
         _ => None,
     }

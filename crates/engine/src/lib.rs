@@ -2,6 +2,7 @@
 
 mod application;
 mod desk;
+mod digest;
 mod effect;
 mod engine;
 mod event;
@@ -10,14 +11,14 @@ mod feeds;
 mod id;
 mod lens;
 mod outbox;
-mod patch;
 mod publication;
 mod rules;
 mod said;
 mod selector;
+mod stored_status;
 mod words;
 
-pub use effect::{Adopter, Change, Effect, Part, Slot, Turn};
+pub use effect::{Adopter, Change, Effect, Haste, Part, Slot, Turn};
 pub use engine::{Census, Engine};
 pub use event::{Event, News, Outcome, Unreadable};
 pub use facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Served, Version, Written};

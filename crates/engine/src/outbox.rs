@@ -1,6 +1,7 @@
 //! What is to be written, and when: at once if a status turns, in a while if only words do, later if it went wrong.
 //!
-//! The outbox writes nothing itself. It is told what is wanted, gives out what is due, and is told what became of it.
+//! The outbox writes nothing itself. It is told where something is wanted, asks what when that is due, gives it out, and is
+//! told what became of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -10,7 +11,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    effect::{Change, Slot},
+    effect::{Change, Haste, Slot},
     event::Outcome,
     id::Cluster,
 };
@@ -45,8 +46,8 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct Entry {
-    wanted: Option<Change>,
-    under_way: bool,
+    wanted: Option<Haste>,
+    under_way: Option<Haste>,
     /// When it is due, if it is not under way.
     due: Timestamp,
     /// When the last write began.
@@ -81,13 +82,13 @@ impl Outbox {
         (self.due.values().map(BTreeSet::len).sum(), self.under_way.values().sum())
     }
 
-    /// From now on this is wanted there, or nothing is.
-    pub fn want(&mut self, now: Timestamp, slot: &Slot, change: Option<Change>) {
+    /// From now on something is wanted there, or nothing is.
+    pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Haste>) {
         let Some(entry) = self.entries.get_mut(slot) else {
-            if let Some(change) = change {
+            if haste.is_some() {
                 let entry = Entry {
-                    wanted: Some(change),
-                    under_way: false,
+                    wanted: haste,
+                    under_way: None,
                     due: now,
                     last: None,
                     turns: TURNS_AT_ONCE,
@@ -99,15 +100,26 @@ impl Outbox {
             }
             return;
         };
-        if let Some(due) = self.due.get_mut(&slot.object.cluster).filter(|_| !entry.under_way) {
+        if entry.wanted == haste {
+            return;
+        }
+        if entry.wanted.is_some()
+            && entry.under_way.is_none()
+            && let Some(due) = self.due.get_mut(&slot.object.cluster)
+        {
             due.remove(&(entry.due, slot.clone()));
         }
-        entry.wanted = change;
+        entry.wanted = haste;
         self.schedule(now, slot);
     }
 
-    /// What is due, and from now on under way.
-    pub fn take(&mut self, now: Timestamp) -> Vec<(Slot, Change)> {
+    /// What is due, and from now on under way. `change` says what is wanted in a place by now; where nothing is any more,
+    /// nothing is done.
+    pub fn take(
+        &mut self,
+        now: Timestamp,
+        mut change: impl FnMut(&Slot) -> Option<Change>,
+    ) -> Vec<(Slot, Change)> {
         self.forget(now);
         let mut taken = Vec::new();
         if !self.leading {
@@ -120,24 +132,27 @@ impl Outbox {
                 && let Some((_, slot)) = due.pop_first()
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
-                let Some(change) = entry.wanted.clone() else { continue };
+                let Some(haste) = entry.wanted.take() else { continue };
+                let Some(change) = change(&slot) else {
+                    self.idle.insert((entry.forgotten_at(now), slot));
+                    continue;
+                };
                 *under_way += 1;
-                entry.turns = entry.turns_left(now).saturating_sub(u8::from(change.turns()));
+                entry.turns = entry.turns_left(now).saturating_sub(u8::from(haste == Haste::Turn));
                 entry.last = Some(now);
-                entry.under_way = true;
+                entry.under_way = Some(haste);
                 taken.push((slot, change));
             }
         }
         taken
     }
 
-    /// What was under way has ended. What was wanted in the meantime is due when its time comes; the engine must have been
-    /// told of the outcome before anything is taken again, because what it wants may be another thing now.
+    /// What was under way has ended. What did not succeed is tried again in a while, in whatever words are right by then.
+    /// The engine must have been told of the outcome before anything is taken again.
     pub fn done(
         &mut self,
         now: Timestamp,
         slot: &Slot,
-        change: &Change,
         outcome: &Outcome,
         retry_after: Option<SignedDuration>,
     ) {
@@ -145,24 +160,21 @@ impl Outbox {
             *under_way = under_way.saturating_sub(1);
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        entry.under_way = false;
-        let is_still_wanted = entry.wanted.as_ref() == Some(change);
+        let haste = entry.under_way.take();
         let again = match outcome {
             Outcome::Failed(_) => Some(AGAIN),
-            Outcome::Refused(_) if is_still_wanted => Some(AGAIN_IF_REFUSED),
-            Outcome::Done(_) | Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => None,
+            Outcome::Refused(_) => Some(AGAIN_IF_REFUSED),
+            Outcome::Done(_) | Outcome::Conflict | Outcome::Absent => None,
         };
         if let Some((first, longest)) = again {
             let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
             let wait = spread(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
             entry.not_before = now.checked_add(wait).ok();
             entry.failures = entry.failures.saturating_add(1);
+            entry.wanted = entry.wanted.max(haste);
         } else {
             entry.not_before = None;
             entry.failures = 0;
-            if is_still_wanted {
-                entry.wanted = None;
-            }
         }
         self.schedule(now, slot);
     }
@@ -177,17 +189,16 @@ impl Outbox {
 
     fn schedule(&mut self, now: Timestamp, slot: &Slot) {
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        if entry.under_way {
+        if entry.under_way.is_some() {
             return;
         }
-        let Some(change) = &entry.wanted else {
-            let forget = entry.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now);
-            self.idle.insert((forget, slot.clone()));
+        let Some(haste) = entry.wanted else {
+            self.idle.insert((entry.forgotten_at(now), slot.clone()));
             return;
         };
-        let pace = match (entry.last, change.turns()) {
+        let pace = match (entry.last, haste) {
             (None, _) => now,
-            (Some(_), true) if entry.turns_left(now) > 0 => now,
+            (Some(_), Haste::Turn) if entry.turns_left(now) > 0 => now,
             (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
         };
         entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
@@ -199,7 +210,11 @@ impl Outbox {
         while self.idle.first().is_some_and(|(time, _)| *time <= now)
             && let Some((_, slot)) = self.idle.pop_first()
         {
-            if self.entries.get(&slot).is_some_and(|entry| entry.wanted.is_none() && !entry.under_way) {
+            if self
+                .entries
+                .get(&slot)
+                .is_some_and(|entry| entry.wanted.is_none() && entry.under_way.is_none())
+            {
                 self.entries.remove(&slot);
             }
         }
@@ -207,19 +222,17 @@ impl Outbox {
 }
 
 impl Entry {
+    /// When it can be forgotten, if nothing is wanted there.
+    fn forgotten_at(&self, now: Timestamp) -> Timestamp {
+        self.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now)
+    }
+
     /// How many turns may be written at once.
     fn turns_left(&self, now: Timestamp) -> u8 {
         let Some(last) = self.last else { return TURNS_AT_ONCE };
         let pauses = now.duration_since(last).as_millis() / PAUSE.as_millis().max(1);
         let pauses = u8::try_from(pauses.clamp(0, i128::from(TURNS_AT_ONCE))).unwrap_or(TURNS_AT_ONCE);
         self.turns.saturating_add(pauses).min(TURNS_AT_ONCE)
-    }
-}
-
-impl Change {
-    /// Whether somebody may be waiting for it.
-    fn turns(&self) -> bool {
-        !matches!(self, Self::Status { turns: false, .. })
     }
 }
 
@@ -236,21 +249,16 @@ fn spread(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
     use super::*;
     use crate::{
         effect::Part,
-        facts::Version,
         id::{Kind, Name, ObjectKey},
     };
+    use Haste::{Turn, Words};
 
     struct Story {
         outbox: Outbox,
         now: Timestamp,
-        number: i64,
     }
 
     fn slot(name: &str) -> Slot {
@@ -266,7 +274,7 @@ mod tests {
         fn begin() -> Self {
             let mut outbox = Outbox::new(2);
             outbox.lead(true);
-            Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time"), number: 0 }
+            Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time") }
         }
 
         fn after(&mut self, milliseconds: i64) -> &mut Self {
@@ -274,22 +282,22 @@ mod tests {
             self
         }
 
-        fn want(&mut self, name: &str, turns: bool) {
-            self.number += 1;
-            let change = Change::Status {
-                uid: "1".into(),
-                version: Version::new("1"),
-                patch: Arc::new(json!({ "number": self.number })),
-                turns,
-                told: None,
-            };
-            self.outbox.want(self.now, &slot(name), Some(change));
+        fn want(&mut self, name: &str, haste: Haste) {
+            self.outbox.want(self.now, &slot(name), Some(haste));
+        }
+
+        fn take(&mut self) -> Vec<(Slot, Change)> {
+            self.outbox.take(self.now, |_| Some(Change::Delete { uid: "1".into() }))
+        }
+
+        fn done(&mut self, slot: &Slot, outcome: &Outcome) {
+            self.outbox.done(self.now, slot, outcome, None);
         }
 
         fn written(&mut self) -> usize {
-            let taken = self.outbox.take(self.now);
-            for (slot, change) in &taken {
-                self.outbox.done(self.now, slot, change, &Outcome::Done(None), None);
+            let taken = self.take();
+            for (slot, _) in &taken {
+                self.done(slot, &Outcome::Done(None));
             }
             taken.len()
         }
@@ -298,9 +306,9 @@ mod tests {
     #[test]
     fn the_first_is_written_at_once_and_words_wait_a_second() {
         let mut story = Story::begin();
-        story.want("web", false);
+        story.want("web", Words);
         assert_eq!(story.written(), 1);
-        story.want("web", false);
+        story.want("web", Words);
         assert_eq!(story.after(500).written(), 0);
         assert_eq!(story.after(500).written(), 1);
         assert_eq!(story.after(5000).written(), 0, "nothing is written twice");
@@ -309,25 +317,23 @@ mod tests {
     #[test]
     fn a_turn_does_not_wait_for_words() {
         let mut story = Story::begin();
-        story.want("web", false);
+        story.want("web", Words);
         assert_eq!(story.written(), 1);
-        story.after(10).want("web", true);
+        story.after(10).want("web", Turn);
         assert_eq!(story.written(), 1);
     }
 
     #[test]
     fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
-        for turns in [false, true] {
+        for haste in [Words, Turn] {
             let mut story = Story::begin();
             let mut writes = 0;
             for _ in 0..10_000 {
-                story.after(1).want("web", turns);
+                story.after(1).want("web", haste);
                 writes += story.written();
             }
-            let last = story.number;
             writes += story.after(1000).written();
             assert!(writes <= 16, "{writes} writes");
-            assert_eq!(story.number, last);
             assert_eq!(story.outbox.depth(), (0, 0), "the last one is among them");
         }
     }
@@ -335,31 +341,51 @@ mod tests {
     #[test]
     fn what_is_no_longer_wanted_is_not_written() {
         let mut story = Story::begin();
-        story.want("web", true);
+        story.want("web", Turn);
         story.outbox.want(story.now, &slot("web"), None);
         assert_eq!(story.written(), 0);
+    }
+
+    #[test]
+    fn what_turns_out_to_be_so_already_is_not_written() {
+        let mut story = Story::begin();
+        story.want("web", Turn);
+        assert!(story.outbox.take(story.now, |_| None).is_empty());
+        assert_eq!((story.outbox.depth(), story.outbox.next()), ((0, 0), None));
+        story.want("web", Words);
+        assert_eq!(story.written(), 1, "and the next is written at once");
+    }
+
+    #[test]
+    fn what_fails_is_as_urgent_as_it_was() {
+        let mut story = Story::begin();
+        story.want("web", Turn);
+        let (slot, _) = story.take().remove(0);
+        story.want("web", Words);
+        story.done(&slot, &Outcome::Failed("no answer".into()));
+        assert_eq!(story.after(100).written(), 1);
     }
 
     #[test]
     fn no_more_than_so_many_are_under_way() {
         let mut story = Story::begin();
         for name in ["a", "b", "c"] {
-            story.want(name, true);
+            story.want(name, Turn);
         }
-        let taken = story.outbox.take(story.now);
+        let taken = story.take();
         assert_eq!(taken.len(), 2);
-        assert!(story.outbox.take(story.now).is_empty());
+        assert!(story.take().is_empty());
         assert_eq!(story.outbox.next(), None, "nothing to wake up for");
-        let (slot, change) = &taken[0];
-        story.outbox.done(story.now, slot, change, &Outcome::Done(None), None);
-        assert_eq!(story.outbox.take(story.now).len(), 1);
+        let (slot, _) = &taken[0];
+        story.done(slot, &Outcome::Done(None));
+        assert_eq!(story.take().len(), 1);
     }
 
     #[test]
     fn nothing_is_written_by_one_that_does_not_lead() {
         let mut story = Story::begin();
         story.outbox.lead(false);
-        story.want("web", true);
+        story.want("web", Turn);
         assert_eq!(story.written(), 0);
         assert_eq!(story.outbox.next(), None);
         story.outbox.lead(true);
@@ -369,12 +395,12 @@ mod tests {
     #[test]
     fn what_fails_is_tried_again_later_and_later() {
         let mut story = Story::begin();
-        story.want("web", true);
+        story.want("web", Turn);
         let mut waits = Vec::new();
         for _ in 0..12 {
-            let taken = story.outbox.take(story.now);
-            let (slot, change) = &taken[0];
-            story.outbox.done(story.now, slot, change, &Outcome::Failed("no answer".into()), None);
+            let taken = story.take();
+            let (slot, _) = &taken[0];
+            story.done(slot, &Outcome::Failed("no answer".into()));
             let next = story.outbox.next().expect("it is tried again");
             waits.push(next.duration_since(story.now).as_millis());
             story.now = next;
@@ -392,30 +418,30 @@ mod tests {
     #[test]
     fn the_server_may_ask_for_patience() {
         let mut story = Story::begin();
-        story.want("web", true);
-        let (slot, change) = story.outbox.take(story.now).remove(0);
+        story.want("web", Turn);
+        let (slot, _) = story.take().remove(0);
         let patience = SignedDuration::from_secs(7);
-        story.outbox.done(story.now, &slot, &change, &Outcome::Failed("too many".into()), Some(patience));
+        story.outbox.done(story.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
         assert_eq!(story.outbox.next(), Some(story.now + patience));
     }
 
     #[test]
-    fn what_is_refused_waits_unless_something_else_is_wanted() {
+    fn what_is_refused_waits_whatever_is_wanted_by_then() {
         let mut story = Story::begin();
-        story.want("web", true);
-        let (slot, change) = story.outbox.take(story.now).remove(0);
-        story.outbox.done(story.now, &slot, &change, &Outcome::Refused("no right".into()), None);
+        story.want("web", Turn);
+        let (slot, _) = story.take().remove(0);
+        story.done(&slot, &Outcome::Refused("no right".into()));
         assert!(story.outbox.next().expect("it is tried again") >= story.now + SignedDuration::from_secs(15));
-        story.want("web", true);
+        story.want("web", Turn);
         assert_eq!(story.written(), 0, "the same right may be missing still");
     }
 
     #[test]
     fn a_conflict_waits_for_the_engine() {
         let mut story = Story::begin();
-        story.want("web", true);
-        let (slot, change) = story.outbox.take(story.now).remove(0);
-        story.outbox.done(story.now, &slot, &change, &Outcome::Conflict, None);
+        story.want("web", Turn);
+        let (slot, _) = story.take().remove(0);
+        story.done(&slot, &Outcome::Conflict);
         assert_eq!(story.outbox.next(), None);
     }
 
@@ -423,7 +449,7 @@ mod tests {
     fn what_has_been_quiet_for_long_is_forgotten() {
         let mut story = Story::begin();
         for number in 0..100 {
-            story.want(&number.to_string(), true);
+            story.want(&number.to_string(), Turn);
             story.written();
         }
         story.after(11_000).written();

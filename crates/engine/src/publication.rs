@@ -1,36 +1,31 @@
 //! The status of one of our own objects: as the cluster has it, and as it should be.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 use bellwether_api::{ApplicationStatus, ConditionStatus, HealthRuleStatus};
 use bellwether_conditions::Statement;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use crate::{
     desk::Desk,
-    effect::{Change, Effect, Part, Slot, Turn},
+    effect::{Change, Effect, Haste, Part, Slot, Turn},
     event::Outcome,
     facts::{Facts, Version},
     id::ObjectKey,
-    patch::{self, field},
     said,
+    stored_status::StoredStatus,
 };
 
 /// The status of a kind of ours.
-pub(crate) trait Status: Clone + Serialize + DeserializeOwned {
+pub(crate) trait Status: Serialize {
     /// The types of the conditions that are ours.
     const OWN: &'static [&'static str];
     /// The type of the condition whose turns people are told of.
     const TOLD: &'static str;
 
     fn conditions(&self) -> &[Condition];
-    fn observed_generation(&self) -> Option<i64>;
-
-    /// The merge patch of every field in which the other differs.
-    fn fields(&self, other: &Self) -> Map<String, Value>;
 }
 
 impl Status for ApplicationStatus {
@@ -41,41 +36,6 @@ impl Status for ApplicationStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
-
-    fn observed_generation(&self) -> Option<i64> {
-        self.observed_generation
-    }
-
-    fn fields(&self, other: &Self) -> Map<String, Value> {
-        // A field that is not here would never be written: the compiler asks for each.
-        let Self {
-            observed_generation,
-            ready,
-            components_ready,
-            progress,
-            installed,
-            missing,
-            conditions,
-            objects,
-            object_counts,
-            dependencies,
-        } = other;
-        [
-            field("observedGeneration", &self.observed_generation, observed_generation),
-            field("ready", &self.ready, ready),
-            field("componentsReady", &self.components_ready, components_ready),
-            field("progress", &self.progress, progress),
-            field("installed", &self.installed, installed),
-            field("missing", &self.missing, missing),
-            field("conditions", &self.conditions, conditions),
-            field("objects", &self.objects, objects),
-            field("objectCounts", &self.object_counts, object_counts),
-            field("dependencies", &self.dependencies, dependencies),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
 }
 
 impl Status for HealthRuleStatus {
@@ -84,21 +44,6 @@ impl Status for HealthRuleStatus {
 
     fn conditions(&self) -> &[Condition] {
         &self.conditions
-    }
-
-    fn observed_generation(&self) -> Option<i64> {
-        self.observed_generation
-    }
-
-    fn fields(&self, other: &Self) -> Map<String, Value> {
-        let Self { observed_generation, conditions } = other;
-        [
-            field("observedGeneration", &self.observed_generation, observed_generation),
-            field("conditions", &self.conditions, conditions),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 }
 
@@ -110,25 +55,43 @@ pub(crate) struct Publication<S> {
     version: Version,
     pub(crate) generation: i64,
     /// The status as the cluster has it, as far as we know.
-    pub(crate) stored: S,
-    /// Its conditions as they were last wanted.
-    draft: Vec<Condition>,
+    stored: StoredStatus,
+    /// The conditions that have turned and have not been written yet.
+    turned: Vec<Turned>,
     /// A turn that may have been written: nobody has answered.
     in_doubt: Option<Turn>,
+    /// A version that is not the latest, as we were told. Before another one is known, nothing can be written.
+    outdated: Option<Version>,
+    status: PhantomData<S>,
+}
+
+/// A condition that has turned.
+#[derive(Debug)]
+struct Turned {
+    kind: &'static str,
+    to: ConditionStatus,
+    since: Timestamp,
 }
 
 impl<S: Status> Publication<S> {
     /// Of an object that has been found.
-    pub(crate) fn new(object: ObjectKey, facts: &Facts, generation: i64, stored: S) -> Self {
+    pub(crate) fn new(object: ObjectKey, facts: &Facts, generation: i64, status: &S) -> Self {
         Self {
             slot: Slot { object, part: Part::Status },
             uid: facts.uid.clone(),
             version: facts.version.clone(),
             generation,
-            stored,
-            draft: Vec::new(),
+            stored: StoredStatus::of(status),
+            turned: Vec::new(),
             in_doubt: None,
+            outdated: None,
+            status: PhantomData,
         }
+    }
+
+    /// The conditions that the cluster has, as far as we know.
+    pub(crate) fn stored(&self) -> &[Condition] {
+        &self.stored.conditions
     }
 
     /// The conditions that say this, among those that are stored.
@@ -137,61 +100,85 @@ impl<S: Status> Publication<S> {
         statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        said::conditions(self.stored.conditions(), &self.draft, S::OWN, statements, self.generation, now)
+        let since = |kind: &str, status: ConditionStatus| {
+            self.turned
+                .iter()
+                .find(|turned| turned.kind == kind && turned.to == status)
+                .map_or(now, |turned| turned.since)
+        };
+        said::conditions(self.stored(), S::OWN, statements, self.generation, since)
     }
 
-    /// The object has been seen again.
-    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, stored: &S, desk: &mut Desk) {
-        self.version = facts.version.clone();
-        self.generation = generation;
-        self.stored = stored.clone();
+    /// The object has been seen again. Gives back whether its status has to be looked at.
+    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, status: &S, desk: &mut Desk) -> bool {
         // So it was written, though the answer was lost.
-        let is_written = |turn: &mut Turn| said::status(stored.conditions(), S::TOLD) == Some(turn.to);
+        let is_written = |turn: &mut Turn| said::status(status.conditions(), S::TOLD) == Some(turn.to);
         if let Some(turn) = self.in_doubt.take_if(is_written) {
             desk.effects.push(Effect::Record(turn));
         }
+        let stored = StoredStatus::of(status);
+        let is_same = stored == self.stored && generation == self.generation;
+        self.generation = generation;
+        self.stored = stored;
+        self.seen_again(facts) || !is_same
     }
 
-    /// The object has another version, and nothing else about it has changed.
-    pub(crate) fn seen_again(&mut self, facts: &Facts) {
+    /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
+    /// looked at.
+    pub(crate) fn seen_again(&mut self, facts: &Facts) -> bool {
         self.version = facts.version.clone();
+        self.outdated.take_if(|outdated| *outdated != self.version).is_some()
     }
 
-    /// The object should have this status. Nothing is asked for if it does, or if somebody who has seen a newer
-    /// generation has spoken.
-    pub(crate) fn want(&mut self, status: &S, desk: &mut Desk) {
-        self.draft = status.conditions().to_vec();
-        let own = self.stored.conditions().iter().filter(|condition| S::OWN.contains(&&*condition.type_));
-        let observed = own.map(|condition| condition.observed_generation);
-        let observed = observed.chain([self.stored.observed_generation()]);
-        let is_outrun = bellwether_conditions::is_outrun(observed, Some(self.generation));
-        let patch = if is_outrun { Map::new() } else { self.stored.fields(status) };
-        let change = (!patch.is_empty()).then(|| Change::Status {
-            uid: self.uid.clone(),
-            version: self.version.clone(),
-            patch: Arc::new(Value::Object(patch)),
-            turns: self.turns(status),
-            told: self.told(status).map(Box::new),
-        });
-        desk.want(self.slot.clone(), change);
+    /// The conditions are these now. Asks for them to be written, and for whatever words go with them.
+    pub(crate) fn want(
+        &mut self,
+        conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
+        now: Timestamp,
+        desk: &mut Desk,
+    ) {
+        let before = std::mem::take(&mut self.turned);
+        let mut turns = self.stored.observed_generation != Some(self.generation);
+        for (kind, status) in conditions {
+            let stored = said::status(self.stored(), kind);
+            turns |= stored != status;
+            if let Some(to) = status.filter(|_| stored != status) {
+                let known = before.iter().find(|turned| turned.kind == kind && turned.to == to);
+                self.turned.push(Turned { kind, to, since: known.map_or(now, |turned| turned.since) });
+            }
+        }
+        let haste = if turns { Haste::Turn } else { Haste::Words };
+        desk.effects.push(Effect::Want(self.slot.clone(), Some(haste)));
     }
 
     /// Nothing is to be written any more.
     pub(crate) fn withdraw(&self, desk: &mut Desk) {
-        desk.want(self.slot.clone(), None);
+        desk.effects.push(Effect::Want(self.slot.clone(), None));
     }
 
-    /// Whether somebody may wait for the change to this status: a condition turns, or speaks of another generation.
-    fn turns(&self, status: &S) -> bool {
-        let of = |status: &S, kind: &str| said::status(status.conditions(), kind);
-        self.stored.observed_generation() != status.observed_generation()
-            || S::OWN.iter().any(|kind| of(&self.stored, kind) != of(status, kind))
+    /// What has to be written so that the object has this status; nothing if it does, or if somebody who has seen a newer
+    /// generation has spoken.
+    pub(crate) fn change(&self, status: &S) -> Option<Change> {
+        let own = self.stored().iter().filter(|condition| S::OWN.contains(&&*condition.type_));
+        let observed = own.map(|condition| condition.observed_generation);
+        let observed = observed.chain([self.stored.observed_generation]);
+        if self.outdated.as_ref() == Some(&self.version)
+            || bellwether_conditions::is_outrun(observed, Some(self.generation))
+        {
+            return None;
+        }
+        Some(Change::Status {
+            uid: self.uid.clone(),
+            version: self.version.clone(),
+            patch: Arc::new(self.stored.patch(status)?),
+            told: self.told(status).map(Box::new),
+        })
     }
 
     /// The turn that people are told of once this status is written.
     fn told(&self, status: &S) -> Option<Turn> {
         let condition = status.conditions().iter().find(|condition| condition.type_ == S::TOLD)?;
-        let from = said::status(self.stored.conditions(), S::TOLD);
+        let from = said::status(self.stored(), S::TOLD);
         let to = said::status(status.conditions(), S::TOLD)?;
         (from != Some(to)).then(|| Turn {
             object: self.slot.object.clone(),
@@ -207,7 +194,7 @@ impl<S: Status> Publication<S> {
 
     /// A write of the status has ended. Gives back the version that the object has now, if that is news.
     pub(crate) fn written(&mut self, change: &Change, outcome: &Outcome, desk: &mut Desk) -> Option<Version> {
-        let Change::Status { uid, patch, told, .. } = change else { return None };
+        let Change::Status { uid, version: before, patch, told } = change else { return None };
         // An answer may come so late that the name is another object's by now.
         if *uid != self.uid {
             return None;
@@ -218,14 +205,18 @@ impl<S: Status> Publication<S> {
                 self.in_doubt = None;
                 desk.effects.extend(told.as_deref().cloned().map(Effect::Record));
             }
-            Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => self.in_doubt = None,
+            Outcome::Conflict => {
+                self.in_doubt = None;
+                self.outdated = Some(before.clone());
+            }
+            Outcome::Absent | Outcome::Refused(_) => self.in_doubt = None,
         }
         let Outcome::Done(Some(version)) = outcome else { return None };
         // What a watch has shown since is newer than what we know.
         if version.is_before(&self.version) {
             return None;
         }
-        self.stored = patch::applied(&self.stored, patch)?;
+        self.stored.merge(patch);
         self.version = version.clone();
         Some(version.clone())
     }

@@ -1,6 +1,9 @@
 //! HealthRules: those in force, and what is said of each.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bellwether_api::{ConditionStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_conditions::{Statement, message};
@@ -19,13 +22,17 @@ use crate::{
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
+/// The type of the condition that says whether a rule is in force.
+const VALID: &str = "Valid";
+
 /// All HealthRules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     by_name: BTreeMap<Name, Rule>,
     in_force: Arc<UserRules>,
     changed: bool,
-    dirty: bool,
+    /// Those of which something else may have to be said.
+    dirty: BTreeSet<Name>,
 }
 
 #[derive(Debug)]
@@ -49,19 +56,20 @@ impl Rules {
         written: &Written<HealthRuleSpec, HealthRuleStatus>,
         desk: &mut Desk,
     ) {
-        self.dirty = true;
         if let Some(rule) = self.by_name.get_mut(name)
             && rule.publication.uid == facts.uid
             && rule.spec == written.spec
         {
-            rule.publication.seen(facts, written.generation, &written.status, desk);
+            if rule.publication.seen(facts, written.generation, &written.status, desk) {
+                self.dirty.insert(name.clone());
+            }
             return;
         }
         self.changed = true;
         let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("HealthRule"), name: name.clone() };
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
-            publication: Publication::new(object, facts, written.generation, written.status.clone()),
+            publication: Publication::new(object, facts, written.generation, &written.status),
             spec: written.spec.clone(),
             compiled: rule.compile().map(Arc::new),
         };
@@ -70,9 +78,10 @@ impl Rules {
 
     /// Only the version of a rule has changed.
     pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
-        if let Some(rule) = self.by_name.get_mut(name) {
-            rule.publication.seen_again(facts);
-            self.dirty = true;
+        if let Some(rule) = self.by_name.get_mut(name)
+            && rule.publication.seen_again(facts)
+        {
+            self.dirty.insert(name.clone());
         }
     }
 
@@ -80,7 +89,6 @@ impl Rules {
     pub(crate) fn remove(&mut self, name: &Name, desk: &mut Desk) {
         if let Some(rule) = self.by_name.remove(name) {
             self.changed = true;
-            self.dirty = true;
             rule.publication.withdraw(desk);
         }
     }
@@ -90,37 +98,45 @@ impl Rules {
         if !std::mem::take(&mut self.changed) {
             return None;
         }
+        // Whichever rule is in force, another may go before it now.
+        self.dirty.extend(self.by_name.keys().cloned());
         let valid = self.by_name.values().filter_map(|rule| rule.compiled.as_ref().ok()).cloned();
         Some(std::mem::replace(&mut self.in_force, Arc::new(UserRules::new(valid))))
     }
 
     /// Asks for what is to be said of the rules.
     pub(crate) fn flush(&mut self, now: Timestamp, desk: &mut Desk) {
-        if !std::mem::take(&mut self.dirty) {
-            return;
+        while let Some(name) = self.dirty.pop_first() {
+            let Some(says) = self.statement(&name) else { continue };
+            let Some(rule) = self.by_name.get_mut(&name) else { continue };
+            rule.publication.want([(VALID, Some(says.status))], now, desk);
         }
-        let overridden: BTreeMap<_, _> =
-            self.in_force.overridden().iter().map(|pair| (pair.rule.name(), pair.by.name())).collect();
-        for (name, rule) in &mut self.by_name {
-            let by = overridden.get(&*name.name).copied();
-            rule.publication.want(&status(rule, by, now), desk);
-        }
+    }
+
+    /// What is to be written about a rule.
+    pub(crate) fn change(&self, name: &Name, now: Timestamp) -> Option<Change> {
+        let (rule, says) = (self.by_name.get(name)?, self.statement(name)?);
+        let status = HealthRuleStatus {
+            observed_generation: Some(rule.publication.generation),
+            conditions: rule.publication.conditions([(VALID, Some(says))], now),
+        };
+        rule.publication.change(&status)
     }
 
     /// A write has ended.
     pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, desk: &mut Desk) {
-        if let Some(rule) = self.by_name.get_mut(&slot.object.name) {
+        let name = &slot.object.name;
+        if let Some(rule) = self.by_name.get_mut(name) {
             rule.publication.written(change, outcome, desk);
-            self.dirty = true;
+            if *outcome == Outcome::Conflict {
+                self.dirty.insert(name.clone());
+            }
         }
     }
-}
 
-fn status(rule: &Rule, overridden_by: Option<&str>, now: Timestamp) -> HealthRuleStatus {
-    let statements = [("Valid", Some(statement(rule, overridden_by)))];
-    HealthRuleStatus {
-        observed_generation: Some(rule.publication.generation),
-        conditions: rule.publication.conditions(statements, now),
+    fn statement(&self, name: &Name) -> Option<Statement> {
+        let overridden = self.in_force.overridden().iter().find(|pair| *pair.rule.name() == *name.name);
+        Some(statement(self.by_name.get(name)?, overridden.map(|pair| pair.by.name())))
     }
 }
 

@@ -5,22 +5,19 @@ use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Written, Time};
 
-/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `draft` may know
-/// since when, from before it was written.
+/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
 pub(crate) fn conditions<'a>(
     stored: &[Written],
-    draft: &[Written],
     own: &[&str],
     statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
     generation: i64,
-    now: Timestamp,
+    since: impl Fn(&str, ConditionStatus) -> Timestamp,
 ) -> Vec<Written> {
     let next = |(kind, statement): (&str, Option<Statement>)| {
         let statement = statement?;
-        let before = |list: &[Written]| list.iter().find(|condition| condition.type_ == kind).map(read);
-        let is_same = |before: &Condition| before.status == statement.status;
-        let before = before(stored).filter(is_same).or_else(|| before(draft).filter(is_same));
-        Some(write(Condition::next(before.as_ref(), kind, statement, Some(generation), now)))
+        let before = stored.iter().find(|condition| condition.type_ == kind).map(read);
+        let since = since(kind, statement.status);
+        Some(write(Condition::next(before.as_ref(), kind, statement, Some(generation), since)))
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
     let is_own = |kind: &str| own.contains(&kind);
@@ -29,7 +26,7 @@ pub(crate) fn conditions<'a>(
 
 /// The status of a condition, if there is one of that type.
 pub(crate) fn status(conditions: &[Written], kind: &str) -> Option<ConditionStatus> {
-    conditions.iter().find(|condition| condition.type_ == kind).map(|condition| read(condition).status)
+    conditions.iter().find(|condition| condition.type_ == kind).map(status_of)
 }
 
 /// What a condition says, if there is one of that type and it speaks of that generation.
@@ -48,15 +45,19 @@ pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
 fn read(written: &Written) -> Condition {
     Condition {
         kind: written.type_.clone(),
-        status: match written.status.as_str() {
-            "True" => ConditionStatus::True,
-            "False" => ConditionStatus::False,
-            _ => ConditionStatus::Unknown,
-        },
+        status: status_of(written),
         reason: written.reason.clone(),
         message: written.message.clone(),
         last_transition_time: written.last_transition_time.0,
         observed_generation: written.observed_generation,
+    }
+}
+
+fn status_of(written: &Written) -> ConditionStatus {
+    match written.status.as_str() {
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
     }
 }
 

@@ -130,7 +130,7 @@ impl Spine {
                     self.reader.follow(feed, kind, lens);
                 }
                 Effect::Leave { feed } => self.reader.leave(feed),
-                Effect::Want(slot, change) => self.outbox.want(now, &slot, change),
+                Effect::Want(slot, haste) => self.outbox.want(now, &slot, haste),
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
@@ -150,7 +150,8 @@ impl Spine {
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         self.outbox.lead(left.is_some());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        for (slot, change) in self.outbox.take(Timestamp::now()) {
+        let (engine, now) = (&self.engine, Timestamp::now());
+        for (slot, change) in self.outbox.take(now, |slot| engine.change(now, slot)) {
             let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
@@ -181,7 +182,7 @@ impl Spine {
             outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
-        self.outbox.done(Timestamp::now(), &slot, &change, &done.outcome, retry_after);
+        self.outbox.done(Timestamp::now(), &slot, &done.outcome, retry_after);
         self.step([Event::Written { slot, change, outcome: done.outcome }]);
     }
 

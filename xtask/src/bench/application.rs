@@ -18,9 +18,12 @@ pub(crate) struct Application {
     /// Measure a controller on a real control plane
     #[arg(long)]
     cluster: bool,
-    /// How many objects there are in the cluster, 100 of them to an Application
+    /// How many objects there are in the cluster
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1000..=100_000))]
     objects: u32,
+    /// How many of them belong to one Application
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    group: u32,
     /// How many of them change in a second
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rate: u32,
@@ -42,7 +45,8 @@ impl Application {
             step(&mut cargo(&["build", "--release", "--package", "bellwether"]))?;
             let mut program = Process::new(own.join("controller-times"));
             program.arg(own.join("bellwether"));
-            program.args([self.objects, self.seconds, self.rate].map(|number| number.to_string()));
+            program
+                .args([self.objects, self.group, self.seconds, self.rate].map(|number| number.to_string()));
             let figures: Vec<Figure> = lines_of(&mut program).context("cannot measure a controller")?;
             let figures = figures.into_iter().map(|figure| (figure.figure, figure.value)).collect();
             print(&format!("\n{}", self.controller(&figures)?));
@@ -55,7 +59,7 @@ impl Application {
         let mut text = format!(
             "A controller on a control plane with {} objects in {} Applications; {} changes a second\n",
             self.objects,
-            self.objects.div_ceil(100),
+            self.objects.div_ceil(self.group),
             self.rate
         );
         write!(text, "{:>12}  {:<6}{:>9}  what", "", "", "goal")?;

@@ -44,8 +44,10 @@ pub(super) struct App {
     pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
     pub(super) cycle: Option<Vec<Name>>,
-    /// Its readiness, as it was last put into words.
+    /// Its readiness, when it was last looked at.
     pub(super) shown: Option<ConditionStatus>,
+    /// The kinds of the objects that its status lists.
+    pub(super) listed: BTreeSet<Kind>,
     /// Since when objects were in a state, as was written before.
     pub(super) remembered: HashMap<(Kind, Box<str>), (State, Timestamp)>,
 }
@@ -110,11 +112,6 @@ impl App {
         &self.publication.uid
     }
 
-    /// The status as the cluster has it, as far as we know.
-    pub(super) fn stored(&self) -> &ApplicationStatus {
-        &self.publication.stored
-    }
-
     /// The kinds that the spec speaks of.
     pub(super) fn wishes(&self) -> BTreeMap<Kind, Wish> {
         let mut wishes: BTreeMap<Kind, Wish> = BTreeMap::new();
@@ -134,9 +131,8 @@ impl App {
 
     /// The kinds of which something may be left that it owned by an earlier spec, as its status tells.
     pub(super) fn left_behind(&self) -> BTreeSet<Kind> {
-        let kinds = self.stored().objects.iter().map(|object| Kind::new(&object.group, &object.kind));
-        let had_check = said::status(&self.stored().conditions, HEALTH_CHECK_VALID).is_some();
-        kinds.chain(had_check.then(Kind::pod)).collect()
+        let had_check = said::status(self.publication.stored(), HEALTH_CHECK_VALID).is_some();
+        self.listed.iter().cloned().chain(had_check.then(Kind::pod)).collect()
     }
 
     /// The components that the spec names. Nobody has looked for them yet.

@@ -18,7 +18,7 @@ impl Applications {
             let key = Name { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
             let other = self.by_name.get(&key).and_then(|id| self.apps.get(id.0));
             let ready = other
-                .and_then(|other| other.shown.or_else(|| said::status(&other.stored().conditions, "Ready")));
+                .and_then(|other| other.shown.or_else(|| said::status(other.publication.stored(), "Ready")));
             DependencyStatus {
                 name: name.clone(),
                 installed: other.is_some(),

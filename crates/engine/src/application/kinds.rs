@@ -43,8 +43,9 @@ impl Applications {
                 if app.membership(&stored.facts).is_ok() {
                     count(app, object, stored, feed, false, room.now);
                     let counting = self.counting.entry(object).or_default();
-                    counting.push(id);
-                    counting.sort_unstable();
+                    let mut all: Vec<_> = counting.iter().copied().chain([id]).collect();
+                    all.sort_unstable();
+                    *counting = all.into();
                 }
             }
         }
@@ -73,7 +74,7 @@ impl Applications {
         let objects = members.objects();
         for object in &objects {
             if let Some(counting) = self.counting.get_mut(object) {
-                counting.retain(|other| *other != id);
+                *counting = counting.iter().copied().filter(|other| *other != id).collect();
                 if counting.is_empty() {
                     self.counting.remove(object);
                 }

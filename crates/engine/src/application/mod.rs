@@ -32,7 +32,6 @@ use crate::{
     feeds::{Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     publication::Publication,
-    said,
     selector::Selector,
 };
 
@@ -40,7 +39,7 @@ use app::App;
 use dependencies::Dependencies;
 use index::Index;
 use members::{Members, Whose};
-use membership::{count, remembered};
+use membership::{count, listed, remembered};
 use ownership::Owned;
 
 /// An Application of the table.
@@ -64,7 +63,7 @@ pub(crate) struct Applications {
     index: Index,
     dependencies: Dependencies,
     /// Which Applications count an object.
-    counting: HashMap<ObjectId, Vec<AppId>>,
+    counting: HashMap<ObjectId, Box<[AppId]>>,
     /// Which objects have an Application among their owners, by its uid.
     owned: HashMap<Box<str>, Owned>,
     /// Objects whose owners could not be changed, and the Applications that say so.
@@ -99,9 +98,11 @@ impl Applications {
             && let Some(app) = self.apps.get_mut(id.0)
         {
             let same = app.spec == written.spec && app.deleting == facts.deleting;
-            app.publication.seen(facts, written.generation, &written.status, room.desk);
+            if app.publication.seen(facts, written.generation, &written.status, room.desk) {
+                self.dirty.insert(id);
+            }
             app.deleting = facts.deleting;
-            self.dirty.insert(id);
+            app.listed = listed(&written.status);
             if !same {
                 app.spec = written.spec.clone();
                 app.selector = Selector::new(&written.spec.selector);
@@ -111,7 +112,7 @@ impl Applications {
         }
         let app = App {
             name: name.clone(),
-            publication: Publication::new(key(name), facts, written.generation, written.status.clone()),
+            publication: Publication::new(key(name), facts, written.generation, &written.status),
             deleting: facts.deleting,
             selector: Selector::new(&written.spec.selector),
             spec: written.spec.clone(),
@@ -123,6 +124,7 @@ impl Applications {
             check: check::Check::default(),
             refused: BTreeMap::new(),
             cycle: None,
+            listed: listed(&written.status),
             remembered: remembered(&written.status),
             shown: None,
         };
@@ -137,8 +139,8 @@ impl Applications {
     pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
         if let Some(id) = self.by_name.get(name)
             && let Some(app) = self.apps.get_mut(id.0)
+            && app.publication.seen_again(facts)
         {
-            app.publication.seen_again(facts);
             self.dirty.insert(*id);
         }
     }
@@ -203,7 +205,7 @@ impl Applications {
             }
         }
         if !member_of.is_empty() {
-            self.counting.insert(object, member_of);
+            self.counting.insert(object, member_of.into());
         }
         let (kind, name) = (feed.kind.clone(), stored.name.clone());
         self.look_for(&kind, &name, room);
@@ -300,8 +302,10 @@ impl Applications {
             // All that was there has been counted: what is still remembered is no more.
             app.remembered.clear();
             let Some(app) = self.apps.get(id.0) else { continue };
-            let wanted = status::render(app, room.feeds, self.needed(app), room.now);
-            let shown = said::status(&wanted.conditions, "Ready");
+            let needed = self.needed(app);
+            let conditions = status::conditions(app, room.feeds, &needed)
+                .map(|(kind, says)| (kind, says.map(|says| says.status)));
+            let shown = conditions[0].1;
             if shown != app.shown {
                 self.touch_all(&self.dependencies.needing(&app.name));
             }
@@ -310,9 +314,18 @@ impl Applications {
             if app.deleting {
                 app.publication.withdraw(room.desk);
             } else {
-                app.publication.want(&wanted, room.desk);
+                app.publication.want(conditions, room.now, room.desk);
             }
         }
+    }
+
+    /// What is to be written about an Application.
+    pub(crate) fn change(&self, name: &Name, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+        let app = self.by_name.get(name).and_then(|id| self.apps.get(id.0))?;
+        let is_ours_to_say = self.open && !app.deleting && app.is_known(feeds);
+        is_ours_to_say
+            .then(|| status::render(app, feeds, self.needed(app), now))
+            .and_then(|status| app.publication.change(&status))
     }
 
     /// How many are ready, are not, and of how many nobody can tell.
@@ -339,7 +352,9 @@ impl Applications {
         {
             stored.facts.version = version;
         }
-        self.dirty.insert(id);
+        if *outcome == Outcome::Conflict {
+            self.dirty.insert(id);
+        }
     }
 
     fn touch(&mut self, name: &Name) {

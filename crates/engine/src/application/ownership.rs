@@ -33,7 +33,7 @@ impl Applications {
             self.accept(&slot.object.kind, &slot.object.name);
             return room.desk.want(slot, None);
         }
-        let counting = self.counting.get(&object).map(Vec::as_slice).unwrap_or_default();
+        let counting = self.counting.get(&object).map(|counting| &**counting).unwrap_or_default();
         let counting = counting.iter().filter_map(|id| self.apps.get(id.0));
         let owner = counting.clone().find(|app| app.adopts(facts) && !app.deleting);
         let owners = applications(facts).filter_map(|uid| self.apps.get(self.by_uid.get(uid)?.0));

@@ -1,6 +1,6 @@
 //! What is said of an Application.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use bellwether_api::{
     ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, State,
@@ -38,20 +38,50 @@ const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 /// What is known of the Applications that one needs.
 pub(super) type Needed = Vec<DependencyStatus>;
 
-/// The status of an Application as it should be now.
-pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -> ApplicationStatus {
-    let unresolved = unresolved(app, feeds);
-    let (installed, missing) = presence(app, &needed);
-    let counts = counts(app);
-    let statements = [
-        ("Ready", Some(ready(app, feeds, &unresolved))),
-        ("Settled", Some(settled(app, &unresolved))),
-        ("Installed", Some(is_installed(app, &needed, &missing))),
-        ("Resolved", Some(resolved(&unresolved))),
+/// What a condition says. The words are found when somebody wants to read them.
+pub(super) struct Says<'a> {
+    pub(super) status: ConditionStatus,
+    reason: Cow<'a, str>,
+    words: Box<dyn FnOnce() -> String + 'a>,
+}
+
+fn says<'a>(
+    status: ConditionStatus,
+    reason: impl Into<Cow<'a, str>>,
+    words: impl FnOnce() -> String + 'a,
+) -> Says<'a> {
+    Says { status, reason: reason.into(), words: Box::new(words) }
+}
+
+impl From<Says<'_>> for Statement {
+    fn from(says: Says<'_>) -> Self {
+        Self::new(says.status, says.reason.into_owned(), (says.words)())
+    }
+}
+
+/// The conditions of an Application as they should be now, Ready before all others. What does not apply says nothing.
+pub(super) fn conditions<'a>(
+    app: &'a App,
+    feeds: &'a Feeds,
+    needed: &'a Needed,
+) -> [(&'static str, Option<Says<'a>>); 7] {
+    let unresolved: Rc<[_]> = unresolved(app, feeds).into();
+    [
+        ("Ready", Some(ready(app, feeds, Rc::clone(&unresolved)))),
+        ("Settled", Some(settled(app, Rc::clone(&unresolved)))),
+        ("Installed", Some(is_installed(app, needed))),
+        ("Resolved", Some(resolved(unresolved))),
         (HEALTH_CHECK_VALID, health_check(app)),
         (ADOPTED, adopted(app)),
         (DEPENDENCY_CYCLE, cycle(app)),
-    ];
+    ]
+}
+
+/// The status of an Application as it should be now.
+pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -> ApplicationStatus {
+    let conditions = conditions(app, feeds, &needed).map(|(kind, says)| (kind, says.map(Statement::from)));
+    let (installed, missing) = presence(app, &needed);
+    let counts = counts(app);
     ApplicationStatus {
         observed_generation: Some(app.publication.generation),
         ready: Some(app.check.ready.as_ref().map_or(ConditionStatus::Unknown, |(status, _)| *status)),
@@ -59,7 +89,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         progress: app.members.progress().map(i32::from),
         installed,
         missing,
-        conditions: app.publication.conditions(statements, now),
+        conditions: app.publication.conditions(conditions, now),
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
@@ -191,123 +221,119 @@ fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     Some(format!("{root}/namespaces/{namespace}/{}/{name}", served.plural))
 }
 
-fn ready(app: &App, feeds: &Feeds, unresolved: &[(Kind, Unresolved)]) -> Statement {
+fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
-    let text =
-        |(whose, share): (Whose, &Share)| (share.name.to_string(), why(app, feeds, whose).1.into_owned());
-    let check = |wanted: ConditionStatus| {
-        let pod = app.check.pod.as_ref().filter(|_| app.spec.health_check.is_some());
-        let (status, says) = match &app.check.ready {
-            Some((status, says)) => (*status, says.to_string()),
-            None => (ConditionStatus::Unknown, "its Pod is not there".to_owned()),
-        };
-        pod.filter(|_| status == wanted).map(|_| ("health check".to_owned(), says))
+    let text = move |(whose, share): (Whose, &Share)| {
+        (share.name.to_string(), why(app, feeds, whose).1.into_owned())
     };
-    let bad: usize = BAD.iter().map(|state| app.members.count(*state)).sum();
+    let check = match &app.check.ready {
+        _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,
+        Some((status, says)) => Some((*status, &**says)),
+        None => Some((ConditionStatus::Unknown, "its Pod is not there")),
+    };
+    let check = move |wanted: ConditionStatus| {
+        check
+            .filter(|(status, _)| *status == wanted)
+            .map(|(_, says)| ("health check".to_owned(), says.to_owned()))
+    };
     let bad_check = check(ConditionStatus::False);
-    if bad > 0 || bad_check.is_some() {
+    let bad =
+        BAD.iter().map(|state| app.members.count(*state)).sum::<usize>() + usize::from(bad_check.is_some());
+    if bad > 0 {
         let reason =
             if app.members.count(State::Missing) > 0 { "ComponentsMissing" } else { "ComponentsNotReady" };
-        let total = bad + usize::from(bad_check.is_some());
-        let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
-        return Statement::new(
-            ConditionStatus::False,
-            reason,
-            message(bad_check.into_iter().chain(members), total, BUDGET),
-        );
+        return says(ConditionStatus::False, reason, move || {
+            let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
+            message(bad_check.into_iter().chain(members), bad, BUDGET)
+        });
     }
-    let kinds = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
     let unknown_check = check(ConditionStatus::Unknown);
     let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
     if unknown > 0 {
-        let members = app.members.in_state(State::Unknown).map(text);
-        let items = kinds.chain(unknown_check).chain(members);
-        return Statement::new(
-            ConditionStatus::Unknown,
-            "ComponentsUnknown",
-            message(items, unknown, BUDGET),
-        );
+        return says(ConditionStatus::Unknown, "ComponentsUnknown", move || {
+            let kinds = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+            let members = app.members.in_state(State::Unknown).map(text);
+            message(kinds.chain(unknown_check).chain(members), unknown, BUDGET)
+        });
     }
     let asks_for_members = app.needs.values().any(|need| need.counts);
     if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
-        return Statement::new(ConditionStatus::Unknown, "NoComponents", "no object belongs to it");
+        return says(ConditionStatus::Unknown, "NoComponents", || "no object belongs to it".to_owned());
     }
-    Statement::new(ConditionStatus::True, "ComponentsReady", "All components ready")
+    says(ConditionStatus::True, "ComponentsReady", || "All components ready".to_owned())
 }
 
-fn settled(app: &App, unresolved: &[(Kind, Unresolved)]) -> Statement {
+fn settled(app: &App, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'_> {
     let behind = app.members.unsettled();
     let count = behind.len();
     if count > 0 {
-        let items = behind.map(|(_, name)| (name.to_string(), "has not acted on its latest generation"));
-        return Statement::new(ConditionStatus::False, "ComponentsNotSettled", message(items, count, BUDGET));
+        return says(ConditionStatus::False, "ComponentsNotSettled", move || {
+            let items = behind.map(|(_, name)| (name.to_string(), "has not acted on its latest generation"));
+            message(items, count, BUDGET)
+        });
     }
     if !unresolved.is_empty() {
-        let items = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
-        return Statement::new(
-            ConditionStatus::Unknown,
-            "ComponentsUnknown",
-            message(items, unresolved.len(), BUDGET),
-        );
+        return says(ConditionStatus::Unknown, "ComponentsUnknown", move || {
+            let items = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+            message(items, unresolved.len(), BUDGET)
+        });
     }
-    Statement::new(
-        ConditionStatus::True,
-        "ReconcileSuccess",
-        format!("Observed revision: {}", app.publication.generation),
-    )
+    says(ConditionStatus::True, "ReconcileSuccess", || {
+        format!("Observed revision: {}", app.publication.generation)
+    })
 }
 
-fn is_installed(app: &App, needed: &Needed, missing: &[String]) -> Statement {
-    if !missing.is_empty() {
-        let absent = |component: &&super::app::Component| {
-            matches!(component.presence, Presence::Absent | Presence::Stranger(_))
-        };
-        let any_component = app.components.iter().any(|component| absent(&component));
-        let reason = if any_component { "ComponentsMissing" } else { "DependenciesMissing" };
-        let items = missing.iter().map(|name| (name.as_str(), "is missing"));
-        return Statement::new(ConditionStatus::False, reason, message(items, missing.len(), BUDGET));
+fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
+    let any =
+        |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
+    let missing = any(|presence| matches!(presence, Presence::Absent | Presence::Stranger(_)));
+    if missing || needed.iter().any(|dependency| !dependency.installed) {
+        let reason = if missing { "ComponentsMissing" } else { "DependenciesMissing" };
+        return says(ConditionStatus::False, reason, move || {
+            let (_, missing) = presence(app, needed);
+            message(missing.iter().map(|name| (name.as_str(), "is missing")), missing.len(), BUDGET)
+        });
     }
-    let unknown: Vec<_> =
-        app.components.iter().filter(|component| component.presence == Presence::Unknown).collect();
-    if !unknown.is_empty() {
-        let items =
-            unknown.iter().map(|component| (component.key.as_str(), "may be there: its kind cannot be read"));
-        return Statement::new(
-            ConditionStatus::Unknown,
-            "ComponentsUnknown",
-            message(items, unknown.len(), BUDGET),
-        );
+    if any(|presence| *presence == Presence::Unknown) {
+        return says(ConditionStatus::Unknown, "ComponentsUnknown", || {
+            let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
+            let items =
+                unknown.clone().map(|component| (&*component.key, "may be there: its kind cannot be read"));
+            message(items, unknown.count(), BUDGET)
+        });
     }
     if app.components.is_empty() && needed.is_empty() {
-        return Statement::new(
-            ConditionStatus::True,
-            "NothingNamed",
-            "No component or dependency is named that could be missing",
-        );
+        return says(ConditionStatus::True, "NothingNamed", || {
+            "No component or dependency is named that could be missing".to_owned()
+        });
     }
-    Statement::new(ConditionStatus::True, "AllInstalled", "All named components and dependencies are there")
+    says(ConditionStatus::True, "AllInstalled", || {
+        "All named components and dependencies are there".to_owned()
+    })
 }
 
-fn resolved(unresolved: &[(Kind, Unresolved)]) -> Statement {
-    let Some((_, first)) = unresolved.first() else {
-        return Statement::new(ConditionStatus::True, "AllKindsResolved", "All kinds can be read");
+fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
+    let word = match unresolved.first() {
+        None => {
+            return says(ConditionStatus::True, "AllKindsResolved", || "All kinds can be read".to_owned());
+        }
+        Some((_, Unresolved::Unreadable(unreadable))) => reason(unreadable),
+        Some((_, Unresolved::ClusterScoped)) => "ClusterScoped",
+        Some((_, Unresolved::Version { .. })) => "VersionNotServed",
     };
-    let word = match first {
-        Unresolved::Unreadable(unreadable) => reason(unreadable),
-        Unresolved::ClusterScoped => "ClusterScoped",
-        Unresolved::Version { .. } => "VersionNotServed",
-    };
-    let items = unresolved.iter().map(|(kind, why)| {
-        let way_out = match why {
-            Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
-                "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
-                &*kind.group
-            ),
-            _ => String::new(),
-        };
-        (kind.to_string(), format!("{why}{way_out}"))
-    });
-    Statement::new(ConditionStatus::False, word, message(items, unresolved.len(), BUDGET))
+    says(ConditionStatus::False, word, move || {
+        let items = unresolved.iter().map(|(kind, why)| {
+            let way_out = match why {
+                Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
+                    "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
+                    &*kind.group
+                ),
+                _ => String::new(),
+            };
+            (kind.to_string(), format!("{why}{way_out}"))
+        });
+        message(items, unresolved.len(), BUDGET)
+    })
 }
 
 /// The kinds that it needs and cannot have.
@@ -341,43 +367,44 @@ impl std::fmt::Display for Unresolved {
 }
 
 /// Whether the template makes a Pod; nothing where there is no health check.
-fn health_check(app: &App) -> Option<Statement> {
+fn health_check(app: &App) -> Option<Says<'_>> {
+    let stored = app.publication.stored();
     if app.spec.health_check.is_none() {
         // As long as a Pod of an earlier one may be left, this says so also after a restart.
         let left = app.leaving.contains_key(&Kind::pod());
-        let before = app.stored().conditions.iter().any(|condition| condition.type_ == HEALTH_CHECK_VALID);
+        let before = said::status(stored, HEALTH_CHECK_VALID).is_some();
         return (left && before).then(|| {
-            Statement::new(ConditionStatus::Unknown, "Removed", "The health check is being removed")
+            says(ConditionStatus::Unknown, "Removed", || "The health check is being removed".to_owned())
         });
     }
     Some(match &app.check.validity {
         // Whoever asked before was answered about the same template, if the spec is the same.
-        Validity::Unasked => {
-            said::again(&app.stored().conditions, HEALTH_CHECK_VALID, app.publication.generation)
-                .unwrap_or_else(|| {
-                    Statement::new(
-                        ConditionStatus::Unknown,
-                        "NotYetKnown",
-                        "The API server has not been asked yet",
-                    )
-                })
-        }
-        Validity::Valid => Statement::new(ConditionStatus::True, "Valid", "The template makes a Pod"),
-        Validity::Invalid(why) => Statement::new(ConditionStatus::False, "InvalidTemplate", why.to_string()),
+        Validity::Unasked => match said::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
+            Some(again) => says(again.status, again.reason, || again.message.into_owned()),
+            None => says(ConditionStatus::Unknown, "NotYetKnown", || {
+                "The API server has not been asked yet".to_owned()
+            }),
+        },
+        Validity::Valid => says(ConditionStatus::True, "Valid", || "The template makes a Pod".to_owned()),
+        Validity::Invalid(why) => says(ConditionStatus::False, "InvalidTemplate", || why.to_string()),
     })
 }
 
 /// What could not be taken over, or let go of; nothing where all could.
-fn adopted(app: &App) -> Option<Statement> {
-    let count = app.refused.len();
-    let items = app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
-    (count > 0)
-        .then(|| Statement::new(ConditionStatus::False, "OwnersNotChanged", message(items, count, BUDGET)))
+fn adopted(app: &App) -> Option<Says<'_>> {
+    (!app.refused.is_empty()).then(|| {
+        says(ConditionStatus::False, "OwnersNotChanged", || {
+            let items =
+                app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
+            message(items, app.refused.len(), BUDGET)
+        })
+    })
 }
 
-fn cycle(app: &App) -> Option<Statement> {
+fn cycle(app: &App) -> Option<Says<'_>> {
     let way = app.cycle.as_ref()?;
-    let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
-    let says = message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET);
-    Some(Statement::new(ConditionStatus::True, "DependenciesInACircle", says))
+    Some(says(ConditionStatus::True, "DependenciesInACircle", || {
+        let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
+        message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET)
+    }))
 }

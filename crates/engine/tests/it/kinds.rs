@@ -139,7 +139,7 @@ fn a_cluster_that_was_put_back_is_believed() {
         world.relist(kind);
     }
     world.writing = false;
-    assert!(world.settle().wants.is_empty(), "an API server that is behind: {:?}", world.wants);
+    assert!(world.settle().wants().is_empty(), "an API server that is behind: {:?}", world.wants());
 
     world.writing = true;
     for (id, kind) in &kinds {

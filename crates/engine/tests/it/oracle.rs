@@ -135,7 +135,10 @@ impl Oracle<'_> {
             let known = self.kinds[&kind];
             let is_clear = match known.unreadable {
                 // One that is seen while the kind comes back is there, but all the rest is not known yet.
-                Some(Unreadable::NotServed) => known.objects.keys().all(|other| *other.name != **name),
+                Some(Unreadable::NotServed) => {
+                    let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
+                    !known.objects.contains_key(&Name::new(namespace, name))
+                }
                 Some(_) => false,
                 None => known.served.as_ref().is_some_and(|served| served.namespaced),
             };

@@ -41,16 +41,16 @@ fn view(world: &World) -> BTreeMap<String, Value> {
     for ((kind, name), object) in &world.server.objects {
         if *kind == Kind::own("Application") {
             let mut status = object["status"].clone();
-            if let Some(Change::Status { patch, .. }) = world.wants.get(&slot(kind, name, Part::Status)) {
-                merge(&mut status, patch);
+            if let Some(Change::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
+                merge(&mut status, &patch);
             }
             without_times(&mut status);
             view.insert(format!("status of {name}"), status);
         }
-        if let Some(Change::Owners { owners, .. }) = world.wants.get(&slot(kind, name, Part::Owners))
+        if let Some(Change::Owners { owners, .. }) = world.wanted(&slot(kind, name, Part::Owners))
             && needed.contains(kind)
         {
-            view.insert(format!("owners of {kind} {name}"), json!(**owners));
+            view.insert(format!("owners of {kind} {name}"), json!(*owners));
         }
     }
     view
@@ -180,7 +180,7 @@ proptest! {
         world.faults.clear();
         world.pass(LONG);
         compare(&world);
-        prop_assert!(world.wants.values().all(is_a_check), "{:?}", world.wants);
+        prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
         // Nothing is written any more about one that is being deleted.
         let stays = |(_, app): &(&Name, Application)| app.metadata.deletion_timestamp.is_none();
         for (name, _) in oracle(&world).applications().filter(stays) {

@@ -114,7 +114,7 @@ fn an_application_that_is_deleted_releases_nothing() {
     assert_eq!((world.owners(KIND, "front"), world.owners(KIND, "late")), ("web".to_owned(), String::new()));
     world.delete(APP, "web");
     assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("web", writes));
-    assert!(world.wants.is_empty());
+    assert!(world.wants().is_empty());
 }
 
 /// An Application of the same name is another one: what the first owned is still its own, and the second takes over.

@@ -207,7 +207,7 @@ fn a_late_answer_is_about_the_one_that_is_gone() {
     let turns = world.turns.len();
     world.step(Event::Written { slot: slot.clone(), change, outcome });
     assert_eq!(world.turns.len(), turns, "nothing has been written about the new one yet");
-    assert!(world.wants.contains_key(&slot));
+    assert!(world.wants().contains_key(&slot));
 }
 
 /// A turn that waits to be written has happened when it happened, not when it was last looked at.
@@ -216,7 +216,7 @@ fn what_waits_to_be_written_keeps_its_time() {
     let mut world = World::new();
     world.writing = false;
     world.put(app_of_kinds("web")).put(deployment("front", 3, 3));
-    let (wants, asked) = (world.wants.clone(), world.effects.len());
+    let (wants, asked) = (world.wants().clone(), world.effects.len());
     world.pass(SignedDuration::from_mins(1));
     world.edit(APP, "web", |it| it["metadata"]["annotations"]["example.com/seen"] = "yes".into());
     world.edit("Deployment.apps", "front", |it| {
@@ -226,6 +226,6 @@ fn what_waits_to_be_written_keeps_its_time() {
         let Some(Change::Status { patch, .. }) = wants.values().next() else { panic!("a status is wanted") };
         patch["conditions"].clone()
     };
-    assert_eq!(times(&world.wants), times(&wants));
+    assert_eq!(times(&world.wants()), times(&wants));
     assert!(world.effects.len() <= asked + 1, "at most the version that it is meant for is another");
 }

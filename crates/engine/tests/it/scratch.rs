@@ -52,7 +52,7 @@ proptest! {
             action.apply(&mut world);
             world.settle();
             compare(&world);
-            prop_assert!(world.wants.values().all(is_a_check), "{:?}", world.wants);
+            prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
             let oracle = oracle(&world);
             for (_, app) in oracle.applications() {
                 prop_assert!(pods(&world, &app) <= 1, "a Pod is left of an earlier template");
@@ -105,16 +105,16 @@ fn followed(world: &World, kind: &Kind) -> usize {
 pub(crate) fn compare(world: &World) {
     let oracle = oracle(world);
     if !oracle.is_open() {
-        assert!(world.wants.is_empty(), "nothing is wanted before all Applications and rules are known");
+        assert!(world.wants().is_empty(), "nothing is wanted before all Applications and rules are known");
         return;
     }
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(&app) else { continue };
         let mut said = json!(app.status);
         if let Some(Change::Status { patch, .. }) =
-            world.wants.get(&slot(&Kind::own("Application"), name, Part::Status))
+            world.wanted(&slot(&Kind::own("Application"), name, Part::Status))
         {
-            merge(&mut said, patch);
+            merge(&mut said, &patch);
         }
         assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
     }
@@ -136,8 +136,8 @@ pub(crate) fn compare(world: &World) {
             let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
             let mut owners: Vec<_> =
                 owners.map(|owner| owner["uid"].as_str().unwrap_or_default().to_owned()).collect();
-            let wanted = world.wants.get(&slot(kind, name, Part::Owners));
-            if let Some(Change::Owners { owners: wanted, .. }) = wanted {
+            let wanted = world.wanted(&slot(kind, name, Part::Owners));
+            if let Some(Change::Owners { owners: wanted, .. }) = &wanted {
                 owners = wanted.iter().map(|owner| owner.uid.to_string()).collect();
             }
             match oracle.owners(kind, object) {

@@ -51,8 +51,8 @@ pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) now: Timestamp,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
-    /// What the engine wants, and has not had yet.
-    pub(crate) wants: BTreeMap<Slot, Change>,
+    /// Where the engine wanted anything, ever.
+    places: BTreeSet<Slot>,
     /// What was written, and how that ended.
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
     /// Everything that the engine ever asked for.
@@ -81,7 +81,7 @@ impl World {
             server: objects::kinds(),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             feeds: BTreeMap::new(),
-            wants: BTreeMap::new(),
+            places: BTreeSet::new(),
             writes: Vec::new(),
             effects: Vec::new(),
             turns: Vec::new(),
@@ -116,7 +116,6 @@ impl World {
         let fresh = Self::new();
         (self.engine, self.outbox, self.wake) = (fresh.engine, fresh.outbox, None);
         self.feeds.clear();
-        self.wants.clear();
     }
 
     /// Creates or replaces an object, and lets follow what follows.
@@ -207,7 +206,8 @@ impl World {
 
     /// Makes the writes that are due.
     fn write(&mut self) -> bool {
-        let due = if self.writing { self.outbox.take(self.now) } else { Vec::new() };
+        let change = |slot: &Slot| self.engine.change(self.now, slot);
+        let due = if self.writing { self.outbox.take(self.now, change) } else { Vec::new() };
         for (slot, change) in &due {
             let fault = self.faults.pop_front().unwrap_or(Fault::None);
             let outcome = match fault {
@@ -227,19 +227,21 @@ impl World {
             };
             while fault == Fault::EchoFirst && self.tell() {}
             self.writes.push((slot.clone(), change.clone(), outcome.clone()));
-            let is_over = !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_));
-            if is_over && self.wants.get(slot) == Some(change) {
-                self.wants.remove(slot);
-            }
-            let (slot, change) = (slot.clone(), change.clone());
-            self.step(Event::Written {
-                slot: slot.clone(),
-                change: change.clone(),
-                outcome: outcome.clone(),
-            });
-            self.outbox.done(self.now, &slot, &change, &outcome, None);
+            let (change, told) = (change.clone(), outcome.clone());
+            self.step(Event::Written { slot: slot.clone(), change, outcome: told });
+            self.outbox.done(self.now, slot, &outcome, None);
         }
         !due.is_empty()
+    }
+
+    /// What the engine wants, and has not had yet.
+    pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
+        self.places.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
+    }
+
+    /// What the engine wants in a place.
+    pub(crate) fn wanted(&self, slot: &Slot) -> Option<Change> {
+        self.engine.change(self.now, slot)
     }
 
     /// One step of the engine.
@@ -259,12 +261,9 @@ impl World {
                     feed.queue.extend(queue);
                 }
                 Effect::Leave { feed } => _ = self.feeds.remove(feed).expect("only what is followed is left"),
-                Effect::Want(slot, change) => {
-                    self.outbox.want(self.now, slot, change.clone());
-                    match change {
-                        Some(change) => self.wants.insert(slot.clone(), change.clone()),
-                        None => self.wants.remove(slot),
-                    };
+                Effect::Want(slot, haste) => {
+                    self.outbox.want(self.now, slot, *haste);
+                    self.places.insert(slot.clone());
                 }
                 Effect::Record(turn) => self.turns.push(turn.clone()),
                 Effect::Wake(time) => self.wake = *time,

@@ -201,7 +201,7 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({}).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, turns: false, told: None }
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: None }
     }
 
     fn create(dry_run: bool) -> Change {

@@ -192,7 +192,7 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({ "ready": "True" }).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, turns: true, told: None }
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: None }
     }
 
     fn owners(owners: &[Owner]) -> Change {

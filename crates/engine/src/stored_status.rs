@@ -1,0 +1,101 @@
+//! The status of one of our own objects as the cluster has it: enough of it to tell what has to be written.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Map, Value};
+
+use crate::digest::Digest;
+
+/// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct StoredStatus {
+    pub(crate) observed_generation: Option<i64>,
+    pub(crate) conditions: Vec<Condition>,
+    fields: BTreeMap<Box<str>, Digest>,
+}
+
+impl StoredStatus {
+    /// As it was read.
+    pub(crate) fn of(status: &impl Serialize) -> Self {
+        let mut stored = Self::default();
+        stored.merge(&Value::Object(fields(status)));
+        stored
+    }
+
+    /// The merge patch (RFC 7386) that makes this status of it, if it is another. Fields are replaced as a whole.
+    pub(crate) fn patch(&self, status: &impl Serialize) -> Option<Value> {
+        let wanted = fields(status);
+        let gone = self.fields.keys().filter(|name| !wanted.contains_key(&***name));
+        let gone: Map<_, _> = gone.map(|name| (name.to_string(), Value::Null)).collect();
+        let differs = |name: &str, value: &Value| self.fields.get(name) != Some(&Digest::of(value));
+        let changed = wanted.into_iter().filter(|(name, value)| differs(name, value));
+        let patch: Map<_, _> = changed.chain(gone).collect();
+        (!patch.is_empty()).then_some(Value::Object(patch))
+    }
+
+    /// It has been changed by a patch.
+    pub(crate) fn merge(&mut self, patch: &Value) {
+        for (name, value) in patch.as_object().into_iter().flatten() {
+            match name.as_str() {
+                "observedGeneration" => self.observed_generation = value.as_i64(),
+                "conditions" => self.conditions = Vec::deserialize(value).unwrap_or_default(),
+                _ => {}
+            }
+            if value.is_null() {
+                self.fields.remove(name.as_str());
+            } else {
+                self.fields.insert(name.as_str().into(), Digest::of(value));
+            }
+        }
+    }
+}
+
+/// The fields of a status. What is empty is not written.
+fn fields(status: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(status) {
+        Ok(Value::Object(mut fields)) => {
+            fields.retain(|_, value| !value.is_null());
+            fields
+        }
+        other => {
+            debug_assert!(false, "a status is an object: {other:?}");
+            Map::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_written_and_what_is_gone_is_removed() {
+        let stored = StoredStatus::of(&json!({"ready": "True", "missing": ["a"], "progress": 50}));
+        assert_eq!(stored.patch(&json!({"ready": "True", "missing": ["a"], "progress": 50})), None);
+        let patch = stored.patch(&json!({"ready": "True", "progress": 51, "installed": ["a"]}));
+        assert_eq!(patch, Some(json!({"progress": 51, "installed": ["a"], "missing": null})));
+    }
+
+    #[test]
+    fn what_was_written_is_stored() {
+        let condition = |status| {
+            json!({
+                "type": "Ready", "status": status, "reason": "Because", "message": "",
+                "lastTransitionTime": "2026-11-14T10:00:00Z",
+            })
+        };
+        let before = json!({"observedGeneration": 1, "conditions": [condition("False")], "missing": ["a"]});
+        let after = json!({"observedGeneration": 2, "conditions": [condition("True")], "progress": 100});
+        let mut stored = StoredStatus::of(&before);
+        let patch = stored.patch(&after).expect("they differ");
+        stored.merge(&patch);
+        assert_eq!(stored, StoredStatus::of(&after));
+        assert_eq!(stored.observed_generation, Some(2));
+        assert_eq!(stored.conditions[0].status, "True");
+        assert_eq!(stored.patch(&after), None);
+    }
+}
