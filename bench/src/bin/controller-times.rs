@@ -319,14 +319,15 @@ impl Scene {
             let shown = self.sightings.first(&application, change.sent, &object, change.ready)?;
             Some(1000.0 * shown.saturating_duration_since(change.answered).as_secs_f64())
         };
-        let mut delays: Vec<_> = changes.iter().filter_map(delay).collect();
-        delays.sort_by(f64::total_cmp);
-        let at = |percent: usize| delays.get((delays.len() * percent / 100).min(delays.len() - 1)).copied();
+        let delays = sorted(changes.iter().filter_map(delay).collect());
         for (name, percent) in [("p50", 50), ("p99", 99), ("max", 100)] {
-            tell(&format!("{what}_{name}_ms"), at(percent).context("no change has shown")?)?;
+            tell(&format!("{what}_{name}_ms"), at(&delays, percent)?)?;
         }
-        let accepting: Duration = changes.iter().map(|change| change.answered - change.sent).sum();
-        tell(&format!("{what}_accept_ms"), 1000.0 * accepting.as_secs_f64() / float(changes.len()))?;
+        let accepting = changes.iter().map(|change| 1000.0 * (change.answered - change.sent).as_secs_f64());
+        let accepting = sorted(accepting.collect());
+        for (name, percent) in [("p50", 50), ("p99", 99)] {
+            tell(&format!("{what}_accept_{name}_ms"), at(&accepting, percent)?)?;
+        }
         tell(&format!("{what}_changes"), float(changes.len()))?;
         tell(&format!("{what}_unseen"), float(changes.len() - delays.len()))
     }
@@ -362,4 +363,15 @@ fn say(text: &str) -> Result<()> {
 #[expect(clippy::cast_precision_loss, reason = "no count here has more digits than a float")]
 fn float(number: usize) -> f64 {
     number as f64
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The value that so many of a hundred do not exceed.
+fn at(sorted: &[f64], percent: usize) -> Result<f64> {
+    let last = sorted.len().checked_sub(1).context("no change has shown")?;
+    Ok(sorted[(sorted.len() * percent / 100).min(last)])
 }

@@ -11,6 +11,7 @@ mod feeds;
 mod id;
 mod lens;
 mod outbox;
+mod path;
 mod publication;
 mod rules;
 mod said;

@@ -16,9 +16,9 @@ use crate::{
     id::Cluster,
 };
 
-/// So many turns of one object are written at once before they have to wait,
-const TURNS_AT_ONCE: u8 = 5;
-/// and after so long one more may be. Words alone wait for so long after what was written last.
+/// An object is written so often at once, if it turns so often, before the next turn has to wait,
+const AT_ONCE: u8 = 5;
+/// and after so long once more. Words alone wait for so long after what was written last.
 const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// After so long, it is forgotten when something was written last.
@@ -52,8 +52,8 @@ struct Entry {
     due: Timestamp,
     /// When the last write began.
     last: Option<Timestamp>,
-    /// How many turns may still be written at once, as of the last write.
-    turns: u8,
+    /// How often it could still be written at once, as of the last write.
+    at_once: u8,
     failures: u32,
     /// Not before that, because of failures.
     not_before: Option<Timestamp>,
@@ -91,7 +91,7 @@ impl Outbox {
                     under_way: None,
                     due: now,
                     last: None,
-                    turns: TURNS_AT_ONCE,
+                    at_once: AT_ONCE,
                     failures: 0,
                     not_before: None,
                 };
@@ -138,7 +138,7 @@ impl Outbox {
                     continue;
                 };
                 *under_way += 1;
-                entry.turns = entry.turns_left(now).saturating_sub(u8::from(haste == Haste::Turn));
+                entry.at_once = entry.at_once_by(now).saturating_sub(1);
                 entry.last = Some(now);
                 entry.under_way = Some(haste);
                 taken.push((slot, change));
@@ -198,7 +198,7 @@ impl Outbox {
         };
         let pace = match (entry.last, haste) {
             (None, _) => now,
-            (Some(_), Haste::Turn) if entry.turns_left(now) > 0 => now,
+            (Some(_), Haste::Turn) if entry.at_once_by(now) > 0 => now,
             (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
         };
         entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
@@ -227,12 +227,12 @@ impl Entry {
         self.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now)
     }
 
-    /// How many turns may be written at once.
-    fn turns_left(&self, now: Timestamp) -> u8 {
-        let Some(last) = self.last else { return TURNS_AT_ONCE };
+    /// How often it may be written at once.
+    fn at_once_by(&self, now: Timestamp) -> u8 {
+        let Some(last) = self.last else { return AT_ONCE };
         let pauses = now.duration_since(last).as_millis() / PAUSE.as_millis().max(1);
-        let pauses = u8::try_from(pauses.clamp(0, i128::from(TURNS_AT_ONCE))).unwrap_or(TURNS_AT_ONCE);
-        self.turns.saturating_add(pauses).min(TURNS_AT_ONCE)
+        let pauses = u8::try_from(pauses.clamp(0, i128::from(AT_ONCE))).unwrap_or(AT_ONCE);
+        self.at_once.saturating_add(pauses).min(AT_ONCE)
     }
 }
 
@@ -325,10 +325,10 @@ mod tests {
 
     #[test]
     fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
-        for haste in [Words, Turn] {
+        for hastes in [[Words, Words], [Turn, Turn], [Words, Turn]] {
             let mut story = Story::begin();
             let mut writes = 0;
-            for _ in 0..10_000 {
+            for haste in hastes.into_iter().cycle().take(10_000) {
                 story.after(1).want("web", haste);
                 writes += story.written();
             }

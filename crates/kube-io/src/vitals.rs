@@ -133,7 +133,11 @@ impl Vitals {
             Unit::Seconds,
             self.write_seconds.clone(),
         );
-        registry.register("writes_waiting", "Writes that are wanted and not under way", self.waiting.clone());
+        registry.register(
+            "writes_waiting",
+            "Places where something may have to be written, and is not being written",
+            self.waiting.clone(),
+        );
         registry.register("leading", "Whether this process may write", self.leading.clone());
         registry.register("turns_untold", "Turns of which no Event could be written", self.untold.clone());
         let counters = [

@@ -89,6 +89,7 @@ struct Times {
     load_ns: u64,
     one_ns: u64,
     batch_ns: u64,
+    words_ns: u64,
 }
 
 /// What the engine keeps.
@@ -117,7 +118,7 @@ struct Row {
     goal: Option<f64>,
 }
 
-const ROWS: [Row; 35] = [
+const ROWS: [Row; 36] = [
     Row::new("turn_p50_ms", "ms", 1, "from an accepted change to the status on a watch, half of them")
         .at_most(20.0),
     Row::new("turn_p99_ms", "ms", 1, "99 of 100").at_most(150.0),
@@ -129,7 +130,8 @@ const ROWS: [Row; 35] = [
     Row::new("turn_events", "", 2, "Events for each change"),
     Row::new("turn_step_ms", "ms", 2, "a step of the engine, on average"),
     Row::new("turn_write_ms", "ms", 2, "a write, until the API server has answered, on average"),
-    Row::new("turn_accept_ms", "ms", 2, "a change, until the API server has accepted it, on average"),
+    Row::new("turn_accept_p50_ms", "ms", 1, "a change, until the API server has accepted it, half of them"),
+    Row::new("turn_accept_p99_ms", "ms", 1, "99 of 100"),
     Row::new("turn_percent", "%", 1, "of a core for the controller, meanwhile"),
     Row::new("turn_server_percent", "%", 1, "of a core for the API server and etcd"),
     Row::new("turn_others_percent", "%", 1, "of a core that others had, on this machine or on its host"),
@@ -201,8 +203,8 @@ fn each_population<T: for<'a> Deserialize<'a>>(program: &str) -> Result<Vec<T>> 
 /// The table of the engine alone.
 fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
     let mut text = format!(
-        "{:^23}{:^20}{:^20}{:^30}\n",
-        "the engine alone", "one by one", "1,024 at a time", "all objects"
+        "{:^23}{:^20}{:^20}{:>14}{:^30}\n",
+        "the engine alone", "one by one", "1,024 at a time", "its status", "all objects"
     );
     for (heading, width) in [("objects", 9), ("Applications", 14)] {
         write!(text, "{heading:>width$}")?;
@@ -210,16 +212,18 @@ fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
     for (heading, width) in [("µs", 10), ("per second", 10), ("µs", 10), ("per second", 10)] {
         write!(text, "{heading:>width$}")?;
     }
-    for (heading, width) in [("read, µs each", 15), ("load, s", 9), ("bytes each", 12)] {
+    for (heading, width) in [("in words, µs", 14), ("read, µs each", 15), ("load, s", 9), ("bytes each", 12)]
+    {
         write!(text, "{heading:>width$}")?;
     }
     for (times, memory) in times.iter().zip(memory) {
-        let Times { objects, applications, one_ns, batch_ns, read_ns, load_ns } = times;
+        let Times { objects, applications, one_ns, batch_ns, words_ns, read_ns, load_ns } = times;
         write!(text, "\n{objects:>9}{applications:>14}")?;
         for ns in [*one_ns, *batch_ns] {
             write!(text, "{:>10.2}{:>10.0}", micros(ns), 1e9 / float(ns))?;
         }
-        write!(text, "{:>15.2}{:>9.3}{:>12.0}", micros(*read_ns), micros(*load_ns) / 1e6, memory.each())?;
+        write!(text, "{:>14.0}{:>15.2}", micros(*words_ns), micros(*read_ns))?;
+        write!(text, "{:>9.3}{:>12.0}", micros(*load_ns) / 1e6, memory.each())?;
     }
     let (least, most) = one_by_one(times);
     write!(

@@ -300,7 +300,7 @@ impl Applications {
             self.look_after_health_check(id, room);
             let Some(app) = self.apps.get_mut(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
             // All that was there has been counted: what is still remembered is no more.
-            app.remembered.clear();
+            app.remembered = HashMap::new();
             let Some(app) = self.apps.get(id.0) else { continue };
             let needed = self.needed(app);
             let conditions = status::conditions(app, room.feeds, &needed)

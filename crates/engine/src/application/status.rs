@@ -214,11 +214,7 @@ fn source(source: Source) -> &'static str {
 /// The path of an object at the API server.
 fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     let served = feed.served.as_ref().filter(|_| feed.unreadable != Some(Unreadable::NotServed))?;
-    let root = match &*feed.kind.group {
-        "" => format!("/api/{}", served.version),
-        group => format!("/apis/{group}/{}", served.version),
-    };
-    Some(format!("{root}/namespaces/{namespace}/{}/{name}", served.plural))
+    Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
 }
 
 fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {

@@ -284,14 +284,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// The path of the objects.
     fn path(&self, served: &Served) -> String {
-        let Served { version, plural, .. } = served;
-        let group = &self.kind.group;
-        let root =
-            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        match &self.place.settings.namespace {
-            Some(namespace) if served.namespaced => format!("{root}/namespaces/{namespace}/{plural}"),
-            _ => format!("{root}/{plural}"),
-        }
+        served.path(&self.kind.group, self.place.settings.namespace.as_deref(), None)
     }
 
     async fn tell(&self, news: News) {

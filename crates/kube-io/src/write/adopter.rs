@@ -3,13 +3,13 @@
 //! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
 
 use bellwether_api::{GROUP, VERSION};
-use bellwether_engine::{Adopter, Outcome};
+use bellwether_engine::{Adopter, Name, Outcome};
 use http::{Request, header::ACCEPT, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
     answer::{Done, Failure},
-    request::{ONLY_METADATA, Right, Segment},
+    request::{ONLY_METADATA, Right},
 };
 
 /// The kind as it stands in paths.
@@ -17,7 +17,8 @@ const PLURAL: &str = "applications";
 
 /// Asks for the Application as it is now, not as some cache has it.
 pub(super) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
-    let (namespace, name) = (Segment(&adopter.application.namespace), Segment(&adopter.application.name));
+    // Names of namespaces and of custom resources stand in paths as they are.
+    let Name { namespace, name } = &adopter.application;
     Request::get(format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}/{name}"))
         .header(ACCEPT, ONLY_METADATA)
         .body(Vec::new())

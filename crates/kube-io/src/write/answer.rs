@@ -6,10 +6,9 @@ use bellwether_engine::{Change, Outcome, Version};
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use serde::Deserialize;
 
-use super::{
-    line::line,
-    request::{Asked, Right},
-};
+use crate::line::line;
+
+use super::request::{Asked, Right};
 
 /// The longest that a server can make us wait: one that asks for more is asked again all the same.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);

@@ -16,10 +16,9 @@ use kube::{
 use thiserror::Error;
 use tokio::time::timeout;
 
-use super::{
-    line::{line, root},
-    perform::PATIENCE,
-};
+use crate::line::{line, root};
+
+use super::perform::PATIENCE;
 
 /// How long a connection may take to be there, and how long it may take to be rid of a request.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);

@@ -15,7 +15,6 @@ pub mod record;
 
 mod adopter;
 mod answer;
-mod line;
 mod request;
 
 pub use answer::Done;

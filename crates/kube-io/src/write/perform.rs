@@ -9,7 +9,9 @@ use http_body_util::{BodyExt as _, Limited};
 use kube::{Client, client::Body};
 use tokio::time::timeout;
 
-use super::{adopter, answer::Done, line::root, request::Asked};
+use crate::line::root;
+
+use super::{adopter, answer::Done, request::Asked};
 
 /// How long an API server has for its answer, unless somebody wants it otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(10);

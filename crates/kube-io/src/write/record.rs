@@ -21,11 +21,9 @@ use kube::{
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use super::{
-    FIELD_MANAGER,
-    line::{line, root, shortened},
-    perform::PATIENCE,
-};
+use crate::line::{line, root, shortened};
+
+use super::{FIELD_MANAGER, perform::PATIENCE};
 
 /// How many turns may wait to be told.
 const QUEUE: usize = 256;

@@ -66,18 +66,9 @@ impl Asked<'_> {
     /// The path and the query.
     fn address(self) -> String {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
-        let mut address = if kind.group.is_empty() {
-            format!("/api/{}", self.served.version)
-        } else {
-            format!("/apis/{}/{}", kind.group, self.served.version)
-        };
-        if self.served.namespaced {
-            let _ = write!(address, "/namespaces/{}", Segment(&name.namespace));
-        }
-        let _ = write!(address, "/{}", self.served.plural);
-        if !matches!(self.change, Change::Create { .. }) {
-            let _ = write!(address, "/{}", Segment(&name.name));
-        }
+        let is_there = !matches!(self.change, Change::Create { .. });
+        let mut address =
+            self.served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
         match self.change {
             Change::Status { .. } => {
                 let _ = write!(address, "/status?fieldManager={FIELD_MANAGER}");
@@ -148,23 +139,6 @@ impl fmt::Display for Right<'_> {
         }
         write!(f, ": grant it the verb {verb} on {resource} in ")?;
         if group.is_empty() { f.write_str("the core API group") } else { write!(f, "the API group {group}") }
-    }
-}
-
-/// A name as a piece of a path. Most names need nothing; some kinds allow almost anything in theirs.
-pub(super) struct Segment<'a>(pub(super) &'a str);
-
-impl fmt::Display for Segment<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
-                    f.write_char(char::from(byte))?;
-                }
-                _ => write!(f, "%{byte:02X}")?,
-            }
-        }
-        Ok(())
     }
 }
 
@@ -253,31 +227,6 @@ mod tests {
         let request = Asked { served: &served, slot: &slot, change: &change }.request().unwrap();
         assert_eq!(format!("{} {}", request.method(), request.uri()), line);
         assert_eq!(serde_json::from_slice::<Value>(request.body()).unwrap(), body);
-    }
-
-    #[rstest]
-    #[case::core_group("", "pods", true, "web", "/api/v1/namespaces/shop/pods/web")]
-    #[case::cluster_scoped("acme.io", "widgets", false, "web", "/apis/acme.io/v1/widgets/web")]
-    #[case::colons(
-        "rbac.authorization.k8s.io",
-        "clusterroles",
-        false,
-        "system:node",
-        "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
-    )]
-    #[case::anything("acme.io", "widgets", false, "a b?c#é", "/apis/acme.io/v1/widgets/a%20b%3Fc%23%C3%A9")]
-    fn objects_have_their_paths(
-        #[case] group: &str,
-        #[case] plural: &str,
-        #[case] namespaced: bool,
-        #[case] name: &str,
-        #[case] path: &str,
-    ) {
-        let served = served(plural, "v1", namespaced);
-        let slot = slot(Kind::new(group, "Any"), Name::new("shop", name));
-        let change = Change::Delete { uid: "u".into() };
-        let request = Asked { served: &served, slot: &slot, change: &change }.request().unwrap();
-        assert_eq!(request.uri().path(), path);
     }
 
     #[rstest]

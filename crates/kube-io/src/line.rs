@@ -9,14 +9,14 @@ const LONGEST: usize = 1024;
 const CUT: &str = "…";
 
 /// The same text on one line, without control characters, and not too long.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || character.is_control());
     let joined = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     shortened(joined, LONGEST)
 }
 
 /// At most so many bytes of a text; whole characters, and a sign that something is missing.
-pub(super) fn shortened(mut text: String, longest: usize) -> String {
+pub(crate) fn shortened(mut text: String, longest: usize) -> String {
     if text.len() > longest {
         text.truncate(text.floor_char_boundary(longest.saturating_sub(CUT.len())));
         text.push_str(CUT);
@@ -25,7 +25,7 @@ pub(super) fn shortened(mut text: String, longest: usize) -> String {
 }
 
 /// The reason at the bottom of an error: what is above it only says who passed it on.
-pub(super) fn root(error: &dyn Error) -> String {
+pub(crate) fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;
