@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use bellwether_model::ConditionStatus;
+use bellwether_model::{
+    ConditionStatus,
+    text::{legal_reason, shorten},
+};
 use jiff::Timestamp;
 
-use crate::{
-    legal::{LONGEST_MESSAGE, legal_reason},
-    message::shorten,
-};
+use crate::legal::LONGEST_MESSAGE;
 
 /// What a condition says, apart from since when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Condition {
         Self {
             kind: kind.into(),
             status: statement.status,
-            reason: legal_reason(&statement.reason).into_owned(),
+            reason: legal_reason(&*statement.reason).into_owned(),
             message,
             last_transition_time: kept
                 .map_or_else(|| whole_seconds(now), |stored| stored.last_transition_time),

@@ -59,7 +59,7 @@ pub use condition::{Change, Condition, Statement};
 pub use consensus::Consensus;
 pub use damping::{Damped, damp};
 pub use identity::{Identity, Names, display_names};
-pub use legal::{LONGEST_MESSAGE, LONGEST_REASON, LONGEST_TYPE, is_legal_type, legal_reason};
+pub use legal::{LONGEST_MESSAGE, LONGEST_TYPE, is_legal_type};
 pub use merge::{Said, merge, merge_as};
 pub use message::message;
 pub use place::{is_outrun, put_in_place};

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use bellwether_model::text::{legal_reason, one_line};
+
 use crate::{
     condition::Statement,
     consensus::Consensus,
-    legal::legal_reason,
-    message::{message, one_line},
+    legal::LONGEST_MESSAGE,
+    message::message,
     policy::{Choice, Class, Policy, WhenFine},
     tally::Tally,
 };
@@ -71,7 +73,8 @@ fn message_for<'a, K: Ord + Clone>(
         return match &policy.when_fine {
             WhenFine::Say(text) => text.clone(),
             WhenFine::Agreed => {
-                Cow::Owned(one_line(consensus.message(class).unwrap_or_default(), policy.budget))
+                let agreed = consensus.message(class).unwrap_or_default();
+                Cow::Owned(one_line(agreed.trim(), policy.budget.min(LONGEST_MESSAGE)).into_owned())
             }
         };
     }

@@ -1,12 +1,11 @@
 //! Messages that name many sources in little room.
 
+use bellwether_model::text::{one_line, shorten};
+
 use crate::legal::LONGEST_MESSAGE;
 
 /// What stands between two items.
 const SEPARATOR: &str = "; ";
-
-/// What stands where text was cut.
-const ELLIPSIS: char = '…';
 
 /// One message of many items: `name text; name text; and 3 more`.
 ///
@@ -50,7 +49,7 @@ pub fn message<N: AsRef<str>, T: AsRef<str>>(
     let ending = and_more(total - shown);
     match budget.checked_sub(ending.len()) {
         // Room for a character of a cut item, whichever, and for the sign that it was cut.
-        Some(room) if whole.is_some() || room > 2 * ELLIPSIS.len_utf8() => {
+        Some(room) if whole.is_some() || room > 2 * '…'.len_utf8() => {
             shorten(&mut line, room);
             line.push_str(if shown == 0 { ending.trim_start_matches(SEPARATOR) } else { &ending });
         }
@@ -59,60 +58,17 @@ pub fn message<N: AsRef<str>, T: AsRef<str>>(
     line
 }
 
-/// The text on one line, cut so that it has at most `budget` bytes.
-pub(crate) fn one_line(text: &str, budget: usize) -> String {
-    let mut line = String::new();
-    push_words(&mut line, text);
-    shorten(&mut line, budget.min(LONGEST_MESSAGE));
-    line
-}
-
-/// Cuts the text at the end of a character, with a sign that there was more, so that it has at most this many bytes.
-pub(crate) fn shorten(text: &mut String, longest: usize) {
-    if text.len() <= longest {
-        return;
-    }
-    let room = longest.checked_sub(ELLIPSIS.len_utf8());
-    text.truncate(text.floor_char_boundary(room.unwrap_or(longest)));
-    if room.is_some() {
-        text.push(ELLIPSIS);
-    }
-}
-
 fn and_more(rest: usize) -> String {
     if rest == 0 { String::new() } else { format!("{SEPARATOR}and {rest} more") }
 }
 
 fn push_item(line: &mut String, name: &str, text: &str) {
-    push_words(line, name);
-    let name_end = line.len();
-    line.push(' ');
-    push_words(line, text);
-    if line.len() == name_end + 1 {
-        line.truncate(name_end);
+    line.push_str(&one_line(name.trim(), LONGEST_MESSAGE));
+    let text = one_line(text.trim(), LONGEST_MESSAGE);
+    if !text.is_empty() {
+        line.push(' ');
+        line.push_str(&text);
     }
-}
-
-/// The text on one line: what cannot be seen stands between words like any space.
-fn push_words(line: &mut String, text: &str) {
-    let text = text.trim();
-    if !text.contains(is_hidden) {
-        line.push_str(text);
-        return;
-    }
-    let words = text.split(|character: char| character.is_whitespace() || is_hidden(character));
-    for (index, word) in words.filter(|word| !word.is_empty()).enumerate() {
-        if index > 0 {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-}
-
-/// Whether a character ends a line, moves a cursor or turns the direction of writing.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -147,14 +103,6 @@ mod tests {
         #[case] expected: &str,
     ) {
         assert_eq!(message(items.iter().copied(), total, budget), expected);
-    }
-
-    #[rstest]
-    #[case("as it is", 8, "as it is")]
-    #[case("\ttwo\nlines", 20, "two lines")]
-    #[case("too long", 6, "too…")]
-    fn lines(#[case] text: &str, #[case] budget: usize, #[case] line: &str) {
-        assert_eq!(one_line(text, budget), line);
     }
 
     #[test]
@@ -212,7 +160,7 @@ mod tests {
             let total = items.len() + more;
             let message = message(items, total, budget);
             prop_assert!(message.len() <= budget, "{message:?}");
-            prop_assert!(!message.contains(is_hidden), "{message:?}");
+            prop_assert!(!message.contains(char::is_control), "{message:?}");
         }
 
         #[test]
@@ -223,7 +171,7 @@ mod tests {
             prop_assert_eq!(shown.len() + rest, total);
             for (index, (shown, (name, text))) in shown.iter().zip(&items).enumerate() {
                 let whole = format!("{name} {text}");
-                let cut = shown.strip_suffix(ELLIPSIS).is_some_and(|start| whole.starts_with(start));
+                let cut = shown.strip_suffix('…').is_some_and(|start| whole.starts_with(start));
                 prop_assert!(*shown == whole || index == 0 && shown.len() < whole.len() && cut, "{shown:?} of {whole:?}");
             }
         }

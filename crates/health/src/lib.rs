@@ -14,7 +14,6 @@ mod generation;
 mod generic;
 mod read;
 mod rules;
-mod text;
 pub mod user;
 mod verdict;
 

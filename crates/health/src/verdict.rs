@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use bellwether_model::State;
+use bellwether_model::{
+    State,
+    text::{legal_reason, one_line},
+};
 use jiff::Timestamp;
 use serde::Serialize;
-
-use crate::text;
 
 /// What is said of an object: its state, why, and who says so.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,14 +75,14 @@ impl Verdict {
         reason: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let reason = text::legal_reason(reason.into());
-        let message = text::one_line(message.into(), LONGEST_MESSAGE);
+        let reason = legal_reason(reason);
+        let message = one_line(message, LONGEST_MESSAGE);
         Self {
             state,
             progress: if state == State::Ready { 100 } else { 0 },
             // A message of nothing that can be seen is none.
             message: if message.trim().is_empty() {
-                text::one_line(reason.clone(), LONGEST_MESSAGE)
+                one_line(reason.clone(), LONGEST_MESSAGE)
             } else {
                 message
             },
@@ -148,7 +149,7 @@ impl Verdict {
 
     /// The same, of a part of the object.
     pub(crate) fn about(mut self, part: &str) -> Self {
-        self.message = text::one_line(format!("{part}: {}", self.message).into(), LONGEST_MESSAGE);
+        self.message = one_line(format!("{part}: {}", self.message), LONGEST_MESSAGE);
         self
     }
 

@@ -22,6 +22,7 @@ mod json;
 mod object;
 mod plan;
 mod state;
+pub mod text;
 mod value;
 
 pub use decode::{DecodeError, ObjectSeed, read_json};

@@ -2,12 +2,11 @@
 //!
 //! Most kinds of most operators need no more. What the clauses leave open is left to the generic rules.
 
-use bellwether_model::{ConditionStatus, Plan, State, Value};
+use bellwether_model::{ConditionStatus, Plan, State, Value, text::capitalised};
 
 use crate::{
     generation, generic,
     read::{Condition, Reader},
-    text::capitalised,
     verdict::Verdict,
 };
 

@@ -1,12 +1,12 @@
 //! One word for the whole state: `status.phase` and its like, and what else a status says outright.
 
-use bellwether_model::{State, Value};
+use bellwether_model::{State, Value, text::capitalised};
 
 use super::{
     words::{meaning, words},
     worst_by,
 };
-use crate::{read::Reader, text::capitalised, verdict::Verdict};
+use crate::{read::Reader, verdict::Verdict};
 
 /// The last word in the name of a field that holds one word for the state: `phase`, `currentState`, `jobStatus`.
 pub(crate) const NAMES: &[&str] = &["phase", "state", "status", "health", "stage", "compliant"];

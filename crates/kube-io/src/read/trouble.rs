@@ -2,10 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use bellwether_model::text::one_line;
 use http::StatusCode;
 use serde::Deserialize;
-
-use crate::line::{line, shortened};
 
 /// How much of an error's text is kept.
 const LONGEST: usize = 256;
@@ -91,7 +90,7 @@ struct Status {
 
 /// Text from a cluster, on one line and not too long.
 fn short(text: &str) -> Arc<str> {
-    shortened(line(text), LONGEST).into()
+    one_line(text.trim(), LONGEST).into()
 }
 
 #[cfg(test)]

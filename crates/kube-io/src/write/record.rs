@@ -10,6 +10,7 @@ use std::{
 
 use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::Turn;
+use bellwether_model::text::one_line;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event},
@@ -21,7 +22,7 @@ use kube::{
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use crate::line::{line, root, shortened};
+use crate::line::{line, root};
 
 use super::{FIELD_MANAGER, perform::PATIENCE};
 
@@ -117,7 +118,7 @@ fn namespace_of(turn: &Turn) -> &str {
 /// The Event about a turn.
 fn event(turn: &Turn, at: Timestamp, identity: &str) -> Event {
     let name = &turn.object.name;
-    let word = |word: &str| Some(shortened(word.to_owned(), LONGEST_WORD));
+    let word = |word: &str| Some(one_line(word, LONGEST_WORD).into_owned());
     Event {
         metadata: ObjectMeta {
             name: Some(unique_name(&name.name, at)),
@@ -162,7 +163,7 @@ fn note(turn: &Turn) -> String {
     if !message.is_empty() {
         note = format!("{note}: {message}");
     }
-    shortened(note, LONGEST_NOTE)
+    one_line(note, LONGEST_NOTE).into_owned()
 }
 
 #[cfg(test)]
