@@ -10,7 +10,8 @@ use crate::{
     id::Name,
 };
 
-/// Everything that goes out passes here: what was asked for already is not asked for again.
+/// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
+/// known before they are due, are announced whenever they may have changed.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     pub(crate) effects: Vec<Effect>,

@@ -96,10 +96,10 @@ impl Engine {
     /// What is to be written in a place at this moment, if anything is.
     pub fn change(&self, now: Timestamp, slot: &Slot) -> Option<Change> {
         match slot.part {
-            Part::Status if slot.object.kind == Kind::own("HealthRule") => {
-                self.rules.change(&slot.object.name, now)
-            }
-            Part::Status => self.applications.change(&slot.object.name, &self.feeds, now),
+            Part::Status => match OurKind::of(&slot.object.kind)? {
+                OurKind::HealthRule => self.rules.change(&slot.object.name, now),
+                OurKind::Application => self.applications.change(&slot.object.name, &self.feeds, now),
+            },
             Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
         }
     }
@@ -253,7 +253,8 @@ impl Engine {
         // What was refused, or did not get through, is still wanted and is tried again. What met another version of the
         // object is asked for again when that version is known here.
         let is_over = match change {
-            Change::Status { .. } | Change::Owners { .. } => matches!(outcome, Outcome::Done(_)),
+            Change::Status { .. } => return self.status_written(slot, change, outcome, now),
+            Change::Owners { .. } => matches!(outcome, Outcome::Done(_)),
             Change::Create { .. } | Change::Delete { .. } => {
                 !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_))
             }
@@ -261,11 +262,28 @@ impl Engine {
         if is_over {
             self.desk.settle(slot, change);
         }
-        if slot.object.kind == Kind::own("HealthRule") {
-            self.rules.written(slot, change, outcome, &mut self.desk);
-        } else {
-            let (applications, mut room) = self.room(now);
-            applications.written(slot, change, outcome, &mut room);
+        let (applications, mut room) = self.room(now);
+        applications.written(slot, change, outcome, &mut room);
+    }
+
+    fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
+        let object = &slot.object;
+        let version = match OurKind::of(&object.kind) {
+            Some(OurKind::HealthRule) => {
+                self.rules.status_written(&object.name, change, outcome, &mut self.desk)
+            }
+            Some(OurKind::Application) => {
+                let (applications, mut room) = self.room(now);
+                applications.status_written(&object.name, change, outcome, &mut room)
+            }
+            None => None,
+        };
+        if let Some(version) = version
+            && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
+            && let Some(stored) = self.feeds.object_mut(stored)
+        {
+            stored.facts.version = version;
+            stored.own.iter_mut().for_each(Ours::overtake);
         }
     }
 

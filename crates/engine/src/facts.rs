@@ -7,7 +7,7 @@ use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
-use crate::digest::Digest;
+use crate::{digest::Digest, id::Kind};
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +189,23 @@ pub(crate) enum OurKind {
     HealthRule,
 }
 
+impl OurKind {
+    /// Which of them a kind is, if any.
+    pub(crate) fn of(kind: &Kind) -> Option<Self> {
+        match (&*kind.group, &*kind.kind) {
+            (bellwether_api::GROUP, "Application") => Some(Self::Application),
+            (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
+            _ => None,
+        }
+    }
+}
+
 impl Ours {
+    /// We have written since it was seen: whatever is seen next is news.
+    pub(crate) fn overtake(&mut self) {
+        self.digest = Digest::of(&());
+    }
+
     pub(crate) fn of(own: &Own) -> Self {
         let kind = match own {
             Own::Application(_) => OurKind::Application,

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use bellwether_api::{ApplicationStatus, ConditionStatus, HealthRuleStatus};
+use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -28,25 +28,6 @@ pub(crate) trait Status: Serialize {
     fn conditions(&self) -> &[Condition];
 }
 
-impl Status for ApplicationStatus {
-    const OWN: &'static [&'static str] =
-        &["Ready", "Settled", "Installed", "Resolved", "HealthCheckValid", "Adopted", "DependencyCycle"];
-    const TOLD: &'static str = "Ready";
-
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
-
-impl Status for HealthRuleStatus {
-    const OWN: &'static [&'static str] = &["Valid"];
-    const TOLD: &'static str = "Valid";
-
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
-
 /// What is published about an object, in its own status.
 #[derive(Debug)]
 pub(crate) struct Publication<S> {
@@ -56,8 +37,8 @@ pub(crate) struct Publication<S> {
     pub(crate) generation: i64,
     /// The status as the cluster has it, as far as we know.
     stored: StoredStatus,
-    /// The conditions that have turned and have not been written yet.
-    turned: Vec<Turned>,
+    /// The conditions as they were when they were last looked at.
+    looks: Vec<Look>,
     /// A turn that may have been written: nobody has answered.
     in_doubt: Option<Turn>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written.
@@ -65,12 +46,16 @@ pub(crate) struct Publication<S> {
     status: PhantomData<S>,
 }
 
-/// A condition that has turned.
+/// A condition as it should be.
 #[derive(Debug)]
-struct Turned {
+struct Look {
     kind: &'static str,
-    to: ConditionStatus,
+    /// What it is, if it is there.
+    status: Option<ConditionStatus>,
+    /// When it turned, or when somebody overwrote it.
     since: Timestamp,
+    /// Whether it is stored so.
+    stored: bool,
 }
 
 impl<S: Status> Publication<S> {
@@ -82,7 +67,7 @@ impl<S: Status> Publication<S> {
             version: facts.version.clone(),
             generation,
             stored: StoredStatus::of(status),
-            turned: Vec::new(),
+            looks: Vec::new(),
             in_doubt: None,
             outdated: None,
             status: PhantomData,
@@ -101,10 +86,8 @@ impl<S: Status> Publication<S> {
         now: Timestamp,
     ) -> Vec<Condition> {
         let since = |kind: &str, status: ConditionStatus| {
-            self.turned
-                .iter()
-                .find(|turned| turned.kind == kind && turned.to == status)
-                .map_or(now, |turned| turned.since)
+            let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
+            self.looks.iter().find(is_it).map_or(now, |look| look.since)
         };
         said::conditions(self.stored(), S::OWN, statements, self.generation, since)
     }
@@ -137,15 +120,16 @@ impl<S: Status> Publication<S> {
         now: Timestamp,
         desk: &mut Desk,
     ) {
-        let before = std::mem::take(&mut self.turned);
+        let before = std::mem::take(&mut self.looks);
         let mut turns = self.stored.observed_generation != Some(self.generation);
         for (kind, status) in conditions {
-            let stored = said::status(self.stored(), kind);
-            turns |= stored != status;
-            if let Some(to) = status.filter(|_| stored != status) {
-                let known = before.iter().find(|turned| turned.kind == kind && turned.to == to);
-                self.turned.push(Turned { kind, to, since: known.map_or(now, |turned| turned.since) });
-            }
+            let stored = said::status(self.stored(), kind) == status;
+            turns |= !stored;
+            // Where it is as before, and is not stored so any more, somebody has overwritten it.
+            let is_kept =
+                |look: &&Look| look.kind == kind && look.status == status && (stored || !look.stored);
+            let since = before.iter().find(is_kept).map_or(now, |look| look.since);
+            self.looks.push(Look { kind, status, since, stored });
         }
         let haste = if turns { Haste::Turn } else { Haste::Words };
         desk.effects.push(Effect::Want(self.slot.clone(), Some(haste)));
@@ -200,16 +184,14 @@ impl<S: Status> Publication<S> {
             return None;
         }
         match outcome {
-            Outcome::Failed(_) => self.in_doubt = told.as_deref().cloned(),
+            // An earlier turn may be in doubt still, and whatever became of it, this attempt does not say.
+            Outcome::Failed(_) => self.in_doubt = told.as_deref().cloned().or(self.in_doubt.take()),
             Outcome::Done(_) => {
                 self.in_doubt = None;
                 desk.effects.extend(told.as_deref().cloned().map(Effect::Record));
             }
-            Outcome::Conflict => {
-                self.in_doubt = None;
-                self.outdated = Some(before.clone());
-            }
-            Outcome::Absent | Outcome::Refused(_) => self.in_doubt = None,
+            Outcome::Conflict if *before == self.version => self.outdated = Some(before.clone()),
+            Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => {}
         }
         let Outcome::Done(Some(version)) = outcome else { return None };
         // What a watch has shown since is newer than what we know.
@@ -218,6 +200,18 @@ impl<S: Status> Publication<S> {
         }
         self.stored.merge(patch);
         self.version = version.clone();
+        for look in &mut self.looks {
+            look.stored = said::status(&self.stored.conditions, look.kind) == look.status;
+        }
         Some(version.clone())
+    }
+
+    /// Whether its status has to be looked at after a write has ended so: what was written may not be true any more.
+    pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Conflict => true,
+            Outcome::Done(_) => self.looks.iter().any(|look| !look.stored),
+            Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
+        }
     }
 }

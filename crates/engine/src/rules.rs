@@ -9,14 +9,15 @@ use bellwether_api::{ConditionStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_conditions::{Statement, message};
 use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     desk::Desk,
-    effect::{Change, Slot},
+    effect::Change,
     event::Outcome,
-    facts::{Facts, Written},
+    facts::{Facts, Version, Written},
     id::{Cluster, Kind, Name, ObjectKey},
-    publication::Publication,
+    publication::{Publication, Status},
 };
 
 /// How long the message of a condition may be.
@@ -24,6 +25,15 @@ const BUDGET: usize = 1024;
 
 /// The type of the condition that says whether a rule is in force.
 const VALID: &str = "Valid";
+
+impl Status for HealthRuleStatus {
+    const OWN: &'static [&'static str] = &[VALID];
+    const TOLD: &'static str = VALID;
+
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
 
 /// All HealthRules.
 #[derive(Debug, Default)]
@@ -123,15 +133,20 @@ impl Rules {
         rule.publication.change(&status)
     }
 
-    /// A write has ended.
-    pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, desk: &mut Desk) {
-        let name = &slot.object.name;
-        if let Some(rule) = self.by_name.get_mut(name) {
-            rule.publication.written(change, outcome, desk);
-            if *outcome == Outcome::Conflict {
-                self.dirty.insert(name.clone());
-            }
+    /// A write of the status of a rule has ended. Gives back the version that the rule has now, if that is news.
+    pub(crate) fn status_written(
+        &mut self,
+        name: &Name,
+        change: &Change,
+        outcome: &Outcome,
+        desk: &mut Desk,
+    ) -> Option<Version> {
+        let publication = &mut self.by_name.get_mut(name)?.publication;
+        let version = publication.written(change, outcome, desk);
+        if publication.is_behind(outcome) {
+            self.dirty.insert(name.clone());
         }
+        version
     }
 
     fn statement(&self, name: &Name) -> Option<Statement> {

@@ -24,7 +24,8 @@ impl StoredStatus {
         stored
     }
 
-    /// The merge patch (RFC 7386) that makes this status of it, if it is another. Fields are replaced as a whole.
+    /// The merge patch (RFC 7386) that makes this status of it, if it is another. Fields that are objects themselves have
+    /// all of their own fields always, so that none of an earlier one is left when they are merged.
     pub(crate) fn patch(&self, status: &impl Serialize) -> Option<Value> {
         let wanted = fields(status);
         let gone = self.fields.keys().filter(|name| !wanted.contains_key(&***name));
@@ -52,7 +53,7 @@ impl StoredStatus {
     }
 }
 
-/// The fields of a status. What is empty is not written.
+/// The fields of a status that say something.
 fn fields(status: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(status) {
         Ok(Value::Object(mut fields)) => {

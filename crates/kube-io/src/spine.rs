@@ -193,7 +193,12 @@ impl Spine {
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
         let until_count = self.uncounted.then(|| COUNTS_EVERY.saturating_sub(self.counted.elapsed()));
         // A clock that jumps is noticed within a minute.
-        [until_next, until_count].into_iter().flatten().min().unwrap_or(Duration::from_mins(1))
+        [until_next, until_count]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Duration::MAX)
+            .min(Duration::from_mins(1))
     }
 
     /// Counts how much there is, now and then.

@@ -9,7 +9,7 @@ use bellwether_api::{ConditionStatus, DependencyStatus};
 
 use crate::{id::Name, said};
 
-use super::{Applications, app::App};
+use super::{Applications, app::App, status::READY};
 
 impl Applications {
     /// What is to be said of the Applications that one needs.
@@ -18,7 +18,7 @@ impl Applications {
             let key = Name { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
             let other = self.by_name.get(&key).and_then(|id| self.apps.get(id.0));
             let ready = other
-                .and_then(|other| other.shown.or_else(|| said::status(other.publication.stored(), "Ready")));
+                .and_then(|other| other.shown.or_else(|| said::status(other.publication.stored(), READY)));
             DependencyStatus {
                 name: name.clone(),
                 installed: other.is_some(),

@@ -12,6 +12,7 @@ mod kinds;
 mod members;
 mod membership;
 mod ownership;
+mod says;
 mod status;
 
 use std::{
@@ -28,7 +29,7 @@ use crate::{
     desk::Desk,
     effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, Written},
+    facts::{Facts, Version, Written},
     feeds::{Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     publication::Publication,
@@ -258,10 +259,10 @@ impl Applications {
         }
     }
 
-    /// A write has ended.
+    /// A write of something else than a status has ended.
     pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
         match change {
-            Change::Status { .. } => self.status_written(&slot.object, change, outcome, room),
+            Change::Status { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
             Change::Create { manifest, dry_run } => {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
@@ -337,24 +338,22 @@ impl Applications {
         [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(of)
     }
 
-    fn status_written(
+    /// A write of the status of an Application has ended. Gives back the version that the Application has now, if that
+    /// is news.
+    pub(crate) fn status_written(
         &mut self,
-        object: &ObjectKey,
+        name: &Name,
         change: &Change,
         outcome: &Outcome,
         room: &mut Room<'_>,
-    ) {
-        let Some(id) = self.by_name.get(&object.name).copied() else { return };
-        let Some(app) = self.apps.get_mut(id.0) else { return };
-        if let Some(version) = app.publication.written(change, outcome, room.desk)
-            && let Some(stored) = room.feeds.find(&object.cluster, &object.kind, &object.name)
-            && let Some(stored) = room.feeds.object_mut(stored)
-        {
-            stored.facts.version = version;
-        }
-        if *outcome == Outcome::Conflict {
+    ) -> Option<Version> {
+        let id = self.by_name.get(name).copied()?;
+        let publication = &mut self.apps.get_mut(id.0)?.publication;
+        let version = publication.written(change, outcome, room.desk);
+        if publication.is_behind(outcome) {
             self.dirty.insert(id);
         }
+        version
     }
 
     fn touch(&mut self, name: &Name) {

@@ -103,7 +103,6 @@ impl Applications {
                     }
                 }
                 self.refused.insert((object.kind.clone(), object.name.clone()), concerned);
-                return;
             }
             _ => {}
         }

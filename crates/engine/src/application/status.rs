@@ -8,12 +8,13 @@ use bellwether_api::{
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
+    publication::Status,
     said,
 };
 
@@ -21,6 +22,7 @@ use super::{
     app::{App, Presence, Stranger, Unresolved},
     check::{HEALTH_CHECK_VALID, Validity},
     members::{Share, Whose},
+    says::{Says, says},
 };
 
 /// So many objects are listed at most,
@@ -31,33 +33,26 @@ const MOST_BYTES: usize = 40 << 10;
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
-/// The types of those conditions that are only there in some cases.
+/// The types of the conditions, the first of which decides; the last three are only there in some cases.
+pub(super) const READY: &str = "Ready";
+const SETTLED: &str = "Settled";
+const INSTALLED: &str = "Installed";
+const RESOLVED: &str = "Resolved";
 const ADOPTED: &str = "Adopted";
 const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
-/// What is known of the Applications that one needs.
-pub(super) type Needed = Vec<DependencyStatus>;
+impl Status for ApplicationStatus {
+    const OWN: &'static [&'static str] =
+        &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE];
+    const TOLD: &'static str = READY;
 
-/// What a condition says. The words are found when somebody wants to read them.
-pub(super) struct Says<'a> {
-    pub(super) status: ConditionStatus,
-    reason: Cow<'a, str>,
-    words: Box<dyn FnOnce() -> String + 'a>,
-}
-
-fn says<'a>(
-    status: ConditionStatus,
-    reason: impl Into<Cow<'a, str>>,
-    words: impl FnOnce() -> String + 'a,
-) -> Says<'a> {
-    Says { status, reason: reason.into(), words: Box::new(words) }
-}
-
-impl From<Says<'_>> for Statement {
-    fn from(says: Says<'_>) -> Self {
-        Self::new(says.status, says.reason.into_owned(), (says.words)())
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
     }
 }
+
+/// What is known of the Applications that one needs.
+pub(super) type Needed = Vec<DependencyStatus>;
 
 /// The conditions of an Application as they should be now, Ready before all others. What does not apply says nothing.
 pub(super) fn conditions<'a>(
@@ -67,10 +62,10 @@ pub(super) fn conditions<'a>(
 ) -> [(&'static str, Option<Says<'a>>); 7] {
     let unresolved: Rc<[_]> = unresolved(app, feeds).into();
     [
-        ("Ready", Some(ready(app, feeds, Rc::clone(&unresolved)))),
-        ("Settled", Some(settled(app, Rc::clone(&unresolved)))),
-        ("Installed", Some(is_installed(app, needed))),
-        ("Resolved", Some(resolved(unresolved))),
+        (READY, Some(ready(app, feeds, Rc::clone(&unresolved)))),
+        (SETTLED, Some(settled(app, Rc::clone(&unresolved)))),
+        (INSTALLED, Some(is_installed(app, needed))),
+        (RESOLVED, Some(resolved(unresolved))),
         (HEALTH_CHECK_VALID, health_check(app)),
         (ADOPTED, adopted(app)),
         (DEPENDENCY_CYCLE, cycle(app)),

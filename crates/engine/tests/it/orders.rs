@@ -12,7 +12,8 @@ use crate::{
     actions::{Action, action},
     scratch::{compare, is_a_check, needed, oracle, slot},
     server::{identity, merge},
-    world::{Fault, World},
+    world::World,
+    writes::Fault,
 };
 
 const LONG: SignedDuration = SignedDuration::from_hours(1);
@@ -29,8 +30,10 @@ fn quiet_action(checks: bool) -> impl Strategy<Value = Action> {
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    use Fault::{Conflict, EchoFirst, Fail, Lose, None, Refuse};
-    proptest::sample::select(vec![None, None, EchoFirst, Refuse, Fail, Lose, Conflict])
+    use Fault::{Absent, Conflict, EchoFirst, Fail, Lose, NoVersion, None, Refuse};
+    proptest::sample::select(vec![
+        None, None, None, EchoFirst, Refuse, Fail, Lose, Conflict, Absent, NoVersion,
+    ])
 }
 
 /// All that the engine has to say: of every Application its status without times, and the owners of all objects whose kinds
@@ -164,21 +167,29 @@ proptest! {
         prop_assert_eq!(wants(&world), before, "{:?}", world.effects.last());
     }
 
-    /// Whatever goes wrong with writes, in the end all is as it should be, and quiet.
+    /// Whatever goes wrong with writes, and however long they take, in the end all is as it should be, and quiet.
     #[test]
     fn in_the_end_it_is_quiet(
-        actions in prop::collection::vec((action(true), prop::collection::vec(fault(), 0..6)), 1..30),
+        actions in prop::collection::vec((action(true), prop::collection::vec(fault(), 0..6), 0..40_usize), 1..30),
         seed in any::<u64>(),
+        slow in any::<bool>(),
     ) {
         let mut world = World::new();
         world.shuffle(seed);
-        for (action, faults) in actions {
+        world.slow = slow;
+        world.step(Event::Tick);
+        for (action, faults, moves) in actions {
             world.faults = faults.into();
             action.apply(&mut world);
-            world.settle_now();
+            for _ in 0..moves {
+                world.happen();
+            }
+            world.now += SignedDuration::from_millis(100 * i64::try_from(moves % 7).expect("a small number"));
         }
         world.faults.clear();
+        let written = world.writes.len();
         world.pass(LONG);
+        prop_assert!(world.writes.len() < written + 60, "{} writes", world.writes.len() - written);
         compare(&world);
         prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
         // Nothing is written any more about one that is being deleted.

@@ -7,7 +7,8 @@ use bellwether_engine::Part;
 
 use crate::{
     objects::{annotated, app, app_of_kinds, deployment, key, widget, with},
-    world::{Fault, World},
+    world::World,
+    writes::Fault,
 };
 
 const APP: &str = "Application.bellwether.dev";

@@ -15,27 +15,11 @@ use crate::{
     known::Known,
     objects,
     server::{Server, Told, identity},
+    writes::{Fault, Flight},
 };
 
 /// So many things may happen at one moment before it looks as if they never end.
 const MOST_AT_ONCE: usize = 20_000;
-
-/// What goes wrong with a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Nothing: it is made, and the answer comes before the feed tells.
-    None,
-    /// The feed tells before the answer comes.
-    EchoFirst,
-    /// The API server will not have it.
-    Refuse,
-    /// It does not get through.
-    Fail,
-    /// It is made, and the answer is lost.
-    Lose,
-    /// Somebody else was quicker.
-    Conflict,
-}
 
 /// One kind that the engine follows.
 pub(crate) struct Feed {
@@ -64,8 +48,12 @@ pub(crate) struct World {
     pub(crate) held: BTreeSet<Kind>,
     /// Whether the engine's wishes come true.
     pub(crate) writing: bool,
-    engine: Engine,
-    outbox: Outbox,
+    /// Whether writes take their time: they leave, are made and are answered at different moments.
+    pub(crate) slow: bool,
+    /// The writes that are under way.
+    pub(crate) flights: Vec<Flight>,
+    pub(crate) engine: Engine,
+    pub(crate) outbox: Outbox,
     unreadable: BTreeMap<Kind, Unreadable>,
     wake: Option<Timestamp>,
     /// Decides which feed is first to tell; without it, the oldest is.
@@ -88,6 +76,8 @@ impl World {
             faults: VecDeque::new(),
             held: BTreeSet::new(),
             writing: true,
+            slow: false,
+            flights: Vec::new(),
             engine: Engine::new(),
             outbox,
             unreadable: BTreeMap::new(),
@@ -116,6 +106,7 @@ impl World {
         let fresh = Self::new();
         (self.engine, self.outbox, self.wake) = (fresh.engine, fresh.outbox, None);
         self.feeds.clear();
+        self.flights.clear();
     }
 
     /// Creates or replaces an object, and lets follow what follows.
@@ -187,11 +178,24 @@ impl World {
             self.step(Event::Tick);
         }
         for _ in 0..MOST_AT_ONCE {
-            if !self.tell() && !self.write() {
+            if !self.happen() {
                 return;
             }
         }
         panic!("it never ends: {:?}", self.writes.last());
+    }
+
+    /// Something happens, if anything can.
+    pub(crate) fn happen(&mut self) -> bool {
+        if !self.slow {
+            return self.tell() || self.write();
+        }
+        let first = self.throw(3);
+        (0..3).any(|number| match (first + number) % 3 {
+            0 => self.tell(),
+            1 => self.depart(),
+            _ => self.move_on(),
+        })
     }
 
     /// One feed tells one thing, if there is anything to be told.
@@ -202,36 +206,6 @@ impl World {
         let Some(id) = ready.get(self.throw(ready.len())).copied() else { return false };
         self.tell_of(id);
         true
-    }
-
-    /// Makes the writes that are due.
-    fn write(&mut self) -> bool {
-        let change = |slot: &Slot| self.engine.change(self.now, slot);
-        let due = if self.writing { self.outbox.take(self.now, change) } else { Vec::new() };
-        for (slot, change) in &due {
-            let fault = self.faults.pop_front().unwrap_or(Fault::None);
-            let outcome = match fault {
-                Fault::None | Fault::EchoFirst => self.server.perform(slot, change),
-                Fault::Refuse => Outcome::Refused("not today".into()),
-                Fault::Fail => Outcome::Failed("no answer".into()),
-                Fault::Lose => {
-                    self.server.perform(slot, change);
-                    Outcome::Failed("no answer".into())
-                }
-                Fault::Conflict => {
-                    self.server.edit(&slot.object.kind, &slot.object.name, |object| {
-                        object["metadata"]["labels"]["example.com/quicker"] = "yes".into();
-                    });
-                    self.server.perform(slot, change)
-                }
-            };
-            while fault == Fault::EchoFirst && self.tell() {}
-            self.writes.push((slot.clone(), change.clone(), outcome.clone()));
-            let (change, told) = (change.clone(), outcome.clone());
-            self.step(Event::Written { slot: slot.clone(), change, outcome: told });
-            self.outbox.done(self.now, slot, &outcome, None);
-        }
-        !due.is_empty()
     }
 
     /// What the engine wants, and has not had yet.
@@ -334,7 +308,7 @@ impl World {
     }
 
     /// A number below the given one.
-    fn throw(&mut self, below: usize) -> usize {
+    pub(crate) fn throw(&mut self, below: usize) -> usize {
         let Some(dice) = &mut self.dice else { return 0 };
         *dice ^= *dice << 13;
         *dice ^= *dice >> 7;

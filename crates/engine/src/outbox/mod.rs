@@ -31,6 +31,9 @@ const AGAIN: (SignedDuration, SignedDuration) =
 const AGAIN_IF_REFUSED: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(30), SignedDuration::from_mins(10));
 
+/// So often is asked at a time what is wanted. Whoever takes over has all to look at, and other things to do as well.
+const LOOKS_AT_A_TIME: usize = 64;
+
 /// What is to be written.
 #[derive(Debug)]
 pub struct Outbox {
@@ -42,17 +45,19 @@ pub struct Outbox {
     under_way: BTreeMap<Cluster, usize>,
     most: usize,
     leading: bool,
+    /// What the time was when we were last told.
+    now: Timestamp,
 }
 
 #[derive(Debug)]
 struct Entry {
     wanted: Option<Haste>,
     under_way: Option<Haste>,
-    /// When it is due, if it is not under way.
+    /// When it is due, if it is wanted and not under way.
     due: Timestamp,
-    /// When the last write began.
+    /// When the last write began, or was found to be needless.
     last: Option<Timestamp>,
-    /// How often it could still be written at once, as of the last write.
+    /// How often it could still be written at once, as of then.
     at_once: u8,
     failures: u32,
     /// Not before that, because of failures.
@@ -69,6 +74,7 @@ impl Outbox {
             under_way: BTreeMap::new(),
             most,
             leading: false,
+            now: Timestamp::MIN,
         }
     }
 
@@ -84,22 +90,14 @@ impl Outbox {
 
     /// From now on something is wanted there, or nothing is.
     pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Haste>) {
-        let Some(entry) = self.entries.get_mut(slot) else {
-            if haste.is_some() {
-                let entry = Entry {
-                    wanted: haste,
-                    under_way: None,
-                    due: now,
-                    last: None,
-                    at_once: AT_ONCE,
-                    failures: 0,
-                    not_before: None,
-                };
-                self.due.entry(slot.object.cluster.clone()).or_default().insert((now, slot.clone()));
-                self.entries.insert(slot.clone(), entry);
+        self.tell_time(now);
+        if !self.entries.contains_key(slot) {
+            if haste.is_none() {
+                return;
             }
-            return;
-        };
+            self.entries.insert(slot.clone(), Entry::new(now));
+        }
+        let Some(entry) = self.entries.get_mut(slot) else { return };
         if entry.wanted == haste {
             return;
         }
@@ -120,26 +118,31 @@ impl Outbox {
         now: Timestamp,
         mut change: impl FnMut(&Slot) -> Option<Change>,
     ) -> Vec<(Slot, Change)> {
+        self.tell_time(now);
         self.forget(now);
         let mut taken = Vec::new();
         if !self.leading {
             return taken;
         }
+        let mut looks = 0;
         for (cluster, due) in &mut self.due {
             let under_way = self.under_way.entry(cluster.clone()).or_default();
-            while *under_way < self.most
+            while looks < LOOKS_AT_A_TIME
+                && *under_way < self.most
                 && due.first().is_some_and(|(time, _)| *time <= now)
                 && let Some((_, slot)) = due.pop_first()
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
                 let Some(haste) = entry.wanted.take() else { continue };
+                looks += 1;
+                entry.at_once = entry.at_once_by(now);
+                entry.last = Some(now);
                 let Some(change) = change(&slot) else {
                     self.idle.insert((entry.forgotten_at(now), slot));
                     continue;
                 };
                 *under_way += 1;
-                entry.at_once = entry.at_once_by(now).saturating_sub(1);
-                entry.last = Some(now);
+                entry.at_once = entry.at_once.saturating_sub(1);
                 entry.under_way = Some(haste);
                 taken.push((slot, change));
             }
@@ -156,15 +159,18 @@ impl Outbox {
         outcome: &Outcome,
         retry_after: Option<SignedDuration>,
     ) {
+        self.tell_time(now);
         if let Some(under_way) = self.under_way.get_mut(&slot.object.cluster) {
             *under_way = under_way.saturating_sub(1);
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
         let haste = entry.under_way.take();
         let again = match outcome {
-            Outcome::Failed(_) => Some(AGAIN),
+            // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
+            Outcome::Failed(_) | Outcome::Absent => Some(AGAIN),
             Outcome::Refused(_) => Some(AGAIN_IF_REFUSED),
-            Outcome::Done(_) | Outcome::Conflict | Outcome::Absent => None,
+            // The engine says when it has seen what it conflicts with.
+            Outcome::Done(_) | Outcome::Conflict => None,
         };
         if let Some((first, longest)) = again {
             let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
@@ -205,6 +211,24 @@ impl Outbox {
         self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
     }
 
+    /// A clock that was put back would have everything wait until it is where it was: all times are put back with it.
+    fn tell_time(&mut self, now: Timestamp) {
+        let back = self.now.duration_until(now);
+        self.now = now;
+        if !back.is_negative() {
+            return;
+        }
+        let put_back = |time: Timestamp| time.checked_add(back).unwrap_or(now);
+        for entry in self.entries.values_mut() {
+            entry.due = put_back(entry.due);
+            entry.last = entry.last.map(put_back);
+            entry.not_before = entry.not_before.map(put_back);
+        }
+        for times in self.due.values_mut().chain([&mut self.idle]) {
+            *times = std::mem::take(times).into_iter().map(|(time, slot)| (put_back(time), slot)).collect();
+        }
+    }
+
     /// Forgets places where nothing has been wanted for a while.
     fn forget(&mut self, now: Timestamp) {
         while self.idle.first().is_some_and(|(time, _)| *time <= now)
@@ -222,6 +246,18 @@ impl Outbox {
 }
 
 impl Entry {
+    fn new(now: Timestamp) -> Self {
+        Self {
+            wanted: None,
+            under_way: None,
+            due: now,
+            last: None,
+            at_once: AT_ONCE,
+            failures: 0,
+            not_before: None,
+        }
+    }
+
     /// When it can be forgotten, if nothing is wanted there.
     fn forgotten_at(&self, now: Timestamp) -> Timestamp {
         self.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now)
@@ -248,211 +284,4 @@ fn spread(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        effect::Part,
-        id::{Kind, Name, ObjectKey},
-    };
-    use Haste::{Turn, Words};
-
-    struct Story {
-        outbox: Outbox,
-        now: Timestamp,
-    }
-
-    fn slot(name: &str) -> Slot {
-        let object = ObjectKey {
-            cluster: Cluster::hub(),
-            kind: Kind::own("Application"),
-            name: Name::new("shop", name),
-        };
-        Slot { object, part: Part::Status }
-    }
-
-    impl Story {
-        fn begin() -> Self {
-            let mut outbox = Outbox::new(2);
-            outbox.lead(true);
-            Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time") }
-        }
-
-        fn after(&mut self, milliseconds: i64) -> &mut Self {
-            self.now += SignedDuration::from_millis(milliseconds);
-            self
-        }
-
-        fn want(&mut self, name: &str, haste: Haste) {
-            self.outbox.want(self.now, &slot(name), Some(haste));
-        }
-
-        fn take(&mut self) -> Vec<(Slot, Change)> {
-            self.outbox.take(self.now, |_| Some(Change::Delete { uid: "1".into() }))
-        }
-
-        fn done(&mut self, slot: &Slot, outcome: &Outcome) {
-            self.outbox.done(self.now, slot, outcome, None);
-        }
-
-        fn written(&mut self) -> usize {
-            let taken = self.take();
-            for (slot, _) in &taken {
-                self.done(slot, &Outcome::Done(None));
-            }
-            taken.len()
-        }
-    }
-
-    #[test]
-    fn the_first_is_written_at_once_and_words_wait_a_second() {
-        let mut story = Story::begin();
-        story.want("web", Words);
-        assert_eq!(story.written(), 1);
-        story.want("web", Words);
-        assert_eq!(story.after(500).written(), 0);
-        assert_eq!(story.after(500).written(), 1);
-        assert_eq!(story.after(5000).written(), 0, "nothing is written twice");
-    }
-
-    #[test]
-    fn a_turn_does_not_wait_for_words() {
-        let mut story = Story::begin();
-        story.want("web", Words);
-        assert_eq!(story.written(), 1);
-        story.after(10).want("web", Turn);
-        assert_eq!(story.written(), 1);
-    }
-
-    #[test]
-    fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
-        for hastes in [[Words, Words], [Turn, Turn], [Words, Turn]] {
-            let mut story = Story::begin();
-            let mut writes = 0;
-            for haste in hastes.into_iter().cycle().take(10_000) {
-                story.after(1).want("web", haste);
-                writes += story.written();
-            }
-            writes += story.after(1000).written();
-            assert!(writes <= 16, "{writes} writes");
-            assert_eq!(story.outbox.depth(), (0, 0), "the last one is among them");
-        }
-    }
-
-    #[test]
-    fn what_is_no_longer_wanted_is_not_written() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        story.outbox.want(story.now, &slot("web"), None);
-        assert_eq!(story.written(), 0);
-    }
-
-    #[test]
-    fn what_turns_out_to_be_so_already_is_not_written() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        assert!(story.outbox.take(story.now, |_| None).is_empty());
-        assert_eq!((story.outbox.depth(), story.outbox.next()), ((0, 0), None));
-        story.want("web", Words);
-        assert_eq!(story.written(), 1, "and the next is written at once");
-    }
-
-    #[test]
-    fn what_fails_is_as_urgent_as_it_was() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        let (slot, _) = story.take().remove(0);
-        story.want("web", Words);
-        story.done(&slot, &Outcome::Failed("no answer".into()));
-        assert_eq!(story.after(100).written(), 1);
-    }
-
-    #[test]
-    fn no_more_than_so_many_are_under_way() {
-        let mut story = Story::begin();
-        for name in ["a", "b", "c"] {
-            story.want(name, Turn);
-        }
-        let taken = story.take();
-        assert_eq!(taken.len(), 2);
-        assert!(story.take().is_empty());
-        assert_eq!(story.outbox.next(), None, "nothing to wake up for");
-        let (slot, _) = &taken[0];
-        story.done(slot, &Outcome::Done(None));
-        assert_eq!(story.take().len(), 1);
-    }
-
-    #[test]
-    fn nothing_is_written_by_one_that_does_not_lead() {
-        let mut story = Story::begin();
-        story.outbox.lead(false);
-        story.want("web", Turn);
-        assert_eq!(story.written(), 0);
-        assert_eq!(story.outbox.next(), None);
-        story.outbox.lead(true);
-        assert_eq!(story.written(), 1);
-    }
-
-    #[test]
-    fn what_fails_is_tried_again_later_and_later() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        let mut waits = Vec::new();
-        for _ in 0..12 {
-            let taken = story.take();
-            let (slot, _) = &taken[0];
-            story.done(slot, &Outcome::Failed("no answer".into()));
-            let next = story.outbox.next().expect("it is tried again");
-            waits.push(next.duration_since(story.now).as_millis());
-            story.now = next;
-        }
-        assert!(
-            waits.iter().enumerate().all(|(n, wait)| {
-                let most = (100 << n).min(30_000);
-                (most / 2..=most).contains(wait)
-            }),
-            "{waits:?}"
-        );
-        assert_eq!(story.written(), 1, "and is written in the end");
-    }
-
-    #[test]
-    fn the_server_may_ask_for_patience() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        let (slot, _) = story.take().remove(0);
-        let patience = SignedDuration::from_secs(7);
-        story.outbox.done(story.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
-        assert_eq!(story.outbox.next(), Some(story.now + patience));
-    }
-
-    #[test]
-    fn what_is_refused_waits_whatever_is_wanted_by_then() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        let (slot, _) = story.take().remove(0);
-        story.done(&slot, &Outcome::Refused("no right".into()));
-        assert!(story.outbox.next().expect("it is tried again") >= story.now + SignedDuration::from_secs(15));
-        story.want("web", Turn);
-        assert_eq!(story.written(), 0, "the same right may be missing still");
-    }
-
-    #[test]
-    fn a_conflict_waits_for_the_engine() {
-        let mut story = Story::begin();
-        story.want("web", Turn);
-        let (slot, _) = story.take().remove(0);
-        story.done(&slot, &Outcome::Conflict);
-        assert_eq!(story.outbox.next(), None);
-    }
-
-    #[test]
-    fn what_has_been_quiet_for_long_is_forgotten() {
-        let mut story = Story::begin();
-        for number in 0..100 {
-            story.want(&number.to_string(), Turn);
-            story.written();
-        }
-        story.after(11_000).written();
-        assert!(story.outbox.entries.is_empty() && story.outbox.idle.is_empty());
-    }
-}
+mod tests;
