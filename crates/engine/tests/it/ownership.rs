@@ -143,6 +143,22 @@ fn an_owner_that_is_refused_is_said() {
     );
 }
 
+/// Nobody complains about a refusal of what is not wanted any more.
+#[test]
+fn a_refusal_that_comes_late_is_not_said() {
+    let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
+    world.server.put(mine());
+    while world.tell() {}
+    world.faults.extend([Fault::Refuse]);
+    world.depart();
+    world.land(0);
+    let (kind, name) = key(APP, "web");
+    world.server.edit(&kind, &name, |it| it["spec"]["ownership"] = json!("Observe"));
+    while world.tell() {}
+    world.answer(0);
+    assert_eq!(world.settle().of_app("web", "Adopted"), "none");
+}
+
 /// Objects that are being deleted, and those in other namespaces, are left alone.
 #[test]
 fn what_is_on_its_way_out_is_left_alone() {
