@@ -203,16 +203,16 @@ fn each_population<T: for<'a> Deserialize<'a>>(program: &str) -> Result<Vec<T>> 
 /// The table of the engine alone.
 fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
     let mut text = format!(
-        "{:^23}{:^20}{:^20}{:>14}{:^30}\n",
+        "{:^23}{:>21}{:>21}{:>15}{:>26}\n",
         "the engine alone", "one by one", "1,024 at a time", "its status", "all objects"
     );
     for (heading, width) in [("objects", 9), ("Applications", 14)] {
         write!(text, "{heading:>width$}")?;
     }
-    for (heading, width) in [("µs", 10), ("per second", 10), ("µs", 10), ("per second", 10)] {
+    for (heading, width) in [("µs", 9), ("per second", 12), ("µs", 9), ("per second", 12)] {
         write!(text, "{heading:>width$}")?;
     }
-    for (heading, width) in [("in words, µs", 14), ("read, µs each", 15), ("load, s", 9), ("bytes each", 12)]
+    for (heading, width) in [("in words, µs", 15), ("read, µs each", 15), ("load, s", 9), ("bytes each", 12)]
     {
         write!(text, "{heading:>width$}")?;
     }
@@ -220,9 +220,9 @@ fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
         let Times { objects, applications, one_ns, batch_ns, words_ns, read_ns, load_ns } = times;
         write!(text, "\n{objects:>9}{applications:>14}")?;
         for ns in [*one_ns, *batch_ns] {
-            write!(text, "{:>10.2}{:>10.0}", micros(ns), 1e9 / float(ns))?;
+            write!(text, "{:>9.2}{:>12.0}", micros(ns), 1e9 / float(ns))?;
         }
-        write!(text, "{:>14.0}{:>15.2}", micros(*words_ns), micros(*read_ns))?;
+        write!(text, "{:>15.0}{:>15.2}", micros(*words_ns), micros(*read_ns))?;
         write!(text, "{:>9.3}{:>12.0}", micros(*load_ns) / 1e6, memory.each())?;
     }
     let (least, most) = one_by_one(times);
