@@ -33,7 +33,8 @@ const MOST_BYTES: usize = 40 << 10;
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
-/// The types of the conditions, the first of which decides; the last three are only there in some cases.
+/// The types of the conditions, the first of which decides. The last two are only there in some cases, as is the one that
+/// speaks of the health check.
 pub(super) const READY: &str = "Ready";
 const SETTLED: &str = "Settled";
 const INSTALLED: &str = "Installed";

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -11,6 +11,7 @@ use std::{
 use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::Turn;
 use bellwether_model::text::one_line;
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event},
@@ -26,8 +27,11 @@ use crate::line::{line, root};
 
 use super::{FIELD_MANAGER, perform::PATIENCE};
 
-/// How many turns may wait to be told.
-const QUEUE: usize = 256;
+/// How many turns may wait to be told. At a first start, as many turn as there are Applications.
+const QUEUE: usize = 4096;
+
+/// So many are told at a time: statuses matter more, and share the API server.
+const AT_A_TIME: usize = 4;
 
 /// The part of Bellwether that tells.
 const CONTROLLER: &str = "bellwether.dev/controller";
@@ -79,33 +83,43 @@ impl Recorder {
 async fn tell(
     client: Client,
     identity: String,
-    mut waiting: mpsc::Receiver<(Turn, Timestamp)>,
+    waiting: mpsc::Receiver<(Turn, Timestamp)>,
     dropped: Arc<AtomicU64>,
 ) {
-    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
     // People are told of the first failure, not of every one.
-    let mut trouble = false;
-    while let Some((turn, at)) = waiting.recv().await {
-        let namespace = namespace_of(&turn);
-        let events: Api<Event> = Api::namespaced(client.clone(), namespace);
-        let why = match timeout(PATIENCE, events.create(&parameters, &event(&turn, at, &identity))).await {
-            Ok(Ok(_)) => {
-                trouble = false;
-                continue;
+    let trouble = AtomicBool::new(false);
+    let turns = stream::unfold(waiting, async |mut waiting| Some((waiting.recv().await?, waiting)));
+    turns
+        .for_each_concurrent(AT_A_TIME, async |(turn, at)| {
+            match create(&client, &turn, at, &identity).await {
+                Ok(()) => trouble.store(false, Ordering::Relaxed),
+                Err(why) => {
+                    dropped.fetch_add(1, Ordering::Relaxed);
+                    if !trouble.swap(true, Ordering::Relaxed) {
+                        let object = &turn.object;
+                        tracing::warn!(
+                            "no Event could be written for {object}: {why}; everything else goes on"
+                        );
+                    }
+                }
             }
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                format!(
-                    "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
-                )
-            }
-            Ok(Err(kube::Error::Api(status))) => line(&status.message),
-            Ok(Err(error)) => root(&error),
-            Err(_) => format!("the API server gave no answer within {PATIENCE:?}"),
-        };
-        dropped.fetch_add(1, Ordering::Relaxed);
-        if !std::mem::replace(&mut trouble, true) {
-            tracing::warn!("no Event could be written for {}: {why}; everything else goes on", turn.object);
-        }
+        })
+        .await;
+}
+
+/// Creates the Event about a turn; or says why not.
+async fn create(client: &Client, turn: &Turn, at: Timestamp, identity: &str) -> Result<(), String> {
+    let namespace = namespace_of(turn);
+    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    match timeout(PATIENCE, events.create(&parameters, &event(turn, at, identity))).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+            "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
+        )),
+        Ok(Err(kube::Error::Api(status))) => Err(line(&status.message)),
+        Ok(Err(error)) => Err(root(&error)),
+        Err(_) => Err(format!("the API server gave no answer within {PATIENCE:?}")),
     }
 }
 
