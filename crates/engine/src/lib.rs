@@ -3,6 +3,7 @@
 mod application;
 mod desk;
 mod digest;
+mod driver;
 mod effect;
 mod engine;
 mod event;
@@ -19,6 +20,7 @@ mod selector;
 mod stored_status;
 mod words;
 
+pub use driver::Driver;
 pub use effect::{Adopter, Change, Effect, Haste, Part, Slot, Turn};
 pub use engine::{Census, Engine};
 pub use event::{Event, News, Outcome, Unreadable};

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
-use bellwether_engine::{Change, Effect, Engine, Event, FeedId, News, Outbox, Outcome, Slot};
+use bellwether_engine::{Change, Driver, Effect, Event, FeedId, News, Outcome, Slot};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
@@ -33,8 +33,7 @@ const COUNTS_EVERY: Duration = Duration::from_secs(1);
 /// The engine and all that it lives on.
 pub struct Spine {
     client: Client,
-    engine: Engine,
-    outbox: Outbox,
+    driver: Driver,
     reader: Reader,
     news: mpsc::Receiver<(FeedId, News)>,
     writes: JoinSet<(Done, Duration)>,
@@ -43,8 +42,6 @@ pub struct Spine {
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     vitals: Arc<Vitals>,
-    /// When the engine wants to be told the time.
-    wake: Option<Timestamp>,
     /// When was counted last how much there is, and whether something has happened since then.
     counted: Instant,
     uncounted: bool,
@@ -63,8 +60,7 @@ impl Spine {
         let vitals = Arc::new(Vitals::new(Arc::clone(reader.tally())));
         Self {
             client,
-            engine: Engine::new(),
-            outbox: Outbox::new(WRITES_AT_A_TIME),
+            driver: Driver::new(WRITES_AT_A_TIME),
             reader,
             news,
             writes: JoinSet::new(),
@@ -72,7 +68,6 @@ impl Spine {
             recorder,
             leadership,
             vitals,
-            wake: None,
             counted: Instant::now(),
             uncounted: true,
         }
@@ -101,9 +96,8 @@ impl Spine {
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
-                    if self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
-                        self.step([Event::Tick]);
-                    }
+                    let effects = self.driver.tick(Timestamp::now());
+                    self.follow_up(effects);
                 }
             }
             self.count();
@@ -122,7 +116,13 @@ impl Spine {
         let (begun, now) = (Instant::now(), Timestamp::now());
         let mut count = 0;
         let events = events.into_iter().inspect(|_| count += 1);
-        let effects = self.engine.step(now, events);
+        let effects = self.driver.step(now, events);
+        self.follow_up(effects);
+        self.vitals.stepped(count, begun.elapsed().as_secs_f64());
+    }
+
+    /// Does what follows from a step.
+    fn follow_up(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Follow { feed, kind, lens, .. } => {
@@ -130,17 +130,16 @@ impl Spine {
                     self.reader.follow(feed, kind, lens);
                 }
                 Effect::Leave { feed } => self.reader.leave(feed),
-                Effect::Want(slot, haste) => self.outbox.want(now, &slot, haste),
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
                     info!("{object}: {condition} is {to:?} now, {}: {why}", turn.reason);
                     self.recorder.record(turn);
                 }
-                Effect::Wake(time) => self.wake = time,
+                // The driver has kept them.
+                Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
-        self.vitals.stepped(count, begun.elapsed().as_secs_f64());
         self.uncounted = true;
     }
 
@@ -148,10 +147,8 @@ impl Spine {
     fn write(&mut self) {
         // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
-        self.outbox.lead(left.is_some());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        let (engine, now) = (&self.engine, Timestamp::now());
-        for (slot, change) in self.outbox.take(now, |slot| engine.change(now, slot)) {
+        for (slot, change) in self.driver.write(Timestamp::now(), leading) {
             let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
@@ -164,8 +161,7 @@ impl Spine {
             });
             self.under_way.insert(task.id(), wanted);
         }
-        let (waiting, _) = self.outbox.depth();
-        self.vitals.waits(waiting, leading);
+        self.vitals.waits(self.driver.waiting(), leading);
     }
 
     fn written(&mut self, ended: Result<(Id, (Done, Duration)), JoinError>) {
@@ -182,14 +178,16 @@ impl Spine {
             outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
-        self.outbox.done(Timestamp::now(), &slot, &done.outcome, retry_after);
-        self.step([Event::Written { slot, change, outcome: done.outcome }]);
+        let (begun, now) = (Instant::now(), Timestamp::now());
+        let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
+        self.follow_up(effects);
+        self.vitals.stepped(1, begun.elapsed().as_secs_f64());
     }
 
     /// How long nothing has to be done, if nothing happens.
     fn pause(&self) -> Duration {
-        let next = [self.wake, self.outbox.next()].into_iter().flatten().min();
-        let until_next = next.map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
+        let until_next =
+            self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
         let until_count = self.uncounted.then(|| COUNTS_EVERY.saturating_sub(self.counted.elapsed()));
         // A clock that jumps is noticed within a minute.
@@ -204,7 +202,7 @@ impl Spine {
     /// Counts how much there is, now and then.
     fn count(&mut self) {
         if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
-            self.vitals.counted(self.engine.census(), self.recorder.dropped());
+            self.vitals.counted(self.driver.census(), self.recorder.dropped());
             (self.counted, self.uncounted) = (Instant::now(), false);
         }
     }

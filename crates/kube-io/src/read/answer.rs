@@ -8,10 +8,11 @@ use http_body_util::BodyExt as _;
 use kube::{Client, api::WatchParams, client::Body};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use bellwether_wire::trouble::Trouble;
+
 use super::{
     Place,
     lines::{Lines, TooLong},
-    trouble::Trouble,
 };
 
 /// No line of a watch is longer than this: objects are a tenth of it at most.

@@ -13,10 +13,9 @@ use serde::{
     de::{DeserializeOwned, Deserializer},
 };
 
-use super::{
-    answer::{ask, ask_all, whole},
-    trouble::Trouble,
-};
+use bellwether_wire::trouble::Trouble;
+
+use super::answer::{ask, ask_all, whole};
 
 /// Everything in one answer, by preference.
 const ALL_AT_ONCE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\

@@ -2,29 +2,25 @@
 //!
 //! A [`Reader`] follows kinds in one cluster. For each there is a task that lists the objects once and then watches them,
 //! through whatever goes wrong on the way; the bytes of the API server become facts at once, and nothing else is kept.
-//! What is hard about it knows neither network nor clock: when to list, to watch and to wait is decided in `course`, when
-//! to look for new kinds in `lookout`, and what bytes mean in `decode` and `glass`.
+//! What is hard about it knows neither network nor clock: when to list, to watch and to wait, and what bytes mean, is for
+//! [`bellwether_wire`] to know, and when to look for new kinds for `lookout`.
 //!
-//! In the words of other controllers: a feed is a reflector without a cache, `course` is the state machine of its list and
-//! watch, `glass` its decoder, `scout` the discovery loop, `lookout` its schedule, and `inventory` the RESTMapper.
+//! In the words of other controllers: a feed is a reflector without a cache, `scout` the discovery loop, `lookout` its
+//! schedule, and `inventory` the RESTMapper.
 
 mod answer;
-mod backoff;
-mod course;
-mod decode;
 mod discovery;
 mod feed;
-mod glass;
 mod inventory;
 mod lines;
 mod lookout;
 mod scout;
 mod settings;
 mod tally;
-mod trouble;
 
+pub use bellwether_wire::backoff::Pauses;
 pub use inventory::Inventory;
-pub use settings::{Pauses, Settings};
+pub use settings::Settings;
 pub use tally::{Count, Tally};
 
 use std::{
@@ -102,9 +98,9 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
             Entry::Vacant(vacant) => {
                 let pulse = Arc::new(Pulse::default());
                 self.place.tally.listen(Arc::downgrade(&pulse));
-                let (sender, lenses) = watch::channel(lens);
+                let (sender, lenses) = watch::channel(Arc::clone(&lens));
                 let place = Arc::clone(&self.place);
-                let task = Feed::new(feed, kind, place, self.news.clone(), pulse).run(lenses);
+                let task = Feed::new(feed, kind, lens, place, self.news.clone(), pulse).run(lenses);
                 let task = Task(tokio::spawn(task.instrument(self.span.clone())));
                 vacant.insert(Followed { lens: sender, _task: task });
             }

@@ -4,6 +4,12 @@ use std::convert::Infallible;
 
 use bellwether_engine::Version;
 use bellwether_model::Plan;
+use bellwether_wire::{
+    backoff::Backoff,
+    course::{Course, Ended, State, Step},
+    decode, glass,
+    trouble::Trouble,
+};
 use kube::{
     api::{ListParams, WatchParams},
     core::Request,
@@ -17,13 +23,8 @@ use tracing::{debug, info, warn};
 use super::{
     Place,
     answer::{Watch, ask_all},
-    backoff::Backoff,
-    course::{Course, Ended, State, Step},
-    decode,
     discovery::discover,
-    glass,
     lookout::{Heard, Lookout},
-    trouble::Trouble,
 };
 
 /// Where kinds are defined.

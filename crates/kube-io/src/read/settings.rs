@@ -2,6 +2,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
+use bellwether_wire::backoff::Pauses;
 use rand::Rng;
 
 /// How a cluster is read. The defaults are good for most.
@@ -48,20 +49,5 @@ impl Settings {
         let seconds = |duration: &Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX).max(1);
         let (least, most) = (seconds(self.watch_lasts.start()), seconds(self.watch_lasts.end()));
         random.random_range(least..=most.max(least))
-    }
-}
-
-/// How long to wait between attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pauses {
-    /// The first pause is no longer than this; each of the next may be twice as long as the one before,
-    pub first: Duration,
-    /// but no longer than this.
-    pub longest: Duration,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self { first: Duration::from_millis(100), longest: Duration::from_secs(30) }
     }
 }

@@ -16,7 +16,7 @@ use kube::{
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::line::{line, root};
+use bellwether_wire::line::{line, root};
 
 use super::perform::PATIENCE;
 

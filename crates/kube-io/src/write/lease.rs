@@ -15,7 +15,7 @@ use tokio::{
 
 pub use self::settings::LeaseSettings;
 use self::settings::record;
-use super::{
+use bellwether_wire::{
     FIELD_MANAGER,
     election::{Election, LONGEST_SILENCE, Step},
 };

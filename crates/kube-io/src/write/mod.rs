@@ -4,24 +4,16 @@
 //! |---|---|
 //! | [`client`] | finds out which API server is meant and as whom, and makes a client |
 //! | [`perform()`] | makes one change, and says how it ended |
-//! | [`election`] and [`lease`] | see to it that one process leads, and others stand by |
+//! | [`lease`] | sees to it that one process leads, and others stand by |
 //! | [`record`] | tells people what has turned, as Events |
 
 pub mod client;
-pub mod election;
 pub mod lease;
 pub mod perform;
 pub mod record;
 
-mod adopter;
-mod answer;
-mod request;
-
-pub use answer::Done;
+pub use bellwether_wire::Done;
 pub use client::{Connection, Login, LoginError};
 pub use lease::{Campaign, Leadership, LeaseSettings, campaign};
 pub use perform::{PATIENCE, perform};
 pub use record::Recorder;
-
-/// As whom we write: the name in `metadata.managedFields`.
-const FIELD_MANAGER: &str = "bellwether";

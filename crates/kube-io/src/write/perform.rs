@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use bellwether_engine::{Change, Outcome, Served, Slot};
+use bellwether_wire::{Attempt, Done, line::root};
 use bytes::Bytes;
 use http::{Request, response::Parts};
 use http_body_util::{BodyExt as _, Limited};
 use kube::{Client, client::Body};
 use tokio::time::timeout;
-
-use crate::line::root;
-
-use super::{adopter, answer::Done, request::Asked};
 
 /// How long an API server has for its answer, unless somebody wants it otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,25 +27,22 @@ pub async fn perform(
     change: &Change,
     within: Duration,
 ) -> Done {
-    let asked = Asked { served, slot, change };
-    let request = match asked.request() {
-        Ok(request) => request,
-        Err(why) => return Outcome::Refused(format!("no request can be made of it: {why}").into()).into(),
-    };
-    let made = timeout(within, make(client, asked, request)).await;
+    let made = timeout(within, make(client, Attempt::new(served, slot, change))).await;
     made.unwrap_or_else(|_| Err(format!("the API server gave no answer within {within:?}")))
         .unwrap_or_else(|why| Outcome::Failed(why.into()).into())
 }
 
-async fn make(client: &Client, asked: Asked<'_>, request: Request<Vec<u8>>) -> Result<Done, String> {
-    if let Change::Owners { adopter: Some(adopter), .. } = asked.change {
-        let (parts, body) = exchange(client, adopter::request(adopter)?).await?;
-        if let Some(instead) = adopter::objection(adopter, &parts, &body) {
-            return Ok(instead);
+async fn make(client: &Client, mut attempt: Attempt<'_>) -> Result<Done, String> {
+    loop {
+        let request = match attempt.request() {
+            Ok(request) => request,
+            Err(done) => return Ok(done),
+        };
+        let (parts, body) = exchange(client, request).await?;
+        if let Some(done) = attempt.answered(&parts, &body) {
+            return Ok(done);
         }
     }
-    let (parts, body) = exchange(client, request).await?;
-    Ok(asked.answered(parts.status, &parts.headers, &body))
 }
 
 /// Asks, and reads the whole answer.

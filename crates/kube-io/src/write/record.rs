@@ -23,9 +23,12 @@ use kube::{
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use crate::line::{line, root};
+use bellwether_wire::{
+    FIELD_MANAGER,
+    line::{line, root},
+};
 
-use super::{FIELD_MANAGER, perform::PATIENCE};
+use super::perform::PATIENCE;
 
 /// How many turns may wait to be told. At a first start, as many turn as there are Applications.
 const QUEUE: usize = 4096;

@@ -8,9 +8,9 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
 
-use crate::{
+use bellwether_wire::{
+    election::{Record, Step},
     line::{line, root},
-    write::election::{Record, Step},
 };
 
 /// Which Lease, as whom, and how patient.

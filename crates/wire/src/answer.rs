@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::line::line;
 
-use super::request::{Asked, Right};
+use crate::request::{Asked, Right};
 
 /// The longest that a server can make us wait: one that asks for more is asked again all the same.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
@@ -43,7 +43,7 @@ struct Metadata {
 
 impl Asked<'_> {
     /// What the answer means.
-    pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Done {
+    pub(crate) fn answered(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Done {
         if status.is_success() {
             return Outcome::Done(self.version(body)).into();
         }
@@ -77,7 +77,7 @@ impl Asked<'_> {
 }
 
 /// A failure: its status, and more if an API server tells it.
-pub(super) struct Failure {
+pub(crate) struct Failure {
     status: StatusCode,
     told: Told,
     retry_after: Option<Duration>,
@@ -107,7 +107,7 @@ struct Cause {
 }
 
 impl Failure {
-    pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(crate) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         // What is not in an API server's words comes from something before it; then the status has to do.
         let told: Told = serde_json::from_slice(body).unwrap_or_default();
         let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -118,7 +118,7 @@ impl Failure {
     }
 
     /// What it means for a request that takes this right.
-    pub(super) fn without(&self, right: &Right<'_>) -> Done {
+    pub(crate) fn without(&self, right: &Right<'_>) -> Done {
         match self.status {
             StatusCode::FORBIDDEN if self.has_cause("NamespaceTerminating") => self.failed(),
             StatusCode::FORBIDDEN if self.is_about_rights() => {

@@ -4,33 +4,47 @@ use std::time::Duration;
 
 use rand::Rng;
 
-use super::settings::Pauses;
+/// How long to wait between attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// The first pause is no longer than this; each of the next may be twice as long as the one before,
+    pub first: Duration,
+    /// but no longer than this.
+    pub longest: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(100), longest: Duration::from_secs(30) }
+    }
+}
 
 /// The pauses between attempts that fail: none before the second attempt, then longer and longer ones. Each is drawn from
 /// all that are allowed, so that those who failed together do not come back together.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub struct Backoff {
     pauses: Pauses,
     failures: u32,
 }
 
 impl Backoff {
-    pub(super) fn new(pauses: Pauses) -> Self {
+    /// One that has not failed yet.
+    pub fn new(pauses: Pauses) -> Self {
         Self { pauses, failures: 0 }
     }
 
     /// How many attempts have failed in a row.
-    pub(super) fn failures(&self) -> u32 {
+    pub fn failures(&self) -> u32 {
         self.failures
     }
 
     /// All is well again.
-    pub(super) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 
     /// An attempt has failed: how long to wait before the next.
-    pub(super) fn pause(&mut self, random: &mut impl Rng) -> Duration {
+    pub fn pause(&mut self, random: &mut impl Rng) -> Duration {
         let before = self.failures;
         self.failures = before.saturating_add(1);
         let Some(doublings) = before.checked_sub(1) else { return Duration::ZERO };
@@ -41,7 +55,7 @@ impl Backoff {
 
     /// An attempt has failed, and the server says when to come back: not before that, unless it asks for too much, and
     /// not all at the same moment.
-    pub(super) fn pause_as_asked(&mut self, wish: Duration, random: &mut impl Rng) -> Duration {
+    pub fn pause_as_asked(&mut self, wish: Duration, random: &mut impl Rng) -> Duration {
         self.failures = self.failures.saturating_add(1);
         wish.min(self.pauses.longest).mul_f64(1.0 + random.random::<f64>() / 4.0)
     }

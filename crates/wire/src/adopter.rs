@@ -7,7 +7,7 @@ use bellwether_engine::{Adopter, Name, Outcome};
 use http::{Request, header::ACCEPT, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::{
+use crate::{
     answer::{Done, Failure},
     request::{ONLY_METADATA, Right},
 };
@@ -16,7 +16,7 @@ use super::{
 const PLURAL: &str = "applications";
 
 /// Asks for the Application as it is now, not as some cache has it.
-pub(super) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
+pub(crate) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
     // Names of namespaces and of custom resources stand in paths as they are.
     let Name { namespace, name } = &adopter.application;
     Request::get(format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}/{name}"))
@@ -26,7 +26,7 @@ pub(super) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
 }
 
 /// How adopting ends if it cannot begin.
-pub(super) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
+pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
     if parts.status.is_success() {
         let there = serde_json::from_slice(body).is_ok_and(|it: Application| it.metadata.is(adopter));
         return (!there).then(|| Outcome::Conflict.into());

@@ -11,15 +11,22 @@ const LONGEST: usize = 256;
 
 /// Why an attempt to read something ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub enum Trouble {
     /// The version from which we wanted to go on is no longer there.
     Gone,
     /// There is nothing at this path.
-    Absent { why: Arc<str> },
+    Absent {
+        /// In the server's words.
+        why: Arc<str>,
+    },
     /// We may not.
-    Forbidden { why: Arc<str> },
+    Forbidden {
+        /// In the server's words.
+        why: Arc<str>,
+    },
     /// The server does not answer, or not now. It is no fault of the kind that we read.
     Away {
+        /// In whoever's words.
         why: Arc<str>,
         /// When it wants to be asked again.
         come_back: Option<Duration>,
@@ -27,28 +34,33 @@ pub(super) enum Trouble {
     /// The server answers that it cannot. That may be all of it for a while, or this kind for good: the webhook that
     /// converts it is down, or the server behind it is.
     Unwell {
+        /// In the server's words.
         why: Arc<str>,
         /// When it wants to be asked again.
         come_back: Option<Duration>,
     },
     /// The server answers, but not with what we asked for.
-    Refused { why: Arc<str> },
+    Refused {
+        /// In the server's words, or in ours.
+        why: Arc<str>,
+    },
     /// The answer is older than what is known already.
     Behind,
 }
 
 impl Trouble {
     /// The server cannot be reached, or has stopped in the middle of a sentence.
-    pub(super) fn away(why: impl AsRef<str>) -> Self {
+    pub fn away(why: impl AsRef<str>) -> Self {
         Self::Away { why: short(why.as_ref()), come_back: None }
     }
 
-    pub(super) fn refused(why: impl AsRef<str>) -> Self {
+    /// The server has answered, and the answer is of no use.
+    pub fn refused(why: impl AsRef<str>) -> Self {
         Self::Refused { why: short(why.as_ref()) }
     }
 
     /// What an answer with this code means.
-    pub(super) fn of_code(code: StatusCode, message: &str, come_back: Option<Duration>) -> Self {
+    pub fn of_code(code: StatusCode, message: &str, come_back: Option<Duration>) -> Self {
         let why = if message.is_empty() { short(&code.to_string()) } else { short(message) };
         match code {
             StatusCode::GONE => Self::Gone,
@@ -61,7 +73,7 @@ impl Trouble {
     }
 
     /// What an answer that is no success means: `body` is a `Status`, or whatever a proxy on the way has written.
-    pub(super) fn of_answer(code: StatusCode, body: &[u8], come_back: Option<Duration>) -> Self {
+    pub fn of_answer(code: StatusCode, body: &[u8], come_back: Option<Duration>) -> Self {
         let status: Status = serde_json::from_slice(body).unwrap_or_default();
         Self::of_code(code, &status.message, come_back)
     }

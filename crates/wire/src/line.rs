@@ -8,12 +8,12 @@ use bellwether_model::text::one_line;
 const LONGEST: usize = 1024;
 
 /// The same text on one line, without control characters, and not too long.
-pub(crate) fn line(text: &str) -> String {
+pub fn line(text: &str) -> String {
     one_line(text.trim(), LONGEST).into_owned()
 }
 
 /// The reason at the bottom of an error: what is above it only says who passed it on.
-pub(crate) fn root(error: &dyn Error) -> String {
+pub fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

@@ -8,7 +8,10 @@ use std::{
 use bellwether_engine::Version;
 use rand::Rng;
 
-use super::{backoff::Backoff, settings::Pauses, trouble::Trouble};
+use crate::{
+    backoff::{Backoff, Pauses},
+    trouble::Trouble,
+};
 
 /// So many lists in a row that are older than what is known: it is not this one API server that is behind. The cluster
 /// was restored from a backup.
@@ -24,7 +27,7 @@ const UNWELL_TIME: Duration = Duration::from_mins(2);
 
 /// What a feed does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// It lists all objects.
     List,
     /// It watches for what has changed since this version.
@@ -33,7 +36,7 @@ pub(super) enum Step {
 
 /// How a kind is doing, as far as reading it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum State {
     /// It can be read.
     Well,
     /// The server does not answer. What was read stays in force.
@@ -46,18 +49,18 @@ pub(super) enum State {
 
 impl State {
     /// Whether what is known of the kind no longer holds.
-    pub(super) fn is_unreadable(self) -> bool {
+    pub fn is_unreadable(self) -> bool {
         matches!(self, Self::Forbidden | Self::Failing)
     }
 }
 
 /// How a step ended: a watch in its time, or anything because of some trouble.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub struct Ended {
     /// Whether it went well for long enough that what was before no longer matters.
-    pub(super) lived: bool,
+    pub lived: bool,
     /// What went wrong, if anything did.
-    pub(super) trouble: Option<Trouble>,
+    pub trouble: Option<Trouble>,
 }
 
 impl From<Trouble> for Ended {
@@ -68,16 +71,16 @@ impl From<Trouble> for Ended {
 
 /// What follows from the end of a step.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reaction {
+pub struct Reaction {
     /// How long to wait before the next step.
-    pub(super) pause: Duration,
+    pub pause: Duration,
     /// The state, if it has turned.
-    pub(super) turned: Option<State>,
+    pub turned: Option<State>,
 }
 
 /// The course of a feed.
 #[derive(Debug)]
-pub(super) struct Course {
+pub struct Course {
     /// The version up to which everything is known.
     known: Option<Version>,
     /// Whether all must be listed, whatever is known.
@@ -93,7 +96,8 @@ pub(super) struct Course {
 }
 
 impl Course {
-    pub(super) fn new(pauses: Pauses) -> Self {
+    /// One that begins with a list.
+    pub fn new(pauses: Pauses) -> Self {
         Self {
             known: None,
             list: true,
@@ -106,7 +110,7 @@ impl Course {
     }
 
     /// What to do next.
-    pub(super) fn step(&self) -> Step {
+    pub fn step(&self) -> Step {
         match &self.known {
             Some(version) if !self.list => Step::Watch(version.clone()),
             _ => Step::List,
@@ -114,12 +118,12 @@ impl Course {
     }
 
     /// Whether everything was listed once.
-    pub(super) fn has_listed(&self) -> bool {
+    pub fn has_listed(&self) -> bool {
         self.known.is_some()
     }
 
     /// Everything must be listed once more, and what stood in the way before does not matter.
-    pub(super) fn start_over(&mut self) {
+    pub fn start_over(&mut self) {
         self.list = true;
         self.state = State::Well;
         self.refused = None;
@@ -129,7 +133,7 @@ impl Course {
 
     /// A list of this version has arrived. One that is older than what is known is not to be used, unless the cluster
     /// itself was put back, which is what this gives back.
-    pub(super) fn accept(&mut self, version: &Version) -> Result<bool, Trouble> {
+    pub fn accept(&mut self, version: &Version) -> Result<bool, Trouble> {
         let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
         self.behind = if is_older { self.behind + 1 } else { 0 };
         if is_older && self.behind < RESTORED {
@@ -140,14 +144,14 @@ impl Course {
     }
 
     /// The list is complete. Gives the state, if it has turned.
-    pub(super) fn listed(&mut self, version: Version) -> Option<State> {
+    pub fn listed(&mut self, version: Version) -> Option<State> {
         self.known = Some(version);
         self.list = false;
         self.recover()
     }
 
     /// A watch has begun. Gives whether to go on with it: what could not be read before is listed first.
-    pub(super) fn opened(&mut self) -> bool {
+    pub fn opened(&mut self) -> bool {
         if self.state.is_unreadable() {
             self.list = true;
             return false;
@@ -156,7 +160,7 @@ impl Course {
     }
 
     /// Everything up to this version has been told.
-    pub(super) fn told(&mut self, version: &Version) {
+    pub fn told(&mut self, version: &Version) {
         let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
         if !version.as_str().is_empty() && !is_older {
             self.known = Some(version.clone());
@@ -164,13 +168,13 @@ impl Course {
     }
 
     /// A watch has shown that it is alive. Gives the state, if it has turned.
-    pub(super) fn lived(&mut self) -> Option<State> {
+    pub fn lived(&mut self) -> Option<State> {
         self.backoff.reset();
         self.recover()
     }
 
     /// A step has ended: what follows from that.
-    pub(super) fn ended(&mut self, ended: &Ended, now: Instant, random: &mut impl Rng) -> Reaction {
+    pub fn ended(&mut self, ended: &Ended, now: Instant, random: &mut impl Rng) -> Reaction {
         let before = self.state;
         if ended.lived {
             self.lived();

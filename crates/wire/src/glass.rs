@@ -7,16 +7,16 @@ use bellwether_model::{DecodeError, Object, Plan, Value};
 use http::StatusCode;
 use jiff::Timestamp;
 
-use super::{
+use crate::{
     decode::{self, Page},
     trouble::Trouble,
 };
 
 /// What a watch keeps of errors and bookmarks besides what it keeps of objects.
-pub(super) const OF_ERRORS: &[&str] = &["code", "reason", "message", "metadata.resourceVersion"];
+pub const OF_ERRORS: &[&str] = &["code", "reason", "message", "metadata.resourceVersion"];
 
 /// How the objects of a kind are looked at.
-pub(super) struct Glass {
+pub struct Glass {
     lens: Arc<Lens>,
     /// What is read of an event: what the lens needs, and what errors have.
     of_events: Plan,
@@ -25,11 +25,11 @@ pub(super) struct Glass {
 }
 
 /// An object, as the engine wants to see it.
-pub(super) type Sight = (Name, Box<Seen>);
+pub type Sight = (Name, Box<Seen>);
 
 /// What an event of a watch says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Told {
+pub enum Told {
     /// An object is so.
     Seen(Name, Box<Seen>),
     /// An object is gone, as of this version.
@@ -43,7 +43,8 @@ pub(super) enum Told {
 }
 
 impl Glass {
-    pub(super) fn new(lens: Arc<Lens>, served: &Served) -> Self {
+    /// Looks through this lens at objects that are served so.
+    pub fn new(lens: Arc<Lens>, served: &Served) -> Self {
         let group = &lens.kind().group;
         let version = &served.version;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
@@ -52,12 +53,12 @@ impl Glass {
     }
 
     /// Reads a page of a list. Of what is no object, nothing is seen.
-    pub(super) fn page(&self, json: &[u8], now: Timestamp) -> Result<Page<Option<Sight>>, DecodeError> {
+    pub fn page(&self, json: &[u8], now: Timestamp) -> Result<Page<Option<Sight>>, DecodeError> {
         decode::page(json, self.lens.plan(), |object| self.look(object?, now))
     }
 
     /// Reads an event of a watch.
-    pub(super) fn event(&self, json: &[u8], now: Timestamp) -> Result<Told, DecodeError> {
+    pub fn event(&self, json: &[u8], now: Timestamp) -> Result<Told, DecodeError> {
         let decode::Event { what, object } = decode::event(json, &self.of_events)?;
         let Some(object) = object else { return Ok(Told::Nonsense) };
         Ok(match &*what {
@@ -89,12 +90,12 @@ impl Glass {
 }
 
 /// The version of an object, or of what stands for one.
-pub(super) fn version(object: &Object<'_>) -> Version {
+pub fn version(object: &Object<'_>) -> Version {
     Version::new(object.at("metadata.resourceVersion").and_then(Value::as_text).unwrap_or_default())
 }
 
 /// What the `Status` in an event means. The oldest API servers give a reason and no code.
-pub(super) fn error(status: &Object<'_>) -> Trouble {
+pub fn error(status: &Object<'_>) -> Trouble {
     let text = |field: &str| status.at(field).and_then(Value::as_text).unwrap_or_default();
     let code = status.at("code").and_then(Value::as_int).and_then(|code| u16::try_from(code).ok());
     match code.and_then(|code| StatusCode::from_u16(code).ok()) {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 /// The longest silence that a holder may ask for. A mistake in a record must not lock everybody out for ever.
-pub(super) const LONGEST_SILENCE: Duration = Duration::from_mins(10);
+pub const LONGEST_SILENCE: Duration = Duration::from_mins(10);
 
 /// What candidates know of the one who leads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,31 +15,31 @@ use serde::{
 
 /// An event of a watch.
 #[derive(Debug, PartialEq)]
-pub(super) struct Event<'a> {
+pub struct Event<'a> {
     /// What happened: `ADDED`, `ERROR`.
-    pub(super) what: Cow<'a, str>,
+    pub what: Cow<'a, str>,
     /// To which object. An error has a `Status` here, and a bookmark a version.
-    pub(super) object: Option<Object<'a>>,
+    pub object: Option<Object<'a>>,
 }
 
 /// Reads an event. The plan must keep what is needed of errors, for what kind of event it is may come last.
-pub(super) fn event<'a>(json: &'a [u8], plan: &Plan) -> Result<Event<'a>, DecodeError> {
+pub fn event<'a>(json: &'a [u8], plan: &Plan) -> Result<Event<'a>, DecodeError> {
     read_json(json, EventSeed(plan))
 }
 
 /// A page of a list.
 #[derive(Debug, PartialEq)]
-pub(super) struct Page<T> {
+pub struct Page<T> {
     /// The version of the list.
-    pub(super) version: String,
+    pub version: String,
     /// How to ask for the next page, if there is one.
-    pub(super) rest: Option<String>,
+    pub rest: Option<String>,
     /// What was made of its items.
-    pub(super) items: Vec<T>,
+    pub items: Vec<T>,
 }
 
 /// Reads a page of a list, and makes something of each item before the next is read.
-pub(super) fn page<T>(
+pub fn page<T>(
     json: &[u8],
     plan: &Plan,
     make: impl Fn(Option<Object<'_>>) -> T,

@@ -10,10 +10,10 @@ use http::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::FIELD_MANAGER;
+use crate::FIELD_MANAGER;
 
 /// Of the object as it is afterwards only the metadata are wanted; who cannot leave the rest out may send it.
-pub(super) const ONLY_METADATA: &str =
+pub(crate) const ONLY_METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
 
 const JSON: &str = "application/json";
@@ -21,15 +21,15 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A change that is wanted of an object of a kind that is served so.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) served: &'a Served,
-    pub(super) slot: &'a Slot,
-    pub(super) change: &'a Change,
+pub(crate) struct Asked<'a> {
+    pub(crate) served: &'a Served,
+    pub(crate) slot: &'a Slot,
+    pub(crate) change: &'a Change,
 }
 
 impl Asked<'_> {
     /// The request. It fails only for an object whose name makes no address.
-    pub(super) fn request(self) -> Result<Request<Vec<u8>>, String> {
+    pub(crate) fn request(self) -> Result<Request<Vec<u8>>, String> {
         let written = match self.change {
             Change::Status { uid, version, patch, .. } => {
                 let metadata = Expected { uid, resource_version: version.as_str() };
@@ -85,7 +85,7 @@ impl Asked<'_> {
     }
 
     /// The right that it takes.
-    pub(super) fn right(&self) -> Right<'_> {
+    pub(crate) fn right(&self) -> Right<'_> {
         let (verb, part) = match self.change {
             Change::Status { .. } => ("patch", "/status"),
             Change::Owners { .. } => ("patch", ""),
@@ -122,11 +122,11 @@ struct Expected<'a> {
 }
 
 /// A right, as rules of RBAC grant it.
-pub(super) struct Right<'a> {
-    pub(super) verb: &'a str,
-    pub(super) resource: String,
-    pub(super) group: &'a str,
-    pub(super) namespace: Option<&'a str>,
+pub(crate) struct Right<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) resource: String,
+    pub(crate) group: &'a str,
+    pub(crate) namespace: Option<&'a str>,
 }
 
 /// What to do for it to be there.

@@ -1,0 +1,82 @@
+//! The engine and its outbox as one, for whoever drives them: a loop with a network and a clock, or one with neither.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    effect::{Change, Effect, Slot},
+    engine::{Census, Engine},
+    event::{Event, Outcome},
+    outbox::Outbox,
+};
+
+/// The engine and its outbox.
+#[derive(Debug)]
+pub struct Driver {
+    engine: Engine,
+    outbox: Outbox,
+    /// When the engine wants to be told the time.
+    wake: Option<Timestamp>,
+}
+
+impl Driver {
+    /// One that knows nothing, and has at most so many writes under way at a time.
+    pub fn new(most: usize) -> Self {
+        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None }
+    }
+
+    /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
+    /// whom to follow, whom to leave, and what to tell people.
+    pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
+        let mut effects = self.engine.step(now, events);
+        effects.retain(|effect| match effect {
+            Effect::Want(slot, haste) => {
+                self.outbox.want(now, slot, *haste);
+                false
+            }
+            Effect::Wake(time) => {
+                self.wake = *time;
+                false
+            }
+            Effect::Follow { .. } | Effect::Leave { .. } | Effect::Record(_) => true,
+        });
+        effects
+    }
+
+    /// Tells the time, if it is time to.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<Effect> {
+        if self.wake.is_some_and(|wake| wake <= now) { self.step(now, [Event::Tick]) } else { Vec::new() }
+    }
+
+    /// The writes that are due, and from now on under way; none for those who do not lead.
+    pub fn write(&mut self, now: Timestamp, leads: bool) -> Vec<(Slot, Change)> {
+        self.outbox.lead(leads);
+        self.outbox.take(now, |slot| self.engine.change(now, slot))
+    }
+
+    /// A write has ended. The server may have said how long it does not want to be asked again.
+    pub fn written(
+        &mut self,
+        now: Timestamp,
+        (slot, change): (Slot, Change),
+        outcome: Outcome,
+        retry_after: Option<SignedDuration>,
+    ) -> Vec<Effect> {
+        self.outbox.done(now, &slot, &outcome, retry_after);
+        self.step(now, [Event::Written { slot, change, outcome }])
+    }
+
+    /// When there is something to do, if nothing happens before.
+    pub fn next(&self) -> Option<Timestamp> {
+        [self.wake, self.outbox.next()].into_iter().flatten().min()
+    }
+
+    /// How many writes wait.
+    pub fn waiting(&self) -> usize {
+        self.outbox.depth().0
+    }
+
+    /// How much there is.
+    pub fn census(&self) -> Census {
+        self.engine.census()
+    }
+}

@@ -1,0 +1,403 @@
+//! Follows a kind: lists its objects, watches them, and says what there is to tell, through whatever goes wrong.
+//!
+//! A [`Follower`] asks nobody itself. It says what to do next, is told what came of it, and keeps what is to be told until
+//! somebody takes it.
+
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration, time::Instant};
+
+use bellwether_engine::{Kind, Lens, News, Served, Unreadable, Version};
+use jiff::Timestamp;
+use rand::{SeedableRng as _, rngs::SmallRng};
+use tracing::{debug, info, warn};
+
+use crate::{
+    backoff::Pauses,
+    course::{Course, Ended, Reaction, State, Step},
+    glass::{Glass, Told},
+    trouble::Trouble,
+};
+
+/// What a follower wants done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Say whether the cluster serves the kind, now and whenever that changes: [`found`](Follower::found).
+    Find,
+    /// Ask which kinds there are once more, and then say so.
+    LookAgain,
+    /// Ask for a page of the list: [`page`](Follower::page).
+    List {
+        /// The path.
+        path: String,
+        /// How to ask for this page, if it is not the first.
+        rest: Option<String>,
+    },
+    /// Watch: [`opened`](Follower::opened), then [`line`](Follower::line) by line, then [`ended`](Follower::ended). All
+    /// the while, say if the kind is served in another way.
+    Watch {
+        /// The path.
+        path: String,
+        /// What has changed since this version is to be told.
+        since: Version,
+    },
+    /// Wait for so long: [`rested`](Follower::rested).
+    Rest(Duration),
+}
+
+/// Whether a cluster serves a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It has not said so yet.
+    Unknown,
+    /// It does, in this way.
+    Served(Served),
+    /// A part of the kind's group does not answer, so nobody can tell.
+    Silent,
+    /// It does not.
+    NotServed,
+}
+
+/// What the time is.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// By the clock on the wall, which people put forward and back.
+    pub time: Timestamp,
+    /// By a clock that only goes forward.
+    pub instant: Instant,
+}
+
+/// What was in a line or in a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// How much was understood.
+    pub read: usize,
+    /// How many objects were none.
+    pub nonsense: usize,
+    /// Whether the server has spoken of its own accord.
+    pub bookmark: bool,
+}
+
+/// Follows one kind.
+pub struct Follower {
+    kind: Kind,
+    /// The one namespace that is read.
+    namespace: Option<String>,
+    lens: Arc<Lens>,
+    course: Course,
+    said: Said,
+    /// How the kind is read, once it is.
+    reads: Option<(Served, Glass)>,
+    stage: Stage,
+    news: VecDeque<News>,
+    random: SmallRng,
+}
+
+/// What was last said of the kind as a whole.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Served(Served),
+    NotServed,
+    /// It is served, and cannot be read.
+    Unreadable,
+}
+
+/// Where it is in its work.
+#[derive(Debug)]
+enum Stage {
+    /// It is to be found out whether the kind is served.
+    Finding,
+    /// It is read, as the course has it.
+    Reading,
+    /// A list has begun: its version, and how to ask for the rest.
+    Listing(Version, String),
+    /// There was nothing where the kind should be: perhaps it is not served any more.
+    Doubting(Ended),
+    /// Something went wrong. Whether the kind is still served is looked at first after that, or not.
+    Resting { pause: Duration, find: bool },
+}
+
+impl Follower {
+    /// One that knows nothing of the kind. The seed is for the pauses, so that not all pause alike.
+    pub fn new(kind: Kind, namespace: Option<String>, lens: Arc<Lens>, pauses: Pauses, seed: u64) -> Self {
+        Self {
+            kind,
+            namespace,
+            lens,
+            course: Course::new(pauses),
+            said: Said::Nothing,
+            reads: None,
+            stage: Stage::Finding,
+            news: VecDeque::new(),
+            random: SmallRng::seed_from_u64(seed),
+        }
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What is to be told next, if anything is. It stays until it is [taken](Self::take).
+    pub fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    /// Takes what is to be told next.
+    pub fn take(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    /// Whether everything was listed once.
+    pub fn has_listed(&self) -> bool {
+        self.course.has_listed()
+    }
+
+    /// Everything is to be listed once more, through another lens.
+    pub fn refocus(&mut self, lens: Arc<Lens>) {
+        self.lens = lens;
+        self.course.start_over();
+        self.stage = Stage::Finding;
+    }
+
+    /// What to do next, whatever was begun before.
+    pub fn next(&self) -> Next {
+        let path = || {
+            let served = self.reads.as_ref().map(|(served, _)| served);
+            served.map(|served| served.path(&self.kind.group, self.namespace.as_deref(), None))
+        };
+        match (&self.stage, path()) {
+            (Stage::Resting { pause, .. }, _) => Next::Rest(*pause),
+            (Stage::Doubting(_), _) => Next::LookAgain,
+            (Stage::Finding, _) | (_, None) => Next::Find,
+            (Stage::Listing(_, rest), Some(path)) => Next::List { path, rest: Some(rest.clone()) },
+            (Stage::Reading, Some(path)) => match self.course.step() {
+                Step::List => Next::List { path, rest: None },
+                Step::Watch(since) => Next::Watch { path, since },
+            },
+        }
+    }
+
+    /// The cluster serves the kind so, or not. Gives whether there is something else to do next now.
+    pub fn found(&mut self, found: &Found, now: Instant) -> bool {
+        let reads = self.reads.as_ref().map(|(served, _)| served);
+        let is_as_before = matches!(found, Found::Served(served) if Some(served) == reads);
+        match &mut self.stage {
+            Stage::Finding => {
+                self.find(found);
+                !matches!(self.stage, Stage::Finding)
+            }
+            Stage::Doubting(ended) => {
+                let ended = mem::replace(ended, Ended { lived: false, trouble: None });
+                if is_as_before {
+                    self.react(&ended, true, now);
+                } else {
+                    self.stage = Stage::Finding;
+                    self.find(found);
+                }
+                true
+            }
+            // That it is missing is not enough: if it is really gone, the API server ends the watch, and otherwise there is
+            // no reason to.
+            Stage::Reading if matches!(found, Found::Served(_)) && !is_as_before => {
+                self.stage = Stage::Finding;
+                self.find(found);
+                true
+            }
+            Stage::Reading | Stage::Listing(..) | Stage::Resting { .. } => false,
+        }
+    }
+
+    fn find(&mut self, found: &Found) {
+        let kind = &self.kind;
+        match found {
+            Found::Served(served) => {
+                if !matches!(&self.said, Said::Served(before) if looks_alike(before, served)) {
+                    info!("the cluster serves {kind} in version {}", served.version);
+                    self.course.start_over();
+                }
+                self.say_served(served);
+                self.reads = Some((served.clone(), Glass::new(Arc::clone(&self.lens), served)));
+                self.stage = Stage::Reading;
+            }
+            Found::Silent if self.said != Said::Unreadable => {
+                let why = "the server of its API group does not answer";
+                warn!("{kind} cannot be read: {why}; it is tried again");
+                self.say_not(Unreadable::Failing { why: why.into() }, Said::Unreadable);
+            }
+            Found::NotServed if self.said != Said::NotServed => {
+                info!("the cluster does not serve {kind}, which is followed as soon as it does");
+                self.say_not(Unreadable::NotServed, Said::NotServed);
+            }
+            Found::Silent | Found::NotServed | Found::Unknown => {}
+        }
+    }
+
+    fn say_not(&mut self, why: Unreadable, said: Said) {
+        self.news.push_back(News::Unreadable(why));
+        self.said = said;
+        self.course.start_over();
+    }
+
+    fn say_served(&mut self, served: &Served) {
+        if !matches!(&self.said, Said::Served(before) if before == served) {
+            self.news.push_back(News::Served(served.clone()));
+            self.said = Said::Served(served.clone());
+        }
+    }
+
+    /// A page of the list has come, or has not.
+    pub fn page(&mut self, answer: Result<&[u8], Trouble>, now: Now) -> Heard {
+        match answer.and_then(|page| self.read_page(page, now.time)) {
+            Ok(heard) => heard,
+            Err(trouble) => {
+                self.ended(trouble.into(), now.instant);
+                Heard::default()
+            }
+        }
+    }
+
+    fn read_page(&mut self, page: &[u8], now: Timestamp) -> Result<Heard, Trouble> {
+        let Some((served, glass)) = &self.reads else { return Ok(Heard::default()) };
+        let page = glass.page(page, now);
+        let page = page.map_err(|error| Trouble::refused(format!("a list cannot be read: {error}")))?;
+        let version = if let Stage::Listing(version, _) = &self.stage {
+            version.clone()
+        } else {
+            let version = Version::new(&page.version);
+            let was_put_back = self.course.accept(&version)?;
+            let served = served.clone();
+            self.say_served(&served);
+            if was_put_back {
+                self.news.push_back(News::PutBack);
+            }
+            self.news.push_back(News::Listing);
+            version
+        };
+        let mut heard = Heard::default();
+        for item in page.items {
+            match item {
+                Some((name, seen)) => {
+                    heard.read += 1;
+                    self.news.push_back(News::Seen(name, seen));
+                }
+                None => heard.nonsense += self.pass_over(),
+            }
+        }
+        self.stage = if let Some(rest) = page.rest {
+            Stage::Listing(version, rest)
+        } else {
+            self.news.push_back(News::Listed);
+            let turned = self.course.listed(version);
+            self.log_recovery(turned);
+            Stage::Reading
+        };
+        Ok(heard)
+    }
+
+    /// A watch has begun. Gives whether to go on with it.
+    pub fn opened(&mut self) -> bool {
+        self.course.opened()
+    }
+
+    /// A line of the watch.
+    pub fn line(&mut self, line: &[u8], now: Timestamp) -> Result<Heard, Trouble> {
+        let Some((_, glass)) = &self.reads else { return Ok(Heard::default()) };
+        let told = glass.event(line, now);
+        let told = told.map_err(|error| Trouble::refused(format!("an event cannot be read: {error}")))?;
+        let mut heard = Heard { read: 1, ..Heard::default() };
+        let version = match told {
+            Told::Seen(name, seen) => {
+                let version = seen.facts.version.clone();
+                self.news.push_back(News::Seen(name, seen));
+                version
+            }
+            Told::Gone(name, version) => {
+                self.news.push_back(News::Gone(name));
+                version
+            }
+            Told::UpTo(version) => {
+                heard.bookmark = true;
+                version
+            }
+            Told::Failed(trouble) => return Err(trouble),
+            Told::Nonsense => {
+                return Ok(Heard { nonsense: self.pass_over(), ..Heard::default() });
+            }
+        };
+        self.course.told(&version);
+        let turned = self.course.lived();
+        self.log_recovery(turned);
+        Ok(heard)
+    }
+
+    /// A watch has ended, or what was asked went wrong.
+    pub fn ended(&mut self, ended: Ended, now: Instant) {
+        if matches!(ended.trouble, Some(Trouble::Absent { .. })) {
+            self.stage = Stage::Doubting(ended);
+        } else {
+            self.react(&ended, false, now);
+        }
+    }
+
+    /// It has waited for as long as it wished.
+    pub fn rested(&mut self) {
+        if let Stage::Resting { find, .. } = self.stage {
+            self.stage = if find { Stage::Finding } else { Stage::Reading };
+        }
+    }
+
+    /// Says what went wrong where it matters, and rests.
+    fn react(&mut self, ended: &Ended, find: bool, now: Instant) {
+        let reaction = self.course.ended(ended, now, &mut self.random);
+        self.stage = Stage::Resting { pause: reaction.pause, find };
+        match &ended.trouble {
+            Some(trouble) => self.complain(trouble, &reaction),
+            None => self.log_recovery(reaction.turned),
+        }
+    }
+
+    fn complain(&mut self, trouble: &Trouble, reaction: &Reaction) {
+        let kind = &self.kind;
+        debug!("{kind} was not read: {trouble}");
+        let unreadable = match reaction.turned {
+            Some(State::Away) => {
+                warn!(
+                    "the cluster does not answer about {kind}, and what is known stays in force: {trouble}"
+                );
+                return;
+            }
+            Some(State::Forbidden) => {
+                let resource = self.reads.as_ref().map(|(served, _)| Arc::clone(&served.plural));
+                let resource = resource.unwrap_or_default();
+                info!("{kind} may not be read; allow list and watch on {resource}: {trouble}");
+                Unreadable::Forbidden { resource }
+            }
+            Some(State::Failing) => {
+                warn!("{kind} cannot be read, and that has not gone away by itself: {trouble}");
+                Unreadable::Failing { why: trouble.to_string().into() }
+            }
+            Some(State::Well) | None => return,
+        };
+        self.news.push_back(News::Unreadable(unreadable));
+        self.said = Said::Unreadable;
+    }
+
+    fn pass_over(&self) -> usize {
+        warn!("the cluster has sent something as {} that is no object, and it is passed over", self.kind);
+        1
+    }
+
+    fn log_recovery(&self, turned: Option<State>) {
+        if turned == Some(State::Well) {
+            info!("{} is read again", self.kind);
+        }
+    }
+}
+
+/// Whether objects that were read in one way would look the same when read in the other.
+fn looks_alike(one: &Served, other: &Served) -> bool {
+    let way = |served: &Served| {
+        (Arc::clone(&served.version), Arc::clone(&served.plural), served.namespaced, served.has_status)
+    };
+    way(one) == way(other)
+}

@@ -1,0 +1,34 @@
+//! What is said to an API server, and what its answers mean: everything about reading and writing a cluster that needs
+//! neither a network nor a clock.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`follow`] | how a kind is listed and watched, through whatever goes wrong |
+//! | [`course`], [`backoff`] | when to list, when to watch and when to wait |
+//! | [`decode`], [`glass`], [`trouble`] | what bytes mean: objects, events, errors |
+//! | [`attempt`] | how a change is asked for, and how it ended |
+//! | [`election`] | who leads |
+//!
+//! Whoever has a network drives these with it; whoever has none can drive them all the same, and that is how every order of
+//! events can be tried.
+
+pub mod attempt;
+pub mod backoff;
+pub mod course;
+pub mod decode;
+pub mod election;
+pub mod follow;
+pub mod glass;
+pub mod line;
+pub mod trouble;
+
+mod adopter;
+mod answer;
+mod request;
+
+pub use answer::Done;
+pub use attempt::Attempt;
+pub use follow::{Follower, Found, Heard, Next, Now};
+
+/// As whom we write: the name in `metadata.managedFields`.
+pub const FIELD_MANAGER: &str = "bellwether";
