@@ -6,6 +6,7 @@ use bellwether_testkit::Binary;
 use crate::{
     conformance, floors, generate,
     run::{cargo, say, step},
+    simulate,
 };
 
 /// Everything that needs no cluster.
@@ -31,5 +32,6 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }
-    step(&mut command)
+    step(&mut command)?;
+    simulate::check()
 }

@@ -8,6 +8,7 @@ mod floors;
 mod fuzz;
 mod generate;
 mod run;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,8 @@ enum Command {
     Bench(bench::Command),
     /// Look for objects, expressions and scripts that break a promise; needs a nightly compiler and cargo-fuzz
     Fuzz(fuzz::Fuzz),
+    /// Run the controller against a cluster in memory, over and over, with everything going wrong that can
+    Simulate(simulate::Simulate),
     /// Control planes to play with
     #[command(subcommand)]
     Cluster(cluster::Command),
@@ -74,6 +77,7 @@ fn run(command: Command) -> Result<()> {
         Command::Conformance(conformance) => conformance.run(),
         Command::Bench(command) => bench::run(&command),
         Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Simulate(simulate) => simulate.run(),
         Command::Cluster(command) => cluster::run(command),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     effect::{Change, Effect, Haste, Slot},
@@ -58,6 +58,15 @@ impl Desk {
 
     pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {
         self.timers.insert((time, timer));
+    }
+
+    /// The clock was put back by this much. When the verdict on an object turns is for the object to say.
+    pub(crate) fn put_back(&mut self, by: SignedDuration) {
+        let put_back = |(time, timer): (Timestamp, Timer)| match timer {
+            Timer::Verdict(_) => (time, timer),
+            Timer::HealthCheck(_) => (time.checked_add(by).unwrap_or(time), timer),
+        };
+        self.timers = std::mem::take(&mut self.timers).into_iter().map(put_back).collect();
     }
 
     /// What is due.

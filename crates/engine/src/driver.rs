@@ -7,6 +7,7 @@ use crate::{
     engine::{Census, Engine},
     event::{Event, Outcome},
     outbox::Outbox,
+    planted::Bug,
 };
 
 /// The engine and its outbox.
@@ -16,17 +17,20 @@ pub struct Driver {
     outbox: Outbox,
     /// When the engine wants to be told the time.
     wake: Option<Timestamp>,
+    /// What the time was when it was last told.
+    now: Timestamp,
 }
 
 impl Driver {
     /// One that knows nothing, and has at most so many writes under way at a time.
     pub fn new(most: usize) -> Self {
-        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None }
+        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None, now: Timestamp::MIN }
     }
 
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
     /// whom to follow, whom to leave, and what to tell people.
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
+        self.now = now;
         let mut effects = self.engine.step(now, events);
         effects.retain(|effect| match effect {
             Effect::Want(slot, haste) => {
@@ -42,14 +46,15 @@ impl Driver {
         effects
     }
 
-    /// Tells the time, if it is time to.
+    /// Tells the time, if it is time to, or if it is earlier than it was.
     pub fn tick(&mut self, now: Timestamp) -> Vec<Effect> {
-        if self.wake.is_some_and(|wake| wake <= now) { self.step(now, [Event::Tick]) } else { Vec::new() }
+        let is_time = self.wake.is_some_and(|wake| wake <= now) || now < self.now;
+        if is_time { self.step(now, [Event::Tick]) } else { Vec::new() }
     }
 
     /// The writes that are due, and from now on under way; none for those who do not lead.
     pub fn write(&mut self, now: Timestamp, leads: bool) -> Vec<(Slot, Change)> {
-        self.outbox.lead(leads);
+        self.outbox.lead(leads || Bug::WriteWithoutLease.is_planted());
         self.outbox.take(now, |slot| self.engine.change(now, slot))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     application::{Applications, Room},
@@ -16,6 +16,9 @@ use crate::{
     rules::Rules,
 };
 
+/// A clock that is put back by less than this will soon be where it was.
+const LONG_WAY_BACK: SignedDuration = SignedDuration::from_mins(1);
+
 /// A deterministic machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
@@ -26,6 +29,8 @@ pub struct Engine {
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
+    /// What the time was when we were last told.
+    now: Timestamp,
 }
 
 /// How much an engine has to do with.
@@ -59,11 +64,13 @@ impl Engine {
             feeds.acquire(&Cluster::hub(), &kind, lens, &mut desk.effects)
         };
         let base = vec![follow("Application"), follow("HealthRule")];
-        Self { feeds, desk, rules, applications: Applications::default(), base, open: false }
+        let (applications, open, now) = (Applications::default(), false, Timestamp::MIN);
+        Self { feeds, desk, rules, applications, base, open, now }
     }
 
     /// Takes in what has happened, and says what follows from it.
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
+        self.tell_time(now);
         for event in events {
             match event {
                 Event::Feed(feed, news) => self.news(feed, news, now),
@@ -113,6 +120,20 @@ impl Engine {
             feeds,
             objects,
             unknown: self.feeds.unknown(),
+        }
+    }
+
+    /// A clock that was put back would have everything wait until it is where it was: what waits for so long from some
+    /// moment on is put back with it. What an hour has made of an object that has not passed yet is looked at again.
+    fn tell_time(&mut self, now: Timestamp) {
+        let by = self.now.duration_until(now);
+        self.now = now;
+        if by.is_negative() {
+            self.desk.put_back(by);
+            self.applications.put_back(by);
+        }
+        if by < -LONG_WAY_BACK {
+            self.feeds.look_again(&mut self.desk.effects);
         }
     }
 

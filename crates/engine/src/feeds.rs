@@ -14,6 +14,7 @@ use crate::{
     facts::{Facts, Ours, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
+    planted::Bug,
     words::Words,
 };
 
@@ -56,7 +57,7 @@ pub(crate) struct Feed {
 impl Feed {
     /// Whether it is known what there is, or that this cannot be known.
     pub(crate) fn is_known(&self) -> bool {
-        self.listed || self.unreadable.is_some()
+        self.listed || self.unreadable.is_some() || Bug::PublishBeforeListed.is_planted()
     }
 
     /// The objects of a namespace, in the order of their names.
@@ -206,6 +207,16 @@ impl Feeds {
         }
     }
 
+    /// Lists everything once more.
+    pub(crate) fn look_again(&self, effects: &mut Vec<Effect>) {
+        effects.extend(self.by_id.iter().map(|(id, feed)| Effect::Follow {
+            feed: *id,
+            cluster: feed.cluster.clone(),
+            kind: feed.kind.clone(),
+            lens: Arc::clone(&feed.lens),
+        }));
+    }
+
     /// Whatever versions are told from now on, they are not older than what is known.
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
@@ -229,6 +240,9 @@ impl Feeds {
         feed.unreadable = None;
         let round = feed.round;
         let is_unmarked = |id: &ObjectId| self.objects.get(id.0).is_some_and(|object| object.round != round);
+        if Bug::KeepWhatIsNotListed.is_planted() {
+            return Vec::new();
+        }
         feed.all().into_iter().filter(is_unmarked).collect()
     }
 
@@ -277,7 +291,8 @@ impl Feeds {
     /// The object that has this name in a feed, if it is another one.
     pub(crate) fn namesake(&self, id: FeedId, name: &Name, uid: &str) -> Option<ObjectId> {
         let object = self.by_id.get(&id)?.find(name)?;
-        self.object(object).filter(|stored| *stored.facts.uid != *uid).map(|_| object)
+        let is_other = |stored: &&Stored| *stored.facts.uid != *uid && !Bug::IgnoreUid.is_planted();
+        self.object(object).filter(is_other).map(|_| object)
     }
 
     pub(crate) fn find_in(&self, id: FeedId, name: &Name) -> Option<ObjectId> {

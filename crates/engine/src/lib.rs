@@ -13,6 +13,7 @@ mod id;
 mod lens;
 mod outbox;
 mod path;
+pub mod planted;
 mod publication;
 mod rules;
 mod said;

@@ -1,5 +1,6 @@
 //! Conditions as Kubernetes has them.
 
+use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
@@ -21,6 +22,7 @@ pub(crate) fn conditions<'a>(
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
     let is_own = |kind: &str| own.contains(&kind);
+    let stored = if Bug::DropForeignConditions.is_planted() { &[] } else { stored };
     bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
 }
 

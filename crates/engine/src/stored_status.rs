@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::digest::Digest;
+use crate::{digest::Digest, planted::Bug};
 
 /// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,9 @@ impl StoredStatus {
         let wanted = fields(status);
         let gone = self.fields.keys().filter(|name| !wanted.contains_key(&***name));
         let gone: Map<_, _> = gone.map(|name| (name.to_string(), Value::Null)).collect();
-        let differs = |name: &str, value: &Value| self.fields.get(name) != Some(&Digest::of(value));
+        let differs = |name: &str, value: &Value| {
+            self.fields.get(name) != Some(&Digest::of(value)) || Bug::SkipCompare.is_planted()
+        };
         let changed = wanted.into_iter().filter(|(name, value)| differs(name, value));
         let patch: Map<_, _> = changed.chain(gone).collect();
         (!patch.is_empty()).then_some(Value::Object(patch))

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use bellwether_engine::{Change, Driver, Effect, Event, FeedId, News, Outcome, Slot};
+use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
@@ -154,7 +155,7 @@ impl Spine {
             let task = self.writes.spawn(async move {
                 let begun = Instant::now();
                 let done = match served {
-                    Some(served) => perform(&client, &served, &slot, &change, within).await,
+                    Some(served) => perform(&client, Attempt::new(served, slot, change), within).await,
                     None => Outcome::Failed("its kind is not served".into()).into(),
                 };
                 (done, begun.elapsed())

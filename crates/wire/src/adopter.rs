@@ -29,10 +29,10 @@ pub(crate) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
 pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
     if parts.status.is_success() {
         let there = serde_json::from_slice(body).is_ok_and(|it: Application| it.metadata.is(adopter));
-        return (!there).then(|| Outcome::Conflict.into());
+        return (!there).then(|| gone(adopter));
     }
     if parts.status == http::StatusCode::NOT_FOUND {
-        return Some(Outcome::Conflict.into());
+        return Some(gone(adopter));
     }
     let right = Right {
         verb: "get",
@@ -41,6 +41,12 @@ pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option
         namespace: Some(&adopter.application.namespace),
     };
     Some(Failure::read(parts.status, &parts.headers, body).without(&right))
+}
+
+/// If the Application is gone we hear of it, and do not want this any more. Until then it is tried again: whoever says so
+/// may not know better.
+fn gone(adopter: &Adopter) -> Done {
+    Outcome::Failed(format!("Application {} is not there to take it over", adopter.application).into()).into()
 }
 
 /// Of an Application: whether it is the one, and stays.
@@ -75,6 +81,10 @@ mod tests {
         Adopter { application: Name::new("shop", "web"), uid: "a".into() }
     }
 
+    fn not_there() -> Outcome {
+        Outcome::Failed("Application shop/web is not there to take it over".into())
+    }
+
     #[test]
     fn it_is_asked_for_by_name() {
         let request = request(&adopter()).unwrap();
@@ -83,12 +93,12 @@ mod tests {
 
     #[rstest]
     #[case::there(200, json!({"metadata": {"uid": "a", "deletionTimestamp": null}}), None)]
-    #[case::another(200, json!({"metadata": {"uid": "b"}}), Some(Outcome::Conflict))]
+    #[case::another(200, json!({"metadata": {"uid": "b"}}), Some(not_there()))]
     #[case::going(
-        200, json!({"metadata": {"uid": "a", "deletionTimestamp": "2026-11-14T10:00:00Z"}}), Some(Outcome::Conflict),
+        200, json!({"metadata": {"uid": "a", "deletionTimestamp": "2026-11-14T10:00:00Z"}}), Some(not_there()),
     )]
-    #[case::gone(404, json!({}), Some(Outcome::Conflict))]
-    #[case::nonsense(200, json!([]), Some(Outcome::Conflict))]
+    #[case::gone(404, json!({}), Some(not_there()))]
+    #[case::nonsense(200, json!([]), Some(not_there()))]
     #[case::no_right(
         403, json!({"message": "applications \"web\" is forbidden: User \"us\" cannot get"}),
         Some(Outcome::Refused("Bellwether may not get applications in namespace shop: grant it the verb get on \

@@ -247,7 +247,7 @@ impl Follower {
 
     /// A page of the list has come, or has not.
     pub fn page(&mut self, answer: Result<&[u8], Trouble>, now: Now) -> Heard {
-        match answer.and_then(|page| self.read_page(page, now.time)) {
+        match answer.and_then(|page| self.read_page(page, now)) {
             Ok(heard) => heard,
             Err(trouble) => {
                 self.ended(trouble.into(), now.instant);
@@ -256,15 +256,15 @@ impl Follower {
         }
     }
 
-    fn read_page(&mut self, page: &[u8], now: Timestamp) -> Result<Heard, Trouble> {
+    fn read_page(&mut self, page: &[u8], now: Now) -> Result<Heard, Trouble> {
         let Some((served, glass)) = &self.reads else { return Ok(Heard::default()) };
-        let page = glass.page(page, now);
+        let page = glass.page(page, now.time);
         let page = page.map_err(|error| Trouble::refused(format!("a list cannot be read: {error}")))?;
         let version = if let Stage::Listing(version, _) = &self.stage {
             version.clone()
         } else {
             let version = Version::new(&page.version);
-            let was_put_back = self.course.accept(&version)?;
+            let was_put_back = self.course.accept(&version, now.instant)?;
             let served = served.clone();
             self.say_served(&served);
             if was_put_back {

@@ -10,6 +10,7 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
+    desk::{Desk, Timer},
     facts::Facts,
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
@@ -19,7 +20,7 @@ use crate::{
 };
 
 use super::{
-    check::{Check, HEALTH_CHECK_VALID, is_health_check},
+    check::{Check, FAR_BEHIND, HEALTH_CHECK_VALID, OUT_OF_SIGHT, is_health_check},
     index,
     members::Members,
 };
@@ -40,6 +41,10 @@ pub(super) struct App {
     pub(super) components: Vec<Component>,
     pub(super) members: Members,
     pub(super) check: Check,
+    /// Until when a Pod of a health check that was removed may still come into being: its making may be under way.
+    pub(super) lingers: Option<Timestamp>,
+    /// Whether it may now.
+    pub(super) is_lingering: bool,
     /// Objects whose owners could not be changed, and why.
     pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
@@ -133,6 +138,22 @@ impl App {
     pub(super) fn left_behind(&self) -> BTreeSet<Kind> {
         let had_check = said::status(self.publication.stored(), HEALTH_CHECK_VALID).is_some();
         self.listed.iter().cloned().chain(had_check.then(Kind::pod)).collect()
+    }
+
+    /// Finds out whether a Pod of an earlier health check may still come into being, or into sight.
+    pub(super) fn linger(&mut self, now: Timestamp, desk: &mut Desk) {
+        let had_check = said::status(self.publication.stored(), HEALTH_CHECK_VALID).is_some();
+        if self.spec.health_check.is_some() || !had_check {
+            (self.lingers, self.is_lingering) = (None, false);
+            return;
+        }
+        // One that is known to have been made is waited for, however far behind an API server may be.
+        let wait = if self.check.awaited.is_some() { FAR_BEHIND } else { OUT_OF_SIGHT };
+        let until = *self.lingers.get_or_insert_with(|| now.checked_add(wait).unwrap_or(now));
+        self.is_lingering = until > now;
+        if self.is_lingering {
+            desk.at(until, Timer::HealthCheck(self.name.clone()));
+        }
     }
 
     /// The components that the spec names. Nobody has looked for them yet.

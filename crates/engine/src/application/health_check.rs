@@ -17,12 +17,13 @@ use crate::{
     effect::Change,
     facts::Facts,
     id::{Kind, Name},
+    said,
 };
 
 use super::{
     AppId, Applications, Room,
     app::App,
-    check::{LABEL, Validity, slot},
+    check::{HEALTH_CHECK_VALID, LABEL, Validity, slot},
     ownership::Owned,
 };
 
@@ -35,6 +36,10 @@ impl Applications {
         let Some((id, feed)) = feed.and_then(|id| Some((id, room.feeds.get(id)?))) else { return };
         if !feed.listed || feed.unreadable.is_some() {
             app.check.ready = None;
+            // What nobody can see is not made.
+            if let Some(name) = &app.check.pod {
+                room.desk.want(slot(name), None);
+            }
             return;
         }
         let checks = self.owned.get(app.uid()).into_iter().flat_map(Owned::checks);
@@ -67,7 +72,9 @@ fn look_after(
         app.check.forget(desk);
         app.check.pod = Some(name.clone());
     }
+    let is_announced = said::status(app.publication.stored(), HEALTH_CHECK_VALID).is_some();
     let check = &mut app.check;
+    check.unannounced = false;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
     match present {
@@ -101,6 +108,7 @@ fn look_after(
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
                 (Validity::Valid, Some(time)) => desk.at(time, Timer::HealthCheck(app.name.clone())),
+                (Validity::Valid, None) if !is_announced => check.unannounced = true,
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     desk.want(slot(&name), Some(Change::Create { manifest, dry_run: false }));

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    event::Unreadable,
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Lens,
@@ -118,7 +119,15 @@ impl Applications {
         let owned = self.owned.get(app.uid());
         let has_left = |id: FeedId| {
             let Some(feed) = room.feeds.get(id) else { return true };
-            feed.is_known() && !owned.is_some_and(|owned| owned.has_of(id, &feed.kind))
+            // Of what cannot be read, something may be left.
+            let is_seen = match feed.unreadable {
+                Some(Unreadable::NotServed) => true,
+                Some(_) => false,
+                None => feed.listed,
+            };
+            is_seen
+                && !(app.is_lingering && feed.kind == Kind::pod())
+                && !owned.is_some_and(|owned| owned.has_of(id, &feed.kind))
         };
         let left: Vec<_> = app
             .leaving

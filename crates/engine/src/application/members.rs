@@ -114,6 +114,20 @@ impl Members {
             .filter_map(|share| Some((share.kind.clone(), (*share.name).into(), share.state, share.since?)))
     }
 
+    /// Those of this kind and name that are in a state.
+    pub(super) fn named(&self, kind: &Kind, name: &str, state: State) -> Vec<Whose> {
+        let first = (rank(state), kind.clone(), Arc::from(name), Whose::Object(ObjectId::FIRST));
+        let is_it = |place: &&Place| (place.0, &place.1, &*place.2) == (first.0, kind, name);
+        self.order.range(&first..).take_while(is_it).map(|place| place.3).collect()
+    }
+
+    /// Takes over since when one is in its state.
+    pub(super) fn date(&mut self, whose: Whose, since: Option<Timestamp>) {
+        if let Some(share) = self.shares.get_mut(&whose) {
+            share.since = since;
+        }
+    }
+
     /// The objects among them.
     pub(super) fn objects(&self) -> Vec<ObjectId> {
         let mut objects: Vec<_> = self

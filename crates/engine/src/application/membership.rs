@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     event::Unreadable,
-    feeds::{Feed, ObjectId, Stored},
+    feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
     said,
 };
@@ -148,6 +148,23 @@ fn since(
     let remembered = app.remembered.remove(&(kind.clone(), (**name).into()));
     let remembered = remembered.filter(|(before, _)| *before == state).map(|(_, since)| since);
     remembered.or_else(|| said::whole_seconds(now).filter(|_| is_news))
+}
+
+/// Somebody else has said since when the members are in their states. Where they do not say so themselves, that is as good
+/// as what we have seen, and need not be written again.
+pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
+    for said in &status.objects {
+        let kind = Kind::new(&said.group, &said.kind);
+        for whose in app.members.named(&kind, &said.name, said.status) {
+            let object = match whose {
+                Whose::Object(object) => feeds.object(object),
+                Whose::Component(_) => None,
+            };
+            if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
+                app.members.date(whose, said.since.as_ref().map(|since| since.0));
+            }
+        }
+    }
 }
 
 /// Since when objects were in which state, as was written.

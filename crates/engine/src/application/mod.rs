@@ -22,7 +22,7 @@ use std::{
 
 use bellwether_api::{ApplicationSpec, ApplicationStatus, ConditionStatus};
 use bellwether_health::user::UserRules;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use slab::Slab;
 
 use crate::{
@@ -40,7 +40,7 @@ use app::App;
 use dependencies::Dependencies;
 use index::Index;
 use members::{Members, Whose};
-use membership::{count, listed, remembered};
+use membership::{agree, count, listed, remembered};
 use ownership::Owned;
 
 /// An Application of the table.
@@ -87,6 +87,16 @@ impl Applications {
         }
     }
 
+    /// The clock was put back by this much.
+    pub(crate) fn put_back(&mut self, by: SignedDuration) {
+        for (_, app) in &mut self.apps {
+            let times = app.check.times().into_iter().chain([&mut app.lingers]);
+            for time in times.flatten() {
+                *time = time.checked_add(by).unwrap_or(*time);
+            }
+        }
+    }
+
     /// An Application is there, or has changed.
     pub(crate) fn set(
         &mut self,
@@ -100,6 +110,11 @@ impl Applications {
         {
             let same = app.spec == written.spec && app.deleting == facts.deleting;
             if app.publication.seen(facts, written.generation, &written.status, room.desk) {
+                agree(app, &written.status, room.feeds);
+                // What is not counted yet is remembered until it is.
+                if !self.open || !app.is_known(room.feeds) {
+                    app.remembered.extend(remembered(&written.status));
+                }
                 self.dirty.insert(id);
             }
             app.deleting = facts.deleting;
@@ -123,6 +138,8 @@ impl Applications {
             components: Vec::new(),
             members: Members::default(),
             check: check::Check::default(),
+            lingers: None,
+            is_lingering: false,
             refused: BTreeMap::new(),
             cycle: None,
             listed: listed(&written.status),
@@ -268,9 +285,14 @@ impl Applications {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
                 if let Some(id) = owner.as_str().and_then(|uid| self.by_uid.get(uid))
                     && let Some(app) = self.apps.get_mut(id.0)
-                    && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
                 {
-                    self.dirty.insert(*id);
+                    if app.check.written(&slot.object.name, *dry_run, outcome, room.now) {
+                        self.dirty.insert(*id);
+                    } else if !dry_run && matches!(outcome, Outcome::Done(_)) && app.lingers.is_some() {
+                        // It was made although the check is gone: it will come into sight.
+                        app.lingers = room.now.checked_add(check::FAR_BEHIND).ok();
+                        self.dirty.insert(*id);
+                    }
                 }
             }
             Change::Delete { uid } => {
@@ -281,6 +303,8 @@ impl Applications {
                     && stored.facts.uid == *uid
                 {
                     stored.facts.deleting = true;
+                    let owners = stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid));
+                    self.dirty.extend(owners);
                 }
             }
         }
@@ -297,6 +321,9 @@ impl Applications {
             return;
         }
         while let Some(id) = self.dirty.pop_first() {
+            if let Some(app) = self.apps.get_mut(id.0) {
+                app.linger(room.now, room.desk);
+            }
             self.leave_kinds(id, room);
             self.look_after_health_check(id, room);
             let Some(app) = self.apps.get_mut(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
@@ -348,9 +375,9 @@ impl Applications {
         room: &mut Room<'_>,
     ) -> Option<Version> {
         let id = self.by_name.get(name).copied()?;
-        let publication = &mut self.apps.get_mut(id.0)?.publication;
-        let version = publication.written(change, outcome, room.desk);
-        if publication.is_behind(outcome) {
+        let app = self.apps.get_mut(id.0)?;
+        let version = app.publication.written(change, outcome, room.desk);
+        if app.publication.is_behind(outcome) || app.check.unannounced {
             self.dirty.insert(id);
         }
         version

@@ -363,7 +363,7 @@ fn health_check(app: &App) -> Option<Says<'_>> {
     let stored = app.publication.stored();
     if app.spec.health_check.is_none() {
         // As long as a Pod of an earlier one may be left, this says so also after a restart.
-        let left = app.leaving.contains_key(&Kind::pod());
+        let left = app.is_lingering || app.leaving.contains_key(&Kind::pod());
         let before = said::status(stored, HEALTH_CHECK_VALID).is_some();
         return (left && before).then(|| {
             says(ConditionStatus::Unknown, "Removed", || "The health check is being removed".to_owned())

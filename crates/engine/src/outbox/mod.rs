@@ -14,6 +14,7 @@ use crate::{
     effect::{Change, Haste, Slot},
     event::Outcome,
     id::Cluster,
+    planted::Bug,
 };
 
 /// An object is written so often at once, if it turns so often, before the next turn has to wait,
@@ -167,7 +168,7 @@ impl Outbox {
         let haste = entry.under_way.take();
         let again = match outcome {
             // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
-            Outcome::Failed(_) | Outcome::Absent => Some(AGAIN),
+            Outcome::Failed(_) | Outcome::Absent => Some(AGAIN).filter(|_| !Bug::DropRetry.is_planted()),
             Outcome::Refused(_) => Some(AGAIN_IF_REFUSED),
             // The engine says when it has seen what it conflicts with.
             Outcome::Done(_) | Outcome::Conflict => None,

@@ -146,6 +146,9 @@ fn without_the_field_there_is_no_pod(#[values(false, true)] restart: bool) {
     }
     world.settle();
     assert_eq!(images(&world), "");
+    let removed = "Unknown Removed: The health check is being removed";
+    assert_eq!(world.of_app("web", "HealthCheckValid"), removed, "another may be on its way");
+    world.pass(SignedDuration::from_secs(30));
     assert_eq!(world.of_app("web", "HealthCheckValid"), "none");
     assert!(!world.feeds.values().any(|feed| feed.kind == Kind::pod()), "no Pod is of interest any more");
 }

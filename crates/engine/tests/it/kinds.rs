@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{app, app_of_kinds, deployment, kind, widget},
+    objects::{self, app, app_of_kinds, deployment, kind, widget},
     world::World,
 };
 
@@ -78,7 +78,9 @@ fn a_crd_comes_goes_and_comes_back() {
     );
     assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: one not found");
     for _ in 0..2 {
-        world.server.serve(&widgets, &["v2"], "widgets", true);
+        let mut served = objects::kinds()[&widgets].clone();
+        served.versions = ["v2".into()].into();
+        world.server.kinds.insert(widgets.clone(), served);
         world.server.put(widget("one", Some("True")));
         world.relist(&widgets);
         world.settle();

@@ -1,50 +1,44 @@
-//! What a feed has told so far, kept the simplest way.
+//! What a feed has told so far.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeSet, rc::Rc};
 
-use bellwether_engine::{Name, Served, Unreadable};
-use serde_json::Value;
+use bellwether_engine::{Name, Unreadable};
+use bellwether_simulation::{known::Known, object::Object};
 
-use crate::server::{Told, identity};
+use crate::server::Told;
 
 /// What has been told of a kind.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) served: Option<Served>,
-    pub(crate) unreadable: Option<Unreadable>,
-    pub(crate) listed: bool,
-    pub(crate) objects: BTreeMap<Name, Value>,
+#[derive(Default)]
+pub(crate) struct Hearer {
+    pub(crate) known: Known,
+    /// What the list has named so far.
     marked: BTreeSet<Name>,
 }
 
-impl Known {
+impl Hearer {
     /// Takes note of what is told.
     pub(crate) fn hear(&mut self, told: &Told) {
+        let known = &mut self.known;
         match told {
-            Told::Served(served) => self.served = Some(served.clone()),
+            Told::Served(served) => known.served = Some(served.clone()),
             Told::Unreadable(why) => {
-                self.unreadable = Some(why.clone());
+                known.unreadable = Some(why.clone());
                 if *why == Unreadable::NotServed {
-                    self.objects.clear();
+                    known.objects.clear();
                 }
             }
             Told::Listing => self.marked.clear(),
             Told::Set(object) => {
-                let name = identity(object).1;
-                self.marked.insert(name.clone());
-                self.objects.insert(name, object.clone());
+                let object = Object::new(object.clone());
+                self.marked.insert(object.name.clone());
+                known.objects.insert(object.name.clone(), Rc::new(object));
             }
-            Told::Gone(name) => _ = self.objects.remove(name),
+            Told::Gone(name) => _ = known.objects.remove(name),
             Told::Listed => {
-                self.listed = true;
-                self.unreadable = None;
-                self.objects.retain(|name, _| self.marked.contains(name));
+                known.listed = true;
+                known.unreadable = None;
+                known.objects.retain(|name, _| self.marked.contains(name));
             }
         }
-    }
-
-    /// Whether it is known what there is, or that this cannot be known.
-    pub(crate) fn is_known(&self) -> bool {
-        self.listed || self.unreadable.is_some()
     }
 }

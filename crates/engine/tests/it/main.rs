@@ -17,8 +17,6 @@ mod known;
 mod late;
 mod membership;
 mod noise;
-mod objects;
-mod oracle;
 mod orders;
 mod ownership;
 mod readiness;
@@ -28,3 +26,5 @@ mod server;
 mod views;
 mod world;
 mod writes;
+
+use bellwether_simulation::{objects, oracle};

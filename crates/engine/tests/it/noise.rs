@@ -140,7 +140,7 @@ fn news(noise: NoiseNews, now: Timestamp) -> News {
         NoiseNews::Listed => News::Listed,
         NoiseNews::Gone(name) => News::Gone(name),
         NoiseNews::Seen(object) => {
-            let lens = Lens::new(&crate::server::identity(&object).0, Arc::default());
+            let lens = Lens::new(&bellwether_simulation::object::identity(&object).0, Arc::default());
             let (name, seen) = look(&lens, &object, Light { now, has_status: None });
             News::Seen(name, Box::new(seen))
         }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{
     actions::{Action, action},
-    scratch::{compare, is_a_check, needed, oracle, slot},
+    oracle::needed,
+    scratch::{compare, is_a_check, oracle, slot},
     server::{identity, merge},
     world::World,
     writes::Fault,
@@ -193,7 +194,7 @@ proptest! {
         compare(&world);
         prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
         // Nothing is written any more about one that is being deleted.
-        let stays = |(_, app): &(&Name, Application)| app.metadata.deletion_timestamp.is_none();
+        let stays = |(_, app): &(&Name, &Application)| app.metadata.deletion_timestamp.is_none();
         for (name, _) in oracle(&world).applications().filter(stays) {
             prop_assert_eq!(world.of_app(&name.name, "Adopted"), "none");
         }

@@ -64,7 +64,7 @@ fn what_does_not_belong_any_more_is_let_go(
     let mut world = World::with([app_of_kinds("web"), object]);
     assert_eq!(world.owners(KIND, "front"), "foreign web");
     let (kind, name) = key(kind, if kind == APP { "web" } else { "front" });
-    world.server.edit(&kind, &name, |it| crate::server::merge(it, &patch));
+    world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
     if restart {
         world.restart();
     }

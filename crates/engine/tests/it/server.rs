@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bellwether_engine::{Change, Kind, Name, Outcome, Served, Slot, Version};
-use serde_json::{Map, Value, json};
+pub(crate) use bellwether_simulation::object::{identity, merge};
+use bellwether_simulation::objects;
+use serde_json::{Value, json};
 
 /// What a feed is told.
 #[derive(Clone, Debug)]
@@ -29,16 +31,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves a kind.
-    pub(crate) fn serve(&mut self, kind: &Kind, versions: &[&str], plural: &str, namespaced: bool) {
-        let served = Served {
-            version: versions[0].into(),
-            versions: versions.iter().copied().map(Into::into).collect(),
-            plural: plural.into(),
-            namespaced,
-            has_status: true,
-        };
-        self.kinds.insert(kind.clone(), served);
+    /// One that serves the kinds of the stories, and has no objects.
+    pub(crate) fn new() -> Self {
+        Self { kinds: objects::kinds(), ..Self::default() }
     }
 
     /// Serves a kind no longer: its objects go with it.
@@ -143,36 +138,6 @@ impl Server {
     /// All objects of a kind, as a list has them.
     pub(crate) fn list(&self, kind: &Kind) -> impl Iterator<Item = &Value> {
         self.objects.iter().filter(move |((other, _), _)| other == kind).map(|(_, object)| object)
-    }
-}
-
-/// The kind and name of an object.
-pub(crate) fn identity(object: &Value) -> (Kind, Name) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let api_version = text(&object["apiVersion"]);
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let metadata = &object["metadata"];
-    (
-        Kind::new(group, &text(&object["kind"])),
-        Name::new(&text(&metadata["namespace"]), &text(&metadata["name"])),
-    )
-}
-
-/// The value after a merge patch, as RFC 7386 has it.
-pub(crate) fn merge(value: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *value = patch.clone();
-        return;
-    };
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    for (key, patch) in patch {
-        if patch.is_null() {
-            value.as_object_mut().map(|fields| fields.remove(key));
-        } else {
-            merge(&mut value[key], patch);
-        }
     }
 }
 

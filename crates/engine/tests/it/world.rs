@@ -1,18 +1,19 @@
 //! A small cluster in memory, and the engine that looks after it: every feed, every write and the clock are in our hands.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
     Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen, Slot, Turn,
     Unreadable,
 };
-use bellwether_model::Object;
+use bellwether_model::Object as Read;
+use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{
-    known::Known,
+    known::Hearer,
     objects,
     server::{Server, Told, identity},
     writes::{Fault, Flight},
@@ -25,7 +26,7 @@ const MOST_AT_ONCE: usize = 20_000;
 pub(crate) struct Feed {
     pub(crate) kind: Kind,
     /// What has been told so far.
-    pub(crate) known: Known,
+    pub(crate) told: Hearer,
     lens: Arc<Lens>,
     queue: VecDeque<Told>,
 }
@@ -66,7 +67,7 @@ impl World {
         let mut outbox = Outbox::new(4);
         outbox.lead(true);
         Self {
-            server: objects::kinds(),
+            server: Server::new(),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             feeds: BTreeMap::new(),
             places: BTreeSet::new(),
@@ -227,7 +228,7 @@ impl World {
                     let queue = self.list(kind);
                     let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
                         kind: kind.clone(),
-                        known: Known::default(),
+                        told: Hearer::default(),
                         lens: Arc::clone(lens),
                         queue: VecDeque::new(),
                     });
@@ -249,14 +250,17 @@ impl World {
     /// A feed tells again what it has told before, of an object that it knows.
     pub(crate) fn repeat(&mut self, object: &Value) {
         let (kind, name) = identity(object);
-        let (now, uid) = (self.now, &object["metadata"]["uid"]);
+        let (now, uid) = (self.now, object["metadata"]["uid"].as_str().unwrap_or_default());
         let knows = |feed: &&Feed| {
-            let known = feed.known.objects.get(&name).map(|known| &known["metadata"]);
-            known.is_some_and(|known| known["uid"] == *uid && version(known) >= version(&object["metadata"]))
+            let known = feed.told.known.objects.get(&name);
+            let is_known = |known: &Rc<Object>| {
+                *known.uid() == *uid && Some(known.version()) >= version(&object["metadata"])
+            };
+            known.is_some_and(is_known)
         };
         let feed = self.feeds.iter().filter(|(_, feed)| feed.kind == kind).find(|(_, feed)| knows(feed));
         let Some((id, feed)) = feed else { return };
-        let has_status = feed.known.served.as_ref().map(|served| served.has_status);
+        let has_status = feed.told.known.served.as_ref().map(|served| served.has_status);
         let (name, seen) = look(&feed.lens, object, Light { now, has_status });
         self.step(Event::Feed(*id, News::Seen(name, Box::new(seen))));
     }
@@ -264,7 +268,7 @@ impl World {
     fn tell_of(&mut self, id: FeedId) {
         let Some(feed) = self.feeds.get_mut(&id) else { return };
         let Some(told) = feed.queue.pop_front() else { return };
-        feed.known.hear(&told);
+        feed.told.hear(&told);
         let news = match told {
             Told::Served(served) => News::Served(served),
             Told::Unreadable(why) => News::Unreadable(why),
@@ -272,7 +276,7 @@ impl World {
             Told::Listed => News::Listed,
             Told::Gone(name) => News::Gone(name),
             Told::Set(object) => {
-                let has_status = feed.known.served.as_ref().map(|served| served.has_status);
+                let has_status = feed.told.known.served.as_ref().map(|served| served.has_status);
                 let (name, seen) = look(&feed.lens, &object, Light { now: self.now, has_status });
                 News::Seen(name, Box::new(seen))
             }
@@ -324,6 +328,6 @@ fn version(metadata: &Value) -> Option<u64> {
 /// What a lens sees of an object.
 pub(crate) fn look(lens: &Lens, object: &Value, light: Light) -> (Name, Seen) {
     let text = object.to_string();
-    let object = Object::from_json(text.as_bytes(), lens.plan()).expect("an object");
+    let object = Read::from_json(text.as_bytes(), lens.plan()).expect("an object");
     lens.look(&object, light)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{Change, Outcome, Served, Slot};
+use bellwether_engine::Outcome;
 use bellwether_wire::{Attempt, Done, line::root};
 use bytes::Bytes;
 use http::{Request, response::Parts};
@@ -20,19 +20,13 @@ const LONGEST_ANSWER: usize = 4 << 20;
 ///
 /// What takes longer may have been done all the same. That does no harm: a change to an object names the version that it
 /// is meant for, and nothing is created or deleted twice.
-pub async fn perform(
-    client: &Client,
-    served: &Served,
-    slot: &Slot,
-    change: &Change,
-    within: Duration,
-) -> Done {
-    let made = timeout(within, make(client, Attempt::new(served, slot, change))).await;
+pub async fn perform(client: &Client, attempt: Attempt, within: Duration) -> Done {
+    let made = timeout(within, make(client, attempt)).await;
     made.unwrap_or_else(|_| Err(format!("the API server gave no answer within {within:?}")))
         .unwrap_or_else(|why| Outcome::Failed(why.into()).into())
 }
 
-async fn make(client: &Client, mut attempt: Attempt<'_>) -> Result<Done, String> {
+async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, String> {
     loop {
         let request = match attempt.request() {
             Ok(request) => request,

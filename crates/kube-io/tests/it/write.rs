@@ -16,6 +16,7 @@ use bellwether_engine::{
 };
 use bellwether_kube_io::write::{Done, PATIENCE, perform};
 use bellwether_testkit::{Cluster, shared};
+use bellwether_wire::Attempt;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde::de::DeserializeOwned;
@@ -95,7 +96,8 @@ impl Stage {
         change: &Change,
         within: Duration,
     ) -> Done {
-        perform(client, &what.served, &self.slot(what, name), change, within).await
+        let attempt = Attempt::new(what.served.clone(), self.slot(what, name), change.clone());
+        perform(client, attempt, within).await
     }
 
     fn slot(&self, what: &What, name: &str) -> Slot {

@@ -29,11 +29,11 @@ async fn what_is_gone_does_not_come_back() -> Result<()> {
     stage.tells_of("new", "old").await
 }
 
+/// Five lists in a row are not enough to believe it: an API server may be behind for a while.
 #[tokio::test]
-async fn a_past_that_stays_is_the_present() -> Result<()> {
+async fn a_past_that_stays_for_a_while_is_not_believed() -> Result<()> {
     let (mut stage, past) = behind().await?;
-    stage.tells(&["maps: put back"]).await?;
-    stage.tells_list(&["lost"]).await?;
-    assert_eq!(past.strikes(), 5);
-    Ok(())
+    past.done(7).await;
+    past.lift();
+    stage.tells_list(&[]).await
 }

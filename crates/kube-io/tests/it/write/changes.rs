@@ -119,18 +119,21 @@ async fn who_is_gone_or_going_adopts_nothing() -> Result<()> {
     let adopt = |uid| owners(&map, &[owner(&application)], adopter(uid));
 
     // Another one has its name.
-    assert_eq!(stage.perform(&what, "map", &adopt("another".into())).await, Outcome::Conflict.into());
+    let not_there =
+        Outcome::Failed(format!("Application {}/web is not there to take it over", stage.namespace).into());
+    let not_there = Done::from(not_there);
+    assert_eq!(stage.perform(&what, "map", &adopt("another".into())).await, not_there);
 
     // It is being deleted, and a finalizer holds it.
     let hold = |finalizers: &[&str]| Patch::Merge(json!({ "metadata": { "finalizers": finalizers } }));
     let applications = stage.applications();
     applications.patch("web", &PatchParams::default(), &hold(&["bellwether.dev/test"])).await?;
     applications.delete("web", &DeleteParams::default()).await?;
-    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, Outcome::Conflict.into());
+    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, not_there);
 
     // It is gone.
     applications.patch("web", &PatchParams::default(), &hold(&[])).await?;
-    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, Outcome::Conflict.into());
+    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, not_there);
     assert_eq!(stage.maps().get("map").await?, map);
 
     // It is there.

@@ -8,18 +8,18 @@ use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
 use bellwether_engine::{Kind, Name, Served, Unreadable};
-use bellwether_health::Context;
-use bellwether_model::{Object, Plan};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::known::Known;
+use crate::{known::Known, object::Object, objects};
 
 /// All that has been told, at a time.
-pub(crate) struct Oracle<'a> {
-    pub(crate) kinds: BTreeMap<Kind, &'a Known>,
-    pub(crate) now: Timestamp,
+pub struct Oracle<'a> {
+    /// What is known of each kind.
+    pub kinds: BTreeMap<Kind, &'a Known>,
+    /// The time.
+    pub now: Timestamp,
 }
 
 /// A member, or a component that should be one.
@@ -44,23 +44,21 @@ struct Whole {
 
 impl Oracle<'_> {
     /// All Applications that have been told of.
-    pub(crate) fn applications(&self) -> impl Iterator<Item = (&Name, Application)> {
+    pub fn applications(&self) -> impl Iterator<Item = (&Name, &Application)> {
         let known = self.kinds.get(&Kind::own("Application"));
-        known
-            .into_iter()
-            .flat_map(|known| &known.objects)
-            .map(|(name, object)| (name, serde_json::from_value(object.clone()).expect("an Application")))
+        let objects = known.into_iter().flat_map(|known| &known.objects);
+        objects.filter_map(|(name, object)| Some((name, object.application()?)))
     }
 
     /// Whether anything is said at all: not before all Applications and rules are known.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         ["Application", "HealthRule"]
             .iter()
             .all(|own| self.kinds.get(&Kind::own(own)).is_some_and(|known| known.is_known()))
     }
 
     /// The kinds that an Application asks for, and the versions of each.
-    pub(crate) fn wishes(spec: &ApplicationSpec) -> BTreeMap<Kind, BTreeSet<String>> {
+    pub fn wishes(spec: &ApplicationSpec) -> BTreeMap<Kind, BTreeSet<String>> {
         let mut wishes: BTreeMap<Kind, BTreeSet<String>> = BTreeMap::new();
         for component in spec.components.values() {
             let versions = wishes.entry(Kind::new(&component.group, &component.kind)).or_default();
@@ -76,13 +74,13 @@ impl Oracle<'_> {
     }
 
     /// What is to be said of an Application; nothing as long as a kind that it needs is not known.
-    pub(crate) fn status(&self, app: &Application) -> Option<Value> {
+    pub fn status(&self, app: &Application) -> Option<Value> {
         let Whole { parts, mut installed, mut missing, unclear } = self.parts(app)?;
         let unresolved = self.unresolved(app);
         let dependencies = self.dependencies(app);
         for dependency in &dependencies {
             let list = if dependency["installed"] == true { &mut installed } else { &mut missing };
-            list.insert(dependency["name"].as_str().expect("a name").to_owned());
+            list.insert(text(&dependency["name"]));
         }
         let total = parts.len();
         let ready = parts.iter().filter(|part| part.state == State::Ready).count();
@@ -203,7 +201,7 @@ impl Oracle<'_> {
         let mut members = Vec::new();
         for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(kind)) {
             for (name, object) in &known.objects {
-                if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, kind, object) {
+                if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object) {
                     members.push(self.part(kind, known, object));
                 }
             }
@@ -211,21 +209,21 @@ impl Oracle<'_> {
         members
     }
 
-    fn part(&self, kind: &Kind, known: &Known, object: &Value) -> Part {
-        let text = object.to_string();
-        let read = Object::from_json(text.as_bytes(), &Plan::whole()).expect("an object");
+    fn part(&self, kind: &Kind, known: &Known, object: &Object) -> Part {
         let has_status = known.served.as_ref().map(|served| served.has_status);
-        let verdict = bellwether_health::assess(&read, &Context { has_status, ..Context::at(self.now) });
+        let verdict = object.verdict(self.now, has_status);
         let is_readable = known.unreadable.is_none();
         let (generation, observed) =
-            (&object["metadata"]["generation"], &object["status"]["observedGeneration"]);
-        let rule = format!("{}/{}", json!(verdict.rule.source).as_str().expect("a word"), verdict.rule.id);
+            (&object.metadata()["generation"], &object.value["status"]["observedGeneration"]);
+        let rule = format!("{}/{}", text(&json!(verdict.rule.source)), verdict.rule.id);
         Part {
             kind: kind.clone(),
-            name: object["metadata"]["name"].as_str().expect("a name").to_owned(),
+            name: object.name.name.to_string(),
             state: if is_readable { verdict.state } else { State::Unknown },
             progress: verdict.progress,
-            settled: observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
+            // Of what cannot be read, nobody can tell.
+            settled: !is_readable
+                || observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
             says: is_readable.then(|| (verdict.reason.into(), verdict.message.into(), rule)),
         }
     }
@@ -242,7 +240,7 @@ impl Oracle<'_> {
             format!(
                 "{root}/{}/namespaces/{}/{}/{}",
                 served.version,
-                crate::objects::NAMESPACE,
+                objects::NAMESPACE,
                 served.plural,
                 part.name
             )
@@ -271,7 +269,11 @@ impl Oracle<'_> {
     /// The readiness of the Pod that was made from the template, if there is to be one.
     fn health_check(&self, app: &Application) -> Option<&'static str> {
         let template = json!(app.spec.health_check.as_ref()?.template.spec);
-        let pods = &self.kinds[&Kind::pod()].objects;
+        let known = self.kinds[&Kind::pod()];
+        if known.unreadable.is_some() {
+            return Some("Unknown");
+        }
+        let pods = &known.objects;
         let is_ours = |pod: &&Value| {
             pod["metadata"]["ownerReferences"][0]["uid"] == json!(app.metadata.uid) && pod["spec"] == template
         };
@@ -279,7 +281,7 @@ impl Oracle<'_> {
             pod["metadata"].get("deletionTimestamp").is_some()
                 || ["Succeeded", "Failed"].iter().any(|phase| pod["status"]["phase"] == *phase)
         };
-        let pod = pods.values().find(is_ours).filter(|pod| !is_over(pod));
+        let pod = pods.values().map(|pod| &pod.value).find(is_ours).filter(|pod| !is_over(pod));
         let conditions = pod.and_then(|pod| pod["status"]["conditions"].as_array()).into_iter().flatten();
         let ready = conditions.filter(|it| it["type"] == "Ready").map(|it| it["status"].as_str()).next();
         Some(match ready.flatten() {
@@ -308,7 +310,7 @@ impl Oracle<'_> {
 
     /// Whether the dependencies of an Application lead back to it.
     fn is_in_a_circle(&self, app: &Application) -> bool {
-        let own = app.metadata.name.clone().expect("a name");
+        let own = app.metadata.name.clone().unwrap_or_default();
         let mut reached: BTreeSet<String> = app.spec.dependencies.iter().cloned().collect();
         loop {
             let next: BTreeSet<String> = self
@@ -316,7 +318,7 @@ impl Oracle<'_> {
                 .filter(|(name, other)| {
                     reached.contains(&*name.name) && other.metadata.namespace == app.metadata.namespace
                 })
-                .flat_map(|(_, other)| other.spec.dependencies)
+                .flat_map(|(_, other)| other.spec.dependencies.iter().cloned())
                 .chain(reached.iter().cloned())
                 .collect();
             if next == reached {
@@ -327,17 +329,16 @@ impl Oracle<'_> {
     }
 
     /// The uids of those that should own an object, in their order; nothing if that is not ours to say.
-    pub(crate) fn owners(&self, kind: &Kind, object: &Value) -> Option<Vec<String>> {
-        let metadata = &object["metadata"];
-        let is_check = *kind == Kind::pod() && !metadata["labels"]["bellwether.dev/health-check"].is_null();
+    pub fn owners(&self, kind: &Kind, object: &Object) -> Option<Vec<String>> {
+        let metadata = object.metadata();
         if metadata["namespace"].is_null()
-            || metadata.get("deletionTimestamp").is_some()
-            || is_check
+            || object.is_deleting()
+            || object.is_check()
             || self.kinds[kind].unreadable.is_some()
         {
             return None;
         }
-        let living: Vec<Application> = self
+        let living: Vec<&Application> = self
             .applications()
             .map(|(_, app)| app)
             .filter(|app| app.metadata.deletion_timestamp.is_none())
@@ -346,16 +347,14 @@ impl Oracle<'_> {
         let rightful = living.iter().find(|app| {
             metadata["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
                 && app.spec.ownership == Ownership::Adopt
-                && belongs(app, kind, object)
+                && belongs(app, object)
                 && self
                     .members(app)
                     .iter()
                     .any(|part| part.kind == *kind && metadata["name"] == part.name.as_str())
         });
         let rightful = rightful.and_then(|app| app.metadata.uid.clone());
-        let uid = |owner: &Value| owner["uid"].as_str().expect("a uid").to_owned();
-        let mut owners: Vec<_> =
-            metadata["ownerReferences"].as_array().into_iter().flatten().map(uid).collect();
+        let mut owners: Vec<_> = object.owners().map(str::to_owned).collect();
         owners.retain(|uid| {
             Some(uid) == rightful.as_ref() || !living.iter().any(|app| app.metadata.uid.as_ref() == Some(uid))
         });
@@ -367,16 +366,19 @@ impl Oracle<'_> {
 }
 
 /// Whether an object of its namespace belongs to an Application.
-fn belongs(app: &Application, kind: &Kind, object: &Value) -> bool {
-    let metadata = &object["metadata"];
-    let is_check = *kind == Kind::pod() && !metadata["labels"]["bellwether.dev/health-check"].is_null();
+pub fn belongs(app: &Application, object: &Object) -> bool {
+    let metadata = object.metadata();
     let annotation = &metadata["annotations"][APPLICATION_ANNOTATION];
     let is_named = match app.spec.membership {
         Membership::Selected => annotation.is_null() || *annotation == json!(app.metadata.name),
         Membership::Annotated => *annotation == json!(app.metadata.name),
     };
     let is_itself = metadata["uid"] == json!(app.metadata.uid);
-    !is_check && !is_itself && is_named && selects(&app.spec.selector, &metadata["labels"])
+    !object.is_check() && !is_itself && is_named && selects(&app.spec.selector, &metadata["labels"])
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn selects(selector: &LabelSelector, labels: &Value) -> bool {
@@ -397,10 +399,10 @@ fn selects(selector: &LabelSelector, labels: &Value) -> bool {
 
 fn counts(parts: &[Part]) -> ObjectCounts {
     let of = |state: State| {
-        i32::try_from(parts.iter().filter(|part| part.state == state).count()).expect("a small number")
+        i32::try_from(parts.iter().filter(|part| part.state == state).count()).unwrap_or(i32::MAX)
     };
     ObjectCounts {
-        total: i32::try_from(parts.len()).expect("a small number"),
+        total: i32::try_from(parts.len()).unwrap_or(i32::MAX),
         ready: of(State::Ready),
         in_progress: of(State::InProgress),
         failed: of(State::Failed),
@@ -409,4 +411,52 @@ fn counts(parts: &[Part]) -> ObjectCounts {
         unknown: of(State::Unknown),
         missing: of(State::Missing),
     }
+}
+
+/// The kinds that our own work and that of all Applications need.
+pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
+    let wishes = oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys());
+    wishes.chain(["Application", "HealthRule"].map(Kind::own)).collect::<BTreeSet<_>>().into_iter()
+}
+
+/// A status in the shape of the oracle's, without what the oracle cannot know.
+pub fn shape(status: &Value, expected: &Value) -> Value {
+    let condition = |kind: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
+    };
+    let unless_unknown =
+        |expected: &Value, value: Value| if expected.is_null() { Value::Null } else { value };
+    let objects = status["objects"].as_array().cloned().unwrap_or_default();
+    let objects = objects.iter().enumerate().map(|(index, object)| {
+        let says = json!([object["reason"], object["message"], object["rule"]]);
+        json!({
+            "link": object["link"], "name": object["name"], "group": object["group"], "kind": object["kind"],
+            "status": object["status"], "progress": object["progress"],
+            "says": unless_unknown(&expected["objects"][index]["says"], says),
+        })
+    });
+    let dependencies = status["dependencies"].as_array().cloned().unwrap_or_default();
+    let dependencies = dependencies.iter().enumerate().map(|(index, dependency)| {
+        let ready = unless_unknown(&expected["dependencies"][index]["ready"], dependency["ready"].clone());
+        json!({"name": dependency["name"], "installed": dependency["installed"], "ready": ready})
+    });
+    let (ready, settled) = (condition("Ready"), condition("Settled"));
+    let list = |field: &str| json!(status[field].as_array().cloned().unwrap_or_default());
+    json!({
+        "observedGeneration": status["observedGeneration"],
+        "ready": status["ready"],
+        "componentsReady": status["componentsReady"],
+        "progress": status["progress"],
+        "installed": list("installed"),
+        "missing": list("missing"),
+        "objectCounts": status["objectCounts"],
+        "dependencies": dependencies.collect::<Vec<_>>(),
+        "objects": objects.collect::<Vec<_>>(),
+        "Ready": [ready["status"], ready["reason"], unless_unknown(&expected["Ready"][2], ready["message"].clone())],
+        "Settled": [settled["status"], unless_unknown(&expected["Settled"][1], settled["message"].clone())],
+        "Installed": condition("Installed")["status"],
+        "Resolved": condition("Resolved")["status"],
+        "DependencyCycle": !condition("DependencyCycle").is_null(),
+    })
 }

@@ -1,18 +1,30 @@
 //! The objects of the stories. They live in the namespace `shop` and carry the label `app: web`, unless a story says
 //! otherwise.
 
+use std::collections::BTreeMap;
+
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{Kind, Name, Served};
 use serde_json::{Value, json};
 
-use crate::server::{Server, merge};
+use crate::object::merge;
 
-pub(crate) const NAMESPACE: &str = "shop";
+/// The namespace of all stories.
+pub const NAMESPACE: &str = "shop";
 
 /// The kinds that the cluster serves.
-pub(crate) fn kinds() -> Server {
-    let mut server = Server::default();
-    for (own, versions, plural, namespaced) in [
+pub fn kinds() -> BTreeMap<Kind, Served> {
+    let served = |(name, versions, plural, namespaced): (&str, &[&str], &str, bool)| {
+        let served = Served {
+            version: versions[0].into(),
+            versions: versions.iter().copied().map(Into::into).collect(),
+            plural: plural.into(),
+            namespaced,
+            has_status: true,
+        };
+        (kind(name), served)
+    };
+    [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
         ("Deployment.apps", &["v1"], "deployments", true),
@@ -20,20 +32,19 @@ pub(crate) fn kinds() -> Server {
         ("Pod", &["v1"], "pods", true),
         ("Widget.acme.io", &["v2", "v1"], "widgets", true),
         ("ClusterRole.rbac.authorization.k8s.io", &["v1"], "clusterroles", false),
-    ] {
-        server.serve(&kind(own), versions, plural, namespaced);
-    }
-    server
+    ]
+    .map(served)
+    .into()
 }
 
 /// The kind that kubectl writes like this: `Deployment.apps`.
-pub(crate) fn kind(text: &str) -> Kind {
+pub fn kind(text: &str) -> Kind {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
     Kind::new(group, kind)
 }
 
 /// An object of the stories.
-pub(crate) fn key(text: &str, name: &str) -> (Kind, Name) {
+pub fn key(text: &str, name: &str) -> (Kind, Name) {
     let kind = kind(text);
     let namespace = if *kind.kind == *"HealthRule" { "" } else { NAMESPACE };
     (kind, Name::new(namespace, name))
@@ -48,20 +59,20 @@ fn object(api_version: &str, kind: &str, name: &str) -> Value {
 }
 
 /// The same object, with these fields besides.
-pub(crate) fn with(mut object: Value, fields: &Value) -> Value {
+pub fn with(mut object: Value, fields: &Value) -> Value {
     merge(&mut object, fields);
     object
 }
 
 /// An Application that selects `app: web`, with this spec besides.
-pub(crate) fn app(name: &str, spec: &Value) -> Value {
+pub fn app(name: &str, spec: &Value) -> Value {
     let object = object(&format!("{GROUP}/{VERSION}"), "Application", name);
     let object = with(object, &json!({"metadata": {"labels": null}}));
     with(object, &json!({"spec": with(json!({"selector": {"matchLabels": {"app": "web"}}}), spec)}))
 }
 
 /// An Application of all Deployments and Widgets with `app: web`.
-pub(crate) fn app_of_kinds(name: &str) -> Value {
+pub fn app_of_kinds(name: &str) -> Value {
     app(
         name,
         &json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}, {"group": "acme.io", "kind": "Widget"}]}),
@@ -69,14 +80,14 @@ pub(crate) fn app_of_kinds(name: &str) -> Value {
 }
 
 /// An Application that names these Deployments.
-pub(crate) fn app_of(name: &str, deployments: &[&str]) -> Value {
+pub fn app_of(name: &str, deployments: &[&str]) -> Value {
     let component = |name: &&str| ((*name).to_owned(), json!({"group": "apps", "kind": "Deployment"}));
     let components: serde_json::Map<_, _> = deployments.iter().map(component).collect();
     app(name, &json!({ "components": components }))
 }
 
 /// A Deployment with so many ready replicas.
-pub(crate) fn deployment(name: &str, ready: i64, of: i64) -> Value {
+pub fn deployment(name: &str, ready: i64, of: i64) -> Value {
     let status = json!({
         "observedGeneration": 1, "replicas": of, "updatedReplicas": of, "readyReplicas": ready, "availableReplicas": ready,
         "unavailableReplicas": of - ready,
@@ -86,31 +97,31 @@ pub(crate) fn deployment(name: &str, ready: i64, of: i64) -> Value {
 }
 
 /// A custom resource with a Ready condition of this status, or without any.
-pub(crate) fn widget(name: &str, ready: Option<&str>) -> Value {
+pub fn widget(name: &str, ready: Option<&str>) -> Value {
     let condition = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "Working", "message": "cogs turn"}]});
     let fields = json!({"spec": {"size": 1}, "status": ready.map_or(json!({}), condition)});
     with(object("acme.io/v2", "Widget", name), &fields)
 }
 
 /// A Service, which is ready as soon as it is there.
-pub(crate) fn service(name: &str) -> Value {
+pub fn service(name: &str) -> Value {
     with(object("v1", "Service", name), &json!({"spec": {"type": "ClusterIP"}}))
 }
 
 /// The same object, handed over to an Application by its annotation.
-pub(crate) fn annotated(object: Value, app: &str) -> Value {
+pub fn annotated(object: Value, app: &str) -> Value {
     with(object, &json!({"metadata": {"annotations": {APPLICATION_ANNOTATION: app}}}))
 }
 
 /// A health check with this container image. Without any, no API server accepts it.
-pub(crate) fn health_check(image: &str) -> Value {
+pub fn health_check(image: &str) -> Value {
     let container =
         json!({"name": "check", "image": image, "readinessProbe": {"exec": {"command": ["true"]}}});
     json!({"healthCheck": {"template": {"spec": {"containers": [container]}}}})
 }
 
 /// A Pod that runs, ready or not.
-pub(crate) fn pod(name: &str, ready: bool) -> Value {
+pub fn pod(name: &str, ready: bool) -> Value {
     let status = if ready { "True" } else { "False" };
     let status = json!({
         "phase": "Running",
@@ -122,7 +133,7 @@ pub(crate) fn pod(name: &str, ready: bool) -> Value {
 }
 
 /// A Pod for which no node has been found since the beginning of the stories.
-pub(crate) fn unschedulable_pod(name: &str) -> Value {
+pub fn unschedulable_pod(name: &str) -> Value {
     let condition = json!({
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node is large enough",
         "lastTransitionTime": "2026-11-14T10:00:00Z",

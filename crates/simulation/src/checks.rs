@@ -1,0 +1,330 @@
+//! What must be so: at every write, and in the end.
+
+use std::{collections::BTreeMap, fmt};
+
+use bellwether_api::{Application, Ownership, State};
+use bellwether_engine::{Change, Kind, Name};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    api::Deed,
+    known::Known,
+    object::Object,
+    oracle::{Oracle, belongs, needed, shape},
+    process::Process,
+    store::Store,
+};
+
+/// Something that must not be.
+#[derive(Clone, Debug)]
+pub struct Wrong(String);
+
+impl Wrong {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! must {
+    ($so:expr, $($words:tt)+) => {
+        if !$so {
+            return Err(Wrong::new(format!($($words)+)));
+        }
+    };
+}
+
+/// What there is to say of an Application by what is known; nothing if it is not known itself.
+pub(crate) fn expected(
+    views: &BTreeMap<Kind, Known>,
+    name: &Name,
+    now: Timestamp,
+) -> Result<Option<Value>, Wrong> {
+    let oracle = Oracle { kinds: views.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
+    let apps = oracle.kinds.get(&Kind::own("Application")).map(|known| &known.objects);
+    let Some(app) = apps.and_then(|apps| apps.get(name)).and_then(|app| app.application()) else {
+        return Ok(None);
+    };
+    let expected = oracle.status(app);
+    must!(expected.is_some(), "something is said of {name} before all that it needs is known");
+    Ok(expected)
+}
+
+/// What a write is judged by.
+pub(crate) struct Context<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) change: &'a Change,
+    /// Up to which change each kind was known when it was sent.
+    pub(crate) knew: &'a [(Kind, u64)],
+    /// What had changed by then.
+    pub(crate) sent: u64,
+    pub(crate) expected: Option<&'a Value>,
+    pub(crate) now: Timestamp,
+}
+
+impl Context<'_> {
+    /// Whether what was done is right.
+    pub(crate) fn check(&self, deed: &Deed) -> Result<(), Wrong> {
+        match (deed, self.change) {
+            (Deed::Changed { before: Some(before), after }, Change::Status { .. }) => {
+                self.status(before, after)
+            }
+            (Deed::Changed { before: Some(before), after }, Change::Owners { .. }) => {
+                self.owners(before, after)
+            }
+            (Deed::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
+            (Deed::Deleted(object), Change::Delete { .. }) => {
+                must!(object.is_check(), "{} {} is deleted, which is not ours", object.kind, object.name);
+                Ok(())
+            }
+            (deed, change) => Err(Wrong::new(format!("{deed:?} came of {change:?}"))),
+        }
+    }
+
+    /// Up to which change a kind was known.
+    fn knew(&self, kind: &Kind) -> u64 {
+        self.knew.iter().find(|(other, _)| other == kind).map_or(0, |(_, revision)| *revision)
+    }
+
+    fn status(&self, before: &Object, after: &Object) -> Result<(), Wrong> {
+        let name = &before.name;
+        must!(
+            before.value != after.value,
+            "the status of {} {name} was written, and nothing changed",
+            before.kind
+        );
+        must!(
+            without(before, "status") == without(after, "status"),
+            "more than the status of {name} was written"
+        );
+        must!(
+            foreign_conditions(before) == foreign_conditions(after),
+            "conditions of others were lost in the status of {name}"
+        );
+        let Some(app) = after.application() else { return Ok(()) };
+        let status = &after.value["status"];
+        if let Some(expected) = self.expected {
+            let said = shape(status, expected);
+            must!(said == *expected, "by what was known, {name} says{}", difference(&said, expected));
+        }
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let is_ready = conditions.filter(|it| it["type"] == "Ready").any(|it| it["status"] == "True");
+        if is_ready { self.is_ready(app) } else { Ok(()) }
+    }
+
+    /// Whether an Application can be ready: nothing of it was not, all the time since it was last known.
+    fn is_ready(&self, app: &Application) -> Result<(), Wrong> {
+        let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
+        let own = app.metadata.name.as_deref().unwrap_or_default();
+        let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
+        for kind in Oracle::wishes(&app.spec).into_keys() {
+            let names: Vec<_> =
+                self.store.log.iter().map(|entry| &entry.object).filter(|it| it.kind == kind).collect();
+            for object in names {
+                if *object.name.namespace != *namespace || !counts(app, &kind) {
+                    continue;
+                }
+                let states = self.store.since(&kind, &object.name, self.knew(&kind));
+                let is_wrong = states.iter().all(|state| {
+                    state.is_some_and(|it| belongs(app, it) && is_bad(it.verdict(self.now, Some(true)).state))
+                });
+                must!(
+                    !is_wrong,
+                    "{own} is said to be ready, and {kind} {} has not been since it was known",
+                    object.name
+                );
+            }
+        }
+        for (key, component) in &app.spec.components {
+            let kind = Kind::new(&component.group, &component.kind);
+            let name = Name::new(namespace, component.name.as_ref().unwrap_or(key));
+            let states = self.store.since(&kind, &name, self.knew(&kind));
+            must!(
+                states.iter().any(Option::is_some),
+                "{own} is said to be ready, and there is no {kind} {name}"
+            );
+        }
+        Ok(())
+    }
+
+    fn owners(&self, before: &Object, after: &Object) -> Result<(), Wrong> {
+        let (kind, name) = (&before.kind, &before.name);
+        let owners =
+            |object: &Object| object.metadata()["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let (old, new) = (owners(before), owners(after));
+        must!(old != new, "the owners of {kind} {name} were written, and nothing changed");
+        let mut bare = [before, after].map(|object| object.value.clone());
+        for value in &mut bare {
+            let metadata = value["metadata"].as_object_mut().into_iter();
+            metadata.for_each(|metadata| {
+                metadata.remove("ownerReferences");
+                metadata.remove("resourceVersion");
+            });
+        }
+        must!(bare[0] == bare[1], "more than the owners of {kind} {name} was written");
+        for added in new.iter().filter(|owner| !old.iter().any(|other| other["uid"] == owner["uid"])) {
+            let uid = added["uid"].as_str().unwrap_or_default();
+            must!(
+                self.was_so(
+                    uid,
+                    |app, stays| stays && owns(app, before),
+                    self.knew(&Kind::own("Application"))
+                ),
+                "{kind} {name} is given to {uid}, which has no right to it"
+            );
+            // It was looked at after this was sent.
+            must!(
+                self.was_so(uid, |_, stays| stays, self.sent),
+                "{kind} {name} is given to {uid}, which was gone before"
+            );
+        }
+        for removed in old.iter().filter(|owner| !new.iter().any(|other| other["uid"] == owner["uid"])) {
+            let uid = removed["uid"].as_str().unwrap_or_default();
+            must!(uid != "f1", "{kind} {name} is taken from somebody else");
+            must!(
+                self.was_so(
+                    uid,
+                    |app, stays| !stays || !owns(app, before),
+                    self.knew(&Kind::own("Application"))
+                ),
+                "{kind} {name} is taken from {uid}, which has a right to it"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether something was so of the Application of this uid at some moment since this change. One that is gone does
+    /// not stay.
+    fn was_so(&self, uid: &str, is_so: impl Fn(&Application, bool) -> bool, since: u64) -> bool {
+        let entries: Vec<_> = self.store.log.iter().filter(|entry| entry.object.uid() == uid).collect();
+        let first = entries.partition_point(|entry| entry.revision <= since).saturating_sub(1);
+        entries[first.min(entries.len())..].iter().any(|entry| {
+            let stays = !entry.gone && !entry.object.is_deleting();
+            entry.object.application().is_some_and(|app| is_so(app, stays))
+        })
+    }
+
+    fn created(&self, after: &Object) -> Result<(), Wrong> {
+        must!(after.is_check(), "{} {} is created, which is none of ours", after.kind, after.name);
+        let uid = after.owners().next().unwrap_or_default();
+        let has_check = |app: &Application, stays: bool| stays && app.spec.health_check.is_some();
+        must!(
+            self.was_so(uid, has_check, self.knew(&Kind::own("Application"))),
+            "{} is created for {uid}, which has no check",
+            after.name
+        );
+        Ok(())
+    }
+}
+
+/// Whether the objects of a kind count for an Application.
+fn counts(app: &Application, kind: &Kind) -> bool {
+    let named = app.spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
+    named
+        .chain(app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind)))
+        .any(|it| it == *kind)
+}
+
+/// Whether an object is an Application's own.
+fn owns(app: &Application, object: &Object) -> bool {
+    let annotation = &object.metadata()["annotations"][bellwether_api::APPLICATION_ANNOTATION];
+    app.spec.ownership == Ownership::Adopt
+        && *annotation == json!(app.metadata.name)
+        && counts(app, &object.kind)
+        && belongs(app, object)
+}
+
+/// Where two statuses differ.
+fn difference(said: &Value, expected: &Value) -> String {
+    let fields = expected.as_object().into_iter().flatten().filter(|(field, value)| said[field] != **value);
+    let lines: Vec<_> =
+        fields.map(|(field, value)| format!("\n  {field} {}, and it is {value}", said[field])).collect();
+    lines.concat()
+}
+
+fn without(object: &Object, field: &str) -> Value {
+    let mut value = object.value.clone();
+    value.as_object_mut().map(|fields| fields.remove(field));
+    value["metadata"].as_object_mut().map(|metadata| metadata.remove("resourceVersion"));
+    value
+}
+
+fn foreign_conditions(object: &Object) -> Vec<&Value> {
+    let conditions = object.value["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.filter(|it| it["type"].as_str().is_some_and(|kind| kind.contains('/'))).collect()
+}
+
+/// Whether everything is as it should be, now that nothing is under way.
+pub(crate) fn is_right(
+    store: &Store,
+    processes: &[Process],
+    leader: Option<usize>,
+    now: Timestamp,
+) -> Result<(), Wrong> {
+    let Some(leader) = leader else { return Err(Wrong::new("nobody leads")) };
+    let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
+    for kind in store.kinds.keys() {
+        kinds.insert(kind.clone(), store.known(kind));
+    }
+    let nowhere = Kind::new("no.where", "Gone");
+    let unreadable = Some(bellwether_engine::Unreadable::NotServed);
+    kinds.insert(nowhere, Known { unreadable, ..Known::default() });
+    let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
+    for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
+        let Some(expected) = oracle.status(app) else { continue };
+        let stored = store.get(&Kind::own("Application"), name).map(|it| &it.value["status"]);
+        let said = shape(stored.unwrap_or(&Value::Null), &expected);
+        must!(said == expected, "in the end {name} says{}", difference(&said, &expected));
+        let pods = Kind::pod();
+        let checks = store.of_kind(&pods).filter(|pod| pod.is_check() && !pod.is_deleting());
+        let checks = checks.filter(|pod| pod.owners().next() == app.metadata.uid.as_deref()).count();
+        let check = app.spec.health_check.as_ref().map(|check| json!(check.template.spec));
+        let image = check.as_ref().map(|check| check["containers"][0]["image"].as_str().unwrap_or_default());
+        // While a template is not accepted, the Pod of the one before stays.
+        let is_right = match image {
+            None => checks == 0,
+            Some("") => checks <= 1,
+            Some(_) => checks == 1,
+        };
+        must!(is_right, "{name} has {checks} Pods that check its health");
+    }
+    let needed: Vec<_> = needed(&oracle).collect();
+    for (kind, known) in &kinds {
+        for object in known.objects.values() {
+            if let Some(expected) = oracle.owners(kind, object).filter(|_| needed.contains(kind)) {
+                let owners: Vec<_> = object.owners().collect();
+                must!(
+                    owners == expected,
+                    "the owners of {kind} {} are {owners:?}, not {expected:?}",
+                    object.name
+                );
+            }
+        }
+    }
+    has_let_go(store, &processes[leader], &needed)
+}
+
+/// Whether a controller keeps no more than it needs.
+fn has_let_go(store: &Store, process: &Process, needed: &[Kind]) -> Result<(), Wrong> {
+    let census = process.driver.census();
+    for feed in process.feeds.values() {
+        let kind = feed.follower.kind();
+        let is_owned = store.of_kind(kind).any(|object| object.owners().next().is_some());
+        must!(needed.contains(kind) || is_owned, "{kind} is followed, and nobody needs it");
+    }
+    must!(
+        census.feeds == process.feeds.len(),
+        "{} kinds are followed, not {}",
+        process.feeds.len(),
+        census.feeds
+    );
+    let objects: usize = process.feeds.values().map(|feed| store.of_kind(feed.follower.kind()).count()).sum();
+    must!(census.objects == objects, "{} objects are kept, and there are {objects}", census.objects);
+    Ok(())
+}

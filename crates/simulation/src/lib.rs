@@ -1,0 +1,45 @@
+//! A cluster, its faults and the controllers that look after it, in one process and by one seed.
+//!
+//! The controllers are the real thing as far as it is pure: the engine and its outbox, the followers that list and watch,
+//! the requests and what answers to them mean, the election. Around them is a store with versions and a log, API servers
+//! that may be behind, a network that is slow and loses things, clocks that jump, and a garbage collector. What happens,
+//! and when, is drawn from a seed: a run that goes wrong can be run again, and made shorter until it can be read.
+
+pub mod hunt;
+pub mod known;
+pub mod object;
+pub mod objects;
+pub mod oracle;
+pub mod plan;
+
+mod api;
+mod checks;
+mod load;
+mod process;
+mod shrink;
+mod store;
+mod world;
+
+pub use checks::Wrong;
+pub use plan::Plan;
+pub use shrink::shrink;
+pub use world::Tally;
+
+use world::World;
+
+/// Lets a plan happen.
+pub fn run(plan: &Plan) -> Result<Tally, Wrong> {
+    World::new(plan, false).run()
+}
+
+/// Lets a plan happen, and tells all of it.
+pub fn story(plan: &Plan) -> Vec<String> {
+    let mut world = World::new(plan, true);
+    let end = world.run();
+    let mut story = world.into_story();
+    story.push(match end {
+        Ok(_) => "all is well".to_owned(),
+        Err(wrong) => format!("wrong: {wrong}"),
+    });
+    story
+}

@@ -1,0 +1,257 @@
+//! What people and other controllers do to a cluster, by chance.
+
+use std::fmt;
+
+use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
+use rand::{
+    Rng,
+    seq::{IndexedRandom as _, IteratorRandom as _},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    object::identity,
+    objects::{self, app, deployment, health_check, pod, service, unschedulable_pod, widget, with},
+    store::Store,
+};
+
+/// An object of the cluster: its kind and its name.
+pub(crate) type Target = (&'static str, &'static str);
+
+/// The kind of Applications.
+pub(crate) const APP: &str = "Application.bellwether.dev";
+
+const APPS: [&str; 3] = ["a", "b", "c"];
+const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+const NAMES: [&str; 3] = ["x", "y", "z"];
+
+/// Something that somebody does to an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Creates or replaces it. Its owners stay, and what others say in its status.
+    Put(Value),
+    /// Deletes it.
+    Delete(Target),
+    /// Deletes it, and creates it anew at once.
+    Recreate(Target),
+    /// Deletes it; a finalizer keeps it.
+    Mark(Target),
+    /// Makes an Application its owner.
+    Own(Target, &'static str),
+    /// Says something of one's own in the status of an Application.
+    Remark(&'static str, bool),
+    /// Overwrites the status of an Application.
+    Overwrite(&'static str),
+    /// Changes something that means nothing to us.
+    Annotate(Target, u32),
+}
+
+impl Action {
+    /// Something, by chance.
+    pub(crate) fn draw(chance: &mut impl Rng) -> Self {
+        match chance.random_range(0..34) {
+            0..8 => Self::Put(application(chance)),
+            8..20 => Self::Put(object(chance)),
+            20..23 => Self::Delete(target(chance)),
+            23..25 => Self::Recreate(target(chance)),
+            25 => Self::Delete((APP, pick(chance, &APPS))),
+            26 => Self::Recreate((APP, pick(chance, &APPS))),
+            27 => Self::Mark((APP, pick(chance, &APPS))),
+            28 => Self::Mark(target(chance)),
+            29..31 => Self::Own(target(chance), pick(chance, &APPS)),
+            31 => Self::Remark(pick(chance, &APPS), chance.random()),
+            32 => Self::Overwrite(pick(chance, &APPS)),
+            _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
+        }
+    }
+
+    /// Does it, as far as there is anything to do it to.
+    pub(crate) fn apply(&self, store: &mut Store) {
+        let key = |(kind, name): &Target| objects::key(kind, name);
+        match self {
+            Self::Put(value) => put(store, value.clone()),
+            Self::Delete(target) => {
+                let (kind, name) = key(target);
+                store.remove(&kind, &name);
+            }
+            Self::Recreate(target) => {
+                let (kind, name) = key(target);
+                let Some(object) = store.get(&kind, &name).cloned() else { return };
+                store.remove(&kind, &name);
+                let mut value = object.value.clone();
+                for field in ["uid", "resourceVersion", "generation", "ownerReferences", "deletionTimestamp"]
+                {
+                    value["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
+                }
+                if *target.0 == *APP {
+                    value.as_object_mut().map(|fields| fields.remove("status"));
+                }
+                store.put(value);
+            }
+            Self::Mark(target) => edit(store, target, |value| {
+                value["metadata"]["deletionTimestamp"] = json!("2026-11-14T10:00:00Z");
+            }),
+            Self::Own(target, app) => {
+                let (kind, name) = objects::key(APP, app);
+                let Some(uid) = store.get(&kind, &name).map(|app| app.uid().to_owned()) else { return };
+                let owner = json!([{
+                    "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Application", "name": app, "uid": uid,
+                }]);
+                edit(store, target, |value| value["metadata"]["ownerReferences"] = owner);
+            }
+            Self::Remark(app, good) => edit(store, &(APP, app), |value| remark(&mut value["status"], *good)),
+            Self::Overwrite(app) => edit(store, &(APP, app), |value| {
+                let conditions = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+                for condition in conditions.into_iter().flatten() {
+                    if condition["type"] == "Ready" {
+                        let status = if condition["status"] == "True" { "False" } else { "True" };
+                        condition["status"] = json!(status);
+                    }
+                }
+            }),
+            Self::Annotate(target, number) => edit(store, target, |value| {
+                value["metadata"]["annotations"]["example.com/seen"] = json!(number.to_string());
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |(kind, name): &Target| format!("{kind} {name}");
+        match self {
+            Self::Put(value) => write!(f, "puts {value}"),
+            Self::Delete(target) => write!(f, "deletes {}", one(target)),
+            Self::Recreate(target) => write!(f, "deletes {} and creates it anew", one(target)),
+            Self::Mark(target) => write!(f, "deletes {}, which a finalizer keeps", one(target)),
+            Self::Own(target, app) => write!(f, "makes {app} the owner of {}", one(target)),
+            Self::Remark(app, good) => write!(f, "says in the status of {app} that it was reviewed: {good}"),
+            Self::Overwrite(app) => write!(f, "turns the Ready of {app} over"),
+            Self::Annotate(target, number) => write!(f, "annotates {} with {number}", one(target)),
+        }
+    }
+}
+
+/// A condition of somebody else's.
+fn remark(status: &mut Value, good: bool) {
+    let condition = json!({
+        "type": "example.com/Reviewed", "status": if good { "True" } else { "False" }, "reason": "Reviewed",
+        "message": "somebody has had a look", "lastTransitionTime": "2026-11-14T10:00:00Z",
+    });
+    if !status["conditions"].is_array() {
+        status["conditions"] = json!([]);
+    }
+    let conditions = status["conditions"].as_array_mut().into_iter();
+    conditions.for_each(|conditions| {
+        conditions.retain(|other| other["type"] != condition["type"]);
+        conditions.push(condition.clone());
+    });
+}
+
+fn put(store: &mut Store, mut value: Value) {
+    let (kind, name) = identity(&value);
+    if let Some(before) = store.get(&kind, &name) {
+        if !before.metadata()["ownerReferences"].is_null() {
+            value["metadata"]["ownerReferences"] = before.metadata()["ownerReferences"].clone();
+        }
+        if value.get("status").is_none() && !before.value["status"].is_null() {
+            value["status"] = before.value["status"].clone();
+        }
+        if before.is_deleting() {
+            value["metadata"]["deletionTimestamp"] = before.metadata()["deletionTimestamp"].clone();
+        }
+    }
+    store.put(value);
+}
+
+fn edit(store: &mut Store, (kind, name): &Target, edit: impl FnOnce(&mut Value)) {
+    let (kind, name) = objects::key(kind, name);
+    if let Some(object) = store.get(&kind, &name).cloned() {
+        let mut value = object.value.clone();
+        edit(&mut value);
+        if value != object.value {
+            store.put(value);
+        }
+    }
+}
+
+fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
+    among[chance.random_range(0..among.len())]
+}
+
+fn target(chance: &mut impl Rng) -> Target {
+    (pick(chance, &KINDS), pick(chance, &NAMES))
+}
+
+/// An Application. Its selector depends on its name alone, because selectors do not change.
+pub(crate) fn application(chance: &mut impl Rng) -> Value {
+    let name = pick(chance, &APPS);
+    let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where"];
+    let count = chance.random_range(0..3);
+    let kinds: Vec<_> = all.into_iter().choose_multiple(chance, count);
+    let kinds: Vec<_> = kinds
+        .into_iter()
+        .map(objects::kind)
+        .map(|kind| json!({"group": *kind.group, "kind": *kind.kind}))
+        .collect();
+    let mut named = json!({});
+    for _ in 0..chance.random_range(0..3) {
+        let key = pick(chance, &["x", "y"]);
+        let kind = objects::kind(pick(chance, &["Deployment.apps", "Widget.acme.io", "Service"]));
+        named[key] = json!({"group": *kind.group, "kind": *kind.kind});
+    }
+    let dependencies: Vec<_> = ["a", "b", "c", "nobody"].choose_multiple(chance, 4).collect();
+    let dependencies = &dependencies[..[0, 0, 0, 1, 2][chance.random_range(0..5)]];
+    let selector = match name {
+        "a" => json!({"matchLabels": {"app": "web"}}),
+        "b" => {
+            json!({"matchLabels": null, "matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]})
+        }
+        _ => {
+            json!({"matchLabels": null, "matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["api"]}]})
+        }
+    };
+    let spec = json!({
+        "selector": selector, "componentKinds": kinds, "components": named, "dependencies": dependencies,
+        "membership": pick(chance, &["Selected", "Annotated"]),
+        "ownership": pick(chance, &["Adopt", "Adopt", "Observe"]),
+    });
+    let check = match chance.random_range(0..8) {
+        0 => health_check("check:1"),
+        1 => health_check("check:2"),
+        2 if chance.random_bool(0.3) => health_check(""),
+        _ => json!({}),
+    };
+    app(name, &with(spec, &check))
+}
+
+fn object(chance: &mut impl Rng) -> Value {
+    let name = pick(chance, &NAMES);
+    let object = match chance.random_range(0..13) {
+        0..3 => {
+            let observed = if chance.random() { 0 } else { 99 };
+            let object = deployment(name, chance.random_range(0..=3), 3);
+            with(object, &json!({"status": {"observedGeneration": observed}}))
+        }
+        3 => with(deployment(name, 1, 3), &json!({"spec": {"paused": true}})),
+        4..8 => {
+            widget(name, pick(chance, &[None, Some("True"), Some("True"), Some("False"), Some("Unknown")]))
+        }
+        8..10 => service(name),
+        10..12 => pod(name, chance.random()),
+        _ => unschedulable_pod(name),
+    };
+    let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
+    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("nobody")]);
+    let namespace = if chance.random_bool(0.1) { "elsewhere" } else { objects::NAMESPACE };
+    let owner = if chance.random_bool(0.15) {
+        json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "foreign", "uid": "f1", "controller": true}])
+    } else {
+        Value::Null
+    };
+    let fields = json!({"metadata": {
+        "labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}, "namespace": namespace,
+        "ownerReferences": owner,
+    }});
+    with(object, &fields)
+}

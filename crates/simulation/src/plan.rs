@@ -1,0 +1,208 @@
+//! What happens in a run, and when: all of it drawn from one seed, and each piece of it can be left out.
+
+use std::fmt;
+
+use rand::{Rng, SeedableRng as _, rngs::SmallRng};
+
+use crate::load::Action;
+
+/// Milliseconds since the beginning.
+pub(crate) type Moment = u64;
+
+/// What happens in a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Decides how long everything takes, and which way it goes where more than one is possible.
+    pub seed: u64,
+    /// How many controllers there are.
+    pub(crate) processes: usize,
+    /// Whether all Applications are deleted in the end.
+    pub(crate) sweep: bool,
+    /// What happens, in its order.
+    pub(crate) deeds: Vec<(Moment, Deed)>,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    /// Somebody does something to an object.
+    Act(Action),
+    /// Something goes wrong.
+    Fault(Fault),
+}
+
+/// Where a controller ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// Where it stands.
+    Now,
+    /// Before its next write leaves.
+    BeforeWrite,
+    /// After its next write is made, and before it knows.
+    AfterWrite,
+    /// After it knows.
+    AfterAnswer,
+}
+
+/// Something that goes wrong; where it lasts, for so many milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// A controller is killed, and another started in its place.
+    Crash { process: usize, point: Point, down: Moment },
+    /// A controller stands still.
+    Freeze { process: usize, lasts: Moment },
+    /// The clock of a controller jumps by so many seconds.
+    Jump { process: usize, seconds: i64 },
+    /// All watches of a kind are closed, within a line or between two.
+    Cut { kind: Option<&'static str>, torn: bool },
+    /// The watches of a kind fall silent, and nobody closes them.
+    Silence { kind: &'static str },
+    /// The API server that one half of the requests meets learns nothing new.
+    Lag { lasts: Moment },
+    /// What watches tell is late by so much.
+    Late { by: Moment, lasts: Moment },
+    /// What has changed so far is forgotten: no watch can begin before.
+    Compact,
+    /// No API server answers, and all connections are closed.
+    Outage { lasts: Moment },
+    /// Some requests are answered with this code.
+    Errors { code: u16, lasts: Moment },
+    /// Some requests get lost on the way.
+    LoseRequests { lasts: Moment },
+    /// Some answers get lost on the way.
+    LoseAnswers { lasts: Moment },
+    /// A kind may not be read.
+    Forbid { kind: &'static str, lasts: Moment },
+    /// A kind is not served, and its objects are gone.
+    Unserve { kind: &'static str, lasts: Moment },
+    /// Nothing may be written.
+    Refuse { lasts: Moment },
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut chance = SmallRng::seed_from_u64(seed);
+        let theme = Theme::ALL[chance.random_range(0..Theme::ALL.len())];
+        let processes = if theme == Theme::Leaders || chance.random_bool(0.1) { 2 } else { 1 };
+        let (acts, faults) = (chance.random_range(2..16), chance.random_range(0..7));
+        let mut deeds: Vec<_> = (0..acts).map(|_| Deed::Act(Action::draw(&mut chance))).collect();
+        for _ in 0..faults {
+            let place = chance.random_range(0..=deeds.len());
+            deeds.insert(place, Deed::Fault(Fault::draw(&mut chance, theme, processes)));
+        }
+        let mut moment = 0;
+        let deeds = deeds.into_iter().map(|deed| {
+            moment += match chance.random_range(0..8) {
+                0..3 => 0,
+                3..6 => chance.random_range(1..60),
+                6 => chance.random_range(100..2_500),
+                _ => chance.random_range(1_000..20_000),
+            };
+            (moment, deed)
+        });
+        let deeds = deeds.collect();
+        Self { seed, processes, sweep: chance.random_bool(0.2), deeds }
+    }
+
+    /// How many things happen.
+    pub fn len(&self) -> usize {
+        self.deeds.len()
+    }
+
+    /// Whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        self.deeds.is_empty()
+    }
+}
+
+/// What goes wrong together: many a mistake needs more than one fault to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Theme {
+    /// Anything.
+    Any,
+    /// Controllers are told of the past, or miss what happens.
+    Past,
+    /// Writes end in every possible way.
+    Writes,
+    /// More than one controller believes that it leads.
+    Leaders,
+}
+
+impl Theme {
+    const ALL: [Self; 6] = [Self::Any, Self::Any, Self::Any, Self::Past, Self::Writes, Self::Leaders];
+
+    /// A number that stands for a fault.
+    fn draw(self, chance: &mut impl Rng) -> u32 {
+        let among: &[u32] = match self {
+            Self::Any => return chance.random_range(0..40),
+            Self::Past => &[0, 15, 16, 20, 20, 20, 23, 26, 26],
+            Self::Writes => &[0, 1, 2, 3, 26, 29, 31, 33, 34, 35, 39],
+            Self::Leaders => &[0, 1, 10, 10, 29, 31, 33, 34, 13],
+        };
+        among[chance.random_range(0..among.len())]
+    }
+}
+
+impl Fault {
+    fn draw(chance: &mut impl Rng, theme: Theme, processes: usize) -> Self {
+        let process = chance.random_range(0..processes);
+        let lasts = match chance.random_range(0..4) {
+            0 => chance.random_range(10..200),
+            1..3 => chance.random_range(200..5_000),
+            _ => chance.random_range(5_000..40_000),
+        };
+        let kinds = ["Application.bellwether.dev", "Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+        let kind = kinds[chance.random_range(0..kinds.len())];
+        match theme.draw(chance) {
+            0..10 => {
+                let points = [Point::Now, Point::BeforeWrite, Point::AfterWrite, Point::AfterAnswer];
+                let point = points[chance.random_range(0..points.len())];
+                Self::Crash { process, point, down: chance.random_range(0..3_000) }
+            }
+            10..13 => Self::Freeze { process, lasts },
+            13..15 => {
+                Self::Jump { process, seconds: [-3600, -30, -2, 2, 30, 3600][chance.random_range(0..6)] }
+            }
+            15..19 => Self::Cut { kind: chance.random_bool(0.7).then_some(kind), torn: chance.random() },
+            19 if chance.random_bool(0.3) => Self::Silence { kind },
+            19..23 => Self::Lag { lasts },
+            23..26 => Self::Late { by: chance.random_range(10..5_000), lasts },
+            26..29 => Self::Compact,
+            29..31 => Self::Outage { lasts },
+            31..33 => {
+                Self::Errors { code: [429, 500, 503, 504, 410, 404, 401][chance.random_range(0..7)], lasts }
+            }
+            33 => Self::LoseRequests { lasts },
+            34..36 => Self::LoseAnswers { lasts },
+            36 => Self::Forbid { kind, lasts },
+            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts },
+            _ => Self::Refuse { lasts },
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, {} controllers", self.seed, self.processes)?;
+        for (moment, deed) in &self.deeds {
+            match deed {
+                Deed::Act(action) => writeln!(f, "{moment:>8} ms  {action}")?,
+                Deed::Fault(fault) => writeln!(f, "{moment:>8} ms  {fault:?}")?,
+            }
+        }
+        if self.sweep { writeln!(f, "in the end all Applications are deleted") } else { Ok(()) }
+    }
+}
+
+impl Deed {
+    /// The controller that it concerns, if it is one alone.
+    pub(crate) fn process(&self) -> Option<usize> {
+        match self {
+            Self::Fault(
+                Fault::Crash { process, .. } | Fault::Freeze { process, .. } | Fault::Jump { process, .. },
+            ) => Some(*process),
+            Self::Act(_) | Self::Fault(_) => None,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! One controller: the real engine, the real followers and the real election, between a network and a clock that are not.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use bellwether_engine::{Driver, FeedId, Kind, Lens, News, Served, Unreadable};
+use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
+
+use crate::{
+    known::Known,
+    object::Object,
+    plan::{Moment, Point},
+    store::Store,
+};
+
+/// How many writes are under way at a time.
+const WRITES_AT_A_TIME: usize = 4;
+
+/// The times of the Lease, as most controllers have them.
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
+pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const RETRY: Moment = 2_000;
+
+/// One kind that is followed.
+pub(crate) struct Feed {
+    pub(crate) follower: Follower,
+    /// What was asked last. Answers to what was asked before are dropped.
+    pub(crate) ticket: u64,
+    /// Whether an answer is awaited, or a watch is open.
+    pub(crate) busy: bool,
+    pub(crate) view: View,
+}
+
+/// What the engine must know of a kind by now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    pub(crate) served: Option<Served>,
+    pub(crate) unreadable: Option<Unreadable>,
+    pub(crate) listed: bool,
+    /// Whether a list is being told.
+    pub(crate) telling: bool,
+    /// Everything is known up to this change.
+    pub(crate) revision: u64,
+    /// Whether the kind was gone, and is not listed anew yet.
+    pub(crate) empty: bool,
+}
+
+impl View {
+    fn hear(&mut self, news: &News, revision: Option<u64>) {
+        match news {
+            News::Served(served) => self.served = Some(served.clone()),
+            News::Unreadable(why) => {
+                // A list that broke off has told something all the same.
+                if *why == Unreadable::NotServed {
+                    (self.empty, self.telling) = (true, false);
+                }
+                self.unreadable = Some(why.clone());
+            }
+            News::Listing => self.telling = true,
+            News::Listed => {
+                (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
+            }
+            News::PutBack | News::Seen(..) | News::Gone(_) => {}
+        }
+        self.revision = self.revision.max(revision.unwrap_or_default());
+    }
+}
+
+/// A controller.
+pub(crate) struct Process {
+    pub(crate) name: usize,
+    pub(crate) alive: bool,
+    /// How often it was started. What was meant for an earlier one is dropped.
+    pub(crate) epoch: u64,
+    pub(crate) driver: Driver,
+    pub(crate) feeds: BTreeMap<FeedId, Feed>,
+    /// What waits for the engine, and how much it knows after each.
+    pub(crate) inbox: VecDeque<(FeedId, News, Option<u64>)>,
+    /// The kinds that there are, as far as it knows.
+    pub(crate) kinds: Option<Rc<BTreeMap<Kind, Served>>>,
+    /// None if there is no other.
+    pub(crate) election: Option<Election>,
+    /// How many seconds its clock is ahead.
+    pub(crate) skew: i64,
+    /// Whether its clock was put back: then what time has made of objects is wrong for a while.
+    pub(crate) put_back: bool,
+    pub(crate) frozen_until: Moment,
+    /// Where it is to end, and how long there is none then.
+    pub(crate) doom: Option<(Point, Moment)>,
+    /// When it is next to be woken.
+    pub(crate) wakes: Option<Moment>,
+    pub(crate) steps: bool,
+    /// The uids of those that it has deleted, and knows it.
+    pub(crate) deleted: BTreeSet<Box<str>>,
+}
+
+impl Process {
+    pub(crate) fn new(name: usize, candidates: usize) -> Self {
+        Self {
+            name,
+            alive: false,
+            epoch: 0,
+            driver: Driver::new(WRITES_AT_A_TIME),
+            feeds: BTreeMap::new(),
+            inbox: VecDeque::new(),
+            kinds: None,
+            election: (candidates > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
+            skew: 0,
+            put_back: false,
+            frozen_until: 0,
+            doom: None,
+            wakes: None,
+            steps: false,
+            deleted: BTreeSet::new(),
+        }
+    }
+
+    /// It begins, and knows nothing.
+    pub(crate) fn start(&mut self) {
+        self.alive = true;
+        self.epoch += 1;
+        self.driver = Driver::new(WRITES_AT_A_TIME);
+        self.feeds.clear();
+        self.inbox.clear();
+        self.kinds = None;
+        self.deleted.clear();
+        self.put_back = false;
+        let identity = format!("{}-{}", self.name, self.epoch);
+        self.election = self.election.take().map(|_| Election::new(&identity, LEASE, RENEW_DEADLINE));
+        (self.frozen_until, self.doom, self.wakes, self.steps) = (0, None, None, false);
+    }
+
+    /// It ends.
+    pub(crate) fn end(&mut self) {
+        self.alive = false;
+        self.epoch += 1;
+        self.feeds.clear();
+        self.inbox.clear();
+    }
+
+    /// Follows a kind, or lists it anew through another lens.
+    pub(crate) fn follow(&mut self, id: FeedId, kind: &Kind, lens: &Arc<Lens>, seed: u64) {
+        if let Some(feed) = self.feeds.get_mut(&id) {
+            feed.follower.refocus(Arc::clone(lens));
+            feed.ticket += 1;
+            feed.busy = false;
+            return;
+        }
+        let follower = Follower::new(kind.clone(), None, Arc::clone(lens), Pauses::default(), seed);
+        self.feeds.insert(id, Feed { follower, ticket: 0, busy: false, view: View::default() });
+    }
+
+    /// Whether the cluster serves a kind, as far as it knows.
+    pub(crate) fn find(&self, kind: &Kind) -> Found {
+        match self.kinds.as_ref().map(|kinds| kinds.get(kind)) {
+            Some(Some(served)) => Found::Served(served.clone()),
+            Some(None) => Found::NotServed,
+            None => Found::Unknown,
+        }
+    }
+
+    /// Takes from what waits for the engine.
+    pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, News)> {
+        let count = most.min(self.inbox.len());
+        let mut taken = Vec::with_capacity(count);
+        for (id, news, revision) in self.inbox.drain(..count) {
+            if let Some(feed) = self.feeds.get_mut(&id) {
+                feed.view.hear(&news, revision);
+            }
+            taken.push((id, news));
+        }
+        taken
+    }
+
+    /// What it must know of all kinds by now.
+    pub(crate) fn views(&self, store: &Store) -> BTreeMap<Kind, Known> {
+        let known = |feed: &Feed| {
+            let (kind, view) = (feed.follower.kind(), &feed.view);
+            let mut objects = if view.empty { BTreeMap::new() } else { store.at(kind, view.revision) };
+            for object in objects.values_mut().filter(|object| self.deleted.contains(object.uid())) {
+                let mut value = object.value.clone();
+                value["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into();
+                *object = Rc::new(Object::new(value));
+            }
+            let (served, unreadable) = (view.served.clone(), view.unreadable.clone());
+            (kind.clone(), Known { served, unreadable, listed: view.listed, objects })
+        };
+        self.feeds.values().map(known).collect()
+    }
+}

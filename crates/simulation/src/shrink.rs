@@ -1,0 +1,60 @@
+//! Makes a plan that goes wrong shorter, as long as it goes wrong.
+
+use crate::{plan::Plan, run};
+
+/// So many plans are tried.
+const MOST: usize = 5_000;
+
+/// The shortest plan that was found to go wrong, of one that does.
+pub fn shrink(plan: &Plan) -> Plan {
+    let mut best = plan.clone();
+    let mut tried = 0;
+    let mut attempt = |candidate: &Plan| {
+        tried += 1;
+        tried <= MOST && run(candidate).is_err()
+    };
+    loop {
+        let before = (best.deeds.len(), best.processes, best.sweep);
+        let mut size = best.deeds.len().max(1);
+        while size > 0 {
+            let mut from = 0;
+            while from < best.deeds.len() {
+                let mut candidate = best.clone();
+                candidate.deeds.drain(from..(from + size).min(best.deeds.len()));
+                if any_seed(&mut candidate, &mut attempt) {
+                    best = candidate;
+                } else {
+                    from += size;
+                }
+            }
+            size /= 2;
+        }
+        for simpler in [Plan { sweep: false, ..best.clone() }, with_one_process(&best)] {
+            let mut candidate = simpler;
+            if any_seed(&mut candidate, &mut attempt) {
+                best = candidate;
+            }
+        }
+        if (best.deeds.len(), best.processes, best.sweep) == before {
+            return best;
+        }
+    }
+}
+
+fn with_one_process(plan: &Plan) -> Plan {
+    let deeds = plan.deeds.iter().filter(|(_, deed)| deed.process().is_none_or(|process| process == 0));
+    Plan { processes: 1, deeds: deeds.cloned().collect(), ..plan.clone() }
+}
+
+/// Whether a plan goes wrong, with its seed or with one of a few others: what is left out changes all that comes after it.
+fn any_seed(plan: &mut Plan, attempt: &mut impl FnMut(&Plan) -> bool) -> bool {
+    let own = plan.seed;
+    for seed in (0..8).map(|number| own ^ number) {
+        plan.seed = seed;
+        if attempt(plan) {
+            return true;
+        }
+    }
+    plan.seed = own;
+    false
+}

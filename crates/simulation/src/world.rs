@@ -1,0 +1,648 @@
+//! The whole loop in one process: what comes next, and what becomes of it.
+//!
+//! Everything that takes time is on an agenda, and chance says how long it takes. Nothing else decides what happens first,
+//! so that one seed gives one history.
+
+mod leading;
+mod reading;
+mod writing;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use bellwether_engine::{Effect, Event, Kind};
+use bellwether_wire::election::Record;
+use jiff::{SignedDuration, Timestamp};
+use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
+use serde_json::json;
+
+use crate::{
+    checks::{self, Wrong},
+    load::{APP, Action},
+    objects,
+    plan::{Deed, Fault, Moment, Plan, Point},
+    process::Process,
+    store::Store,
+};
+use leading::Lead;
+use reading::{Asker, Connection, Input, Question};
+use writing::{Flight, Journey};
+
+/// When every run begins.
+const BEGINNING: i64 = 1_794_650_400;
+
+/// So long after the last fault everything has to be right.
+const PATIENCE: Moment = 25 * 60 * 1000;
+
+/// So long after everything is right nothing may be written.
+const REST: Moment = 4_000;
+
+/// So much may happen before it looks as if it never ends.
+const MOST: usize = 200_000;
+
+/// Something on the agenda.
+enum Happening {
+    /// Something of the plan.
+    Deed(usize),
+    /// The plan is over, and so is all that went wrong.
+    Calm,
+    /// A controller is started.
+    Start(usize),
+    /// The engine of a controller takes what waits for it.
+    Step(usize, u64),
+    /// A controller wakes by itself.
+    Wake(usize, u64),
+    /// A controller learns which kinds there are.
+    Kinds(usize, u64),
+    /// A question reaches an API server.
+    Ask(Asker, Question),
+    /// What came of it reaches the controller.
+    Hear(Asker, Input),
+    /// What a watch has to say of its own accord.
+    Bookmark(u64),
+    /// A write is on its way.
+    Fly(Box<Flight>, Journey),
+    /// The election.
+    Lead(usize, u64, Lead),
+    /// The garbage collector looks.
+    Collect,
+    /// Whoever runs Pods sees to them.
+    RunPods,
+    /// The API server that was behind is not any more.
+    CatchUp,
+}
+
+/// What goes wrong at the moment, and until when.
+#[derive(Default)]
+struct Trouble {
+    outage: Moment,
+    errors: (u16, Moment),
+    lost_requests: Moment,
+    lost_answers: Moment,
+    refused: Moment,
+    lag: Moment,
+    late: (Moment, Moment),
+    forbidden: BTreeMap<Kind, Moment>,
+    unserved: BTreeMap<Kind, (Moment, bellwether_engine::Served)>,
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// What happened.
+    pub happenings: u64,
+    /// Writes that were made.
+    pub writes: u64,
+    /// Milliseconds from the end of all faults until everything was right, by the clock of the run.
+    pub until_right: u64,
+}
+
+/// A cluster, its faults, and those who look after it.
+pub(crate) struct World<'p> {
+    plan: &'p Plan,
+    chance: SmallRng,
+    now: Moment,
+    begun: Instant,
+    store: Store,
+    /// What the API server knows that may be behind.
+    behind: u64,
+    agenda: BTreeMap<(Moment, u64), Happening>,
+    number: u64,
+    /// How much of the agenda is more than the passing of time.
+    foreground: usize,
+    processes: Vec<Process>,
+    connections: BTreeMap<u64, Connection>,
+    trouble: Trouble,
+    lease: (Option<Record>, u64),
+    calm: Option<Moment>,
+    /// How many changes the API servers have passed on.
+    passed_on: (u64, u64),
+    collecting: bool,
+    running_pods: bool,
+    tally: Tally,
+    /// The uids of the objects that were deleted by us, or because of what we wrote.
+    story: Option<Vec<String>>,
+}
+
+impl<'p> World<'p> {
+    pub(crate) fn new(plan: &'p Plan, tell: bool) -> Self {
+        let mut world = Self {
+            plan,
+            chance: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
+            now: 0,
+            begun: Instant::now(),
+            store: Store::new(),
+            behind: 1,
+            agenda: BTreeMap::new(),
+            number: 0,
+            foreground: 0,
+            processes: (0..plan.processes).map(|name| Process::new(name, plan.processes)).collect(),
+            connections: BTreeMap::new(),
+            trouble: Trouble::default(),
+            lease: (None, 0),
+            calm: None,
+            passed_on: (1, 1),
+            collecting: false,
+            running_pods: false,
+            tally: Tally::default(),
+            story: tell.then(Vec::new),
+        };
+        for process in 0..plan.processes {
+            let at = world.chance.random_range(0..50);
+            world.schedule(at, Happening::Start(process));
+        }
+        for (number, (moment, _)) in plan.deeds.iter().enumerate() {
+            world.schedule(*moment, Happening::Deed(number));
+        }
+        let end = plan.deeds.last().map_or(0, |(moment, _)| *moment);
+        let lasts = plan.deeds.iter().map(|(moment, deed)| moment + deed.lasts()).max().unwrap_or_default();
+        let calm = world.chance.random_range(0..3_000);
+        world.schedule(end.max(lasts) + calm, Happening::Calm);
+        world
+    }
+
+    /// What was told, line by line.
+    pub(crate) fn into_story(self) -> Vec<String> {
+        self.story.unwrap_or_default()
+    }
+
+    /// Lets everything happen.
+    pub(crate) fn run(&mut self) -> Result<Tally, Wrong> {
+        // When it was last looked whether all is right, and after which change; and since when it is, after how many writes.
+        let mut looked: Option<(u64, Moment)> = None;
+        let mut right: Option<(Moment, u64)> = None;
+        loop {
+            let Some(((moment, number), happening)) = self.agenda.pop_first() else {
+                return Err(Wrong::new("nothing is left to happen, though controllers run"));
+            };
+            self.now = self.now.max(moment);
+            if !happening.is_background() {
+                self.foreground -= 1;
+            }
+            self.tally.happenings += 1;
+            if self.tally.happenings > MOST as u64 {
+                return Err(Wrong::new("it never ends"));
+            }
+            self.happen(number, happening)?;
+            self.pass_on();
+            let Some(calm) = self.calm else { continue };
+            if let Some((since, writes)) = right {
+                if self.tally.writes != writes {
+                    return Err(Wrong::new(format!(
+                        "something is written although everything was right {} ms ago",
+                        self.now - since
+                    )));
+                }
+                if self.now >= since + REST {
+                    self.tally.until_right = since - calm;
+                    return Ok(self.tally);
+                }
+                continue;
+            }
+            let is_late = self.now > calm + PATIENCE;
+            if !is_late && !self.is_quiet() {
+                continue;
+            }
+            if !is_late
+                && looked
+                    .is_some_and(|(happened, at)| happened == self.store.revision && self.now < at + 5_000)
+            {
+                continue;
+            }
+            looked = Some((self.store.revision, self.now));
+            match checks::is_right(
+                &self.store,
+                &self.processes,
+                self.leader(),
+                self.wall(self.leader().unwrap_or(0)),
+            ) {
+                Ok(()) => right = Some((self.now, self.tally.writes)),
+                Err(wrong) if is_late => return Err(wrong),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether nothing is under way.
+    fn is_quiet(&self) -> bool {
+        self.foreground == 0
+            && self.leader().is_some_and(|leader| {
+                let next = self.processes[leader].driver.next();
+                next.is_none_or(|next| self.moment(leader, next) > self.now + REST)
+            })
+            && self.processes.iter().all(|process| process.inbox.is_empty())
+    }
+
+    /// Who leads.
+    fn leader(&self) -> Option<usize> {
+        (0..self.processes.len()).find(|process| self.leads(*process))
+    }
+
+    fn leads(&self, process: usize) -> bool {
+        let process = &self.processes[process];
+        let leads = |until: Instant| self.instant() < until;
+        process.alive
+            && process.election.as_ref().is_none_or(|election| election.leads_until().is_some_and(leads))
+    }
+
+    fn happen(&mut self, number: u64, happening: Happening) -> Result<(), Wrong> {
+        // Who stands still does everything later.
+        if let Some((process, epoch)) = happening.whose() {
+            let process = &self.processes[process];
+            if process.epoch != epoch || !process.alive {
+                return Ok(());
+            }
+            if process.frozen_until > self.now {
+                // In the order in which it would have.
+                let until = process.frozen_until;
+                self.foreground += usize::from(!happening.is_background());
+                self.agenda.insert((until, number), happening);
+                return Ok(());
+            }
+        }
+        match happening {
+            Happening::Deed(number) => self.deed(number),
+            Happening::Calm => self.calm(),
+            Happening::Start(process) => self.start(process),
+            Happening::Step(process, _) => return self.step(process),
+            Happening::Wake(process, _) => return self.wake(process),
+            Happening::Kinds(process, _) => self.learn_kinds(process),
+            Happening::Ask(asker, question) => self.ask(asker, question),
+            Happening::Hear(asker, input) => self.hear(asker, input),
+            Happening::Bookmark(connection) => self.bookmark(connection),
+            Happening::Fly(flight, journey) => return self.fly(flight, journey),
+            Happening::Lead(process, epoch, lead) => self.lead(process, epoch, lead),
+            Happening::Collect => self.collect(),
+            Happening::RunPods => self.run_pods(),
+            Happening::CatchUp => {}
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self, at: Moment, happening: Happening) {
+        self.number += 1;
+        if !happening.is_background() {
+            self.foreground += 1;
+        }
+        self.agenda.insert((at.max(self.now), self.number), happening);
+    }
+
+    fn soon(&mut self, happening: Happening) {
+        let at = self.now + self.latency();
+        self.schedule(at, happening);
+    }
+
+    /// How long something takes: mostly not long.
+    fn latency(&mut self) -> Moment {
+        match self.chance.random_range(0..20) {
+            0..6 => 0,
+            6..16 => self.chance.random_range(1..15),
+            16..19 => self.chance.random_range(15..200),
+            _ => self.chance.random_range(200..1_500),
+        }
+    }
+
+    fn instant(&self) -> Instant {
+        self.begun + Duration::from_millis(self.now)
+    }
+
+    /// What the clock of a controller says.
+    fn wall(&self, process: usize) -> Timestamp {
+        let skew = self.processes[process].skew;
+        Timestamp::from_millisecond((BEGINNING + skew) * 1000 + i64::try_from(self.now).unwrap_or_default())
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// When the clock of a controller will say so.
+    fn moment(&self, process: usize, time: Timestamp) -> Moment {
+        let wait = time.duration_since(self.wall(process));
+        // Rounded up: who wakes too early has to sleep again.
+        let wait = wait.as_millis() + i128::from(wait.subsec_nanos() % 1_000_000 > 0);
+        self.now + u64::try_from(wait.max(0)).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
+    }
+
+    fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(format!("{:>8} ms  {}", self.now, line()));
+        }
+    }
+
+    fn deed(&mut self, number: usize) {
+        let plan = self.plan;
+        match &plan.deeds[number].1 {
+            Deed::Act(action) => {
+                self.tell(|| format!("somebody: {action}"));
+                action.apply(&mut self.store);
+            }
+            Deed::Fault(fault) => {
+                self.tell(|| format!("fault: {fault:?}"));
+                self.fault(*fault);
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        let until = |lasts: Moment| self.now + lasts;
+        match fault {
+            Fault::Crash { process, point: Point::Now, down } => self.crash(process, down),
+            Fault::Crash { process, point, down } => self.processes[process].doom = Some((point, down)),
+            Fault::Freeze { process, lasts } => {
+                let until = until(lasts).max(self.processes[process].frozen_until);
+                self.processes[process].frozen_until = until;
+            }
+            Fault::Jump { process, seconds } => {
+                self.processes[process].skew += seconds;
+                self.processes[process].put_back |= seconds < 0;
+            }
+            Fault::Cut { kind, torn } => self.cut(kind.map(objects::kind).as_ref(), torn),
+            Fault::Silence { kind } => self.silence(&objects::kind(kind)),
+            Fault::Lag { lasts } => {
+                self.trouble.lag = until(lasts);
+                self.schedule(self.trouble.lag, Happening::CatchUp);
+            }
+            Fault::Late { by, lasts } => self.trouble.late = (by, until(lasts)),
+            Fault::Compact => self.store.compacted = self.store.revision,
+            Fault::Outage { lasts } => {
+                self.trouble.outage = until(lasts);
+                self.cut(None, true);
+            }
+            Fault::Errors { code, lasts } => self.trouble.errors = (code, until(lasts)),
+            Fault::LoseRequests { lasts } => self.trouble.lost_requests = until(lasts),
+            Fault::LoseAnswers { lasts } => self.trouble.lost_answers = until(lasts),
+            Fault::Forbid { kind, lasts } => {
+                let (kind, until) = (objects::kind(kind), until(lasts));
+                // Rights are looked at when a watch begins.
+                self.cut(Some(&kind), false);
+                self.trouble.forbidden.insert(kind, until);
+            }
+            Fault::Unserve { kind, lasts } => {
+                let (kind, until) = (objects::kind(kind), until(lasts));
+                if let Some(served) = self.store.unserve(&kind) {
+                    self.trouble.unserved.insert(kind, (until, served));
+                    self.kinds_changed();
+                    self.schedule(until, Happening::CatchUp);
+                }
+            }
+            Fault::Refuse { lasts } => self.trouble.refused = until(lasts),
+        }
+    }
+
+    /// Nothing goes wrong any more.
+    fn calm(&mut self) {
+        self.tell(|| "all faults are over".to_owned());
+        self.calm = Some(self.now);
+        for (kind, (_, served)) in std::mem::take(&mut self.trouble.unserved) {
+            self.store.kinds.insert(kind, served);
+            self.kinds_changed();
+        }
+        self.trouble = Trouble::default();
+        for process in 0..self.processes.len() {
+            self.processes[process].doom = None;
+            self.processes[process].frozen_until = 0;
+        }
+        if self.plan.sweep {
+            self.tell(|| "all Applications are deleted".to_owned());
+            for name in ["a", "b", "c"] {
+                Action::Delete((APP, name)).apply(&mut self.store);
+            }
+        }
+    }
+
+    fn start(&mut self, process: usize) {
+        self.tell(|| format!("controller {process} begins"));
+        self.processes[process].start();
+        let epoch = self.processes[process].epoch;
+        self.soon(Happening::Kinds(process, epoch));
+        if self.processes[process].election.is_some() {
+            self.soon(Happening::Lead(process, epoch, Lead::Look));
+        }
+        self.schedule(self.now, Happening::Step(process, epoch));
+    }
+
+    fn crash(&mut self, process: usize, down: Moment) {
+        if !self.processes[process].alive {
+            return;
+        }
+        self.tell(|| format!("controller {process} is killed"));
+        self.processes[process].end();
+        self.connections.retain(|_, connection| connection.asker.process != process);
+        let at = self.now + down;
+        self.schedule(at, Happening::Start(process));
+    }
+
+    /// Whether a controller ends at this point.
+    fn ends_at(&mut self, process: usize, point: Point) -> bool {
+        let doom = self.processes[process].doom.take_if(|(other, _)| *other == point);
+        if let Some((_, down)) = doom {
+            self.crash(process, down);
+        }
+        doom.is_some()
+    }
+
+    /// The engine takes some of what waits for it.
+    fn step(&mut self, process: usize) -> Result<(), Wrong> {
+        self.processes[process].steps = false;
+        let most = if self.chance.random_bool(0.7) { 1024 } else { self.chance.random_range(1..4) };
+        let news = self.processes[process].take(most);
+        let now = self.wall(process);
+        let events = news.into_iter().map(|(feed, news)| Event::Feed(feed, news));
+        let effects = self.processes[process].driver.step(now, events);
+        self.follow_up(process, effects);
+        self.go_on(process)
+    }
+
+    /// Time has passed for a controller.
+    fn wake(&mut self, process: usize) -> Result<(), Wrong> {
+        let now = self.wall(process);
+        self.processes[process].wakes = None;
+        let effects = self.processes[process].driver.tick(now);
+        self.follow_up(process, effects);
+        self.go_on(process)
+    }
+
+    fn follow_up(&mut self, process: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Follow { feed, kind, lens, .. } => {
+                    self.close(process, feed);
+                    let seed = self.chance.random();
+                    self.processes[process].follow(feed, &kind, &lens, seed);
+                    self.advance(process, feed);
+                }
+                Effect::Leave { feed } => {
+                    self.close(process, feed);
+                    self.processes[process].feeds.remove(&feed);
+                }
+                Effect::Record(turn) => self.tell(|| {
+                    format!(
+                        "controller {process} tells people: {} is {:?}: {}",
+                        turn.object, turn.to, turn.message
+                    )
+                }),
+                Effect::Want(..) | Effect::Wake(_) => {}
+            }
+        }
+    }
+
+    /// Writes what is due, and sees to what is next.
+    fn go_on(&mut self, process: usize) -> Result<(), Wrong> {
+        self.write(process)?;
+        if !self.processes[process].alive {
+            return Ok(());
+        }
+        let epoch = self.processes[process].epoch;
+        if !self.processes[process].inbox.is_empty() && !self.processes[process].steps {
+            self.processes[process].steps = true;
+            self.soon(Happening::Step(process, epoch));
+        }
+        if let Some(next) = self.processes[process].driver.next() {
+            // A clock that jumps is noticed within a minute.
+            let at = self.moment(process, next).min(self.now + 60_000);
+            if self.processes[process].wakes.is_none_or(|wakes| at < wakes || wakes < self.now) {
+                self.processes[process].wakes = Some(at);
+                self.schedule(at, Happening::Wake(process, epoch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what has changed: to those who watch, and to those who tidy up.
+    fn pass_on(&mut self) {
+        let back: Vec<_> =
+            self.trouble.unserved.iter().filter(|(_, (until, _))| *until <= self.now).collect();
+        let back: Vec<_> = back.into_iter().map(|(kind, _)| kind.clone()).collect();
+        for kind in back {
+            if let Some((_, served)) = self.trouble.unserved.remove(&kind) {
+                self.tell(|| format!("{kind} is served again"));
+                self.store.kinds.insert(kind, served);
+                self.kinds_changed();
+            }
+        }
+        if self.trouble.lag <= self.now {
+            self.behind = self.store.revision;
+        }
+        if self.passed_on == (self.store.revision, self.behind) {
+            return;
+        }
+        if self.passed_on.0 != self.store.revision {
+            if !self.collecting {
+                self.collecting = true;
+                let at = self.now + self.chance.random_range(20..800);
+                self.schedule(at, Happening::Collect);
+            }
+            if !self.running_pods {
+                self.running_pods = true;
+                let at = self.now + self.chance.random_range(20..800);
+                self.schedule(at, Happening::RunPods);
+            }
+        }
+        self.passed_on = (self.store.revision, self.behind);
+        self.pump_all();
+    }
+
+    /// The garbage collector removes what is owned by nobody who is there.
+    fn collect(&mut self) {
+        self.collecting = false;
+        let there: BTreeSet<String> =
+            self.store.objects.values().map(|object| object.uid().to_owned()).collect();
+        let is_there = |uid: &str| uid == "f1" || there.contains(uid);
+        let owned: Vec<_> = self
+            .store
+            .objects
+            .values()
+            .filter(|object| object.owners().next().is_some())
+            .map(Rc::clone)
+            .collect();
+        for object in owned {
+            let (solid, dangling): (Vec<&str>, Vec<&str>) = object.owners().partition(|uid| is_there(uid));
+            if dangling.is_empty() {
+                continue;
+            }
+            self.tell(|| {
+                format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
+            });
+            if solid.is_empty() {
+                self.store.remove(&object.kind, &object.name);
+            } else {
+                let mut value = object.value.clone();
+                let owners = value["metadata"]["ownerReferences"].as_array_mut().into_iter();
+                owners.for_each(|owners| owners.retain(|owner| owner["uid"].as_str().is_some_and(is_there)));
+                self.store.put(value);
+            }
+        }
+    }
+
+    /// Whoever runs Pods starts those that check something, and removes those that are to end.
+    fn run_pods(&mut self) {
+        self.running_pods = false;
+        let pods: Vec<_> =
+            self.store.of_kind(&Kind::pod()).filter(|pod| pod.is_check()).map(Rc::clone).collect();
+        for pod in pods {
+            if pod.is_deleting() {
+                self.store.remove(&pod.kind, &pod.name);
+            } else if pod.value.get("status").is_none_or(serde_json::Value::is_null) {
+                let mut value = pod.value.clone();
+                let ready = if self.chance.random() { "True" } else { "False" };
+                value["status"] =
+                    json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]});
+                self.store.put(value);
+            }
+        }
+    }
+
+    /// The time as the cluster has it, in words.
+    fn time(&self) -> String {
+        let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
+        let passed = SignedDuration::from_millis(i64::try_from(self.now).unwrap_or_default());
+        now.saturating_add(passed).map(|now| now.to_string()).unwrap_or_default()
+    }
+}
+
+impl Deed {
+    /// How long it lasts.
+    fn lasts(&self) -> Moment {
+        match self {
+            Self::Act(_) => 0,
+            Self::Fault(fault) => match fault {
+                Fault::Crash { down, .. } => *down,
+                Fault::Freeze { lasts, .. }
+                | Fault::Lag { lasts }
+                | Fault::Late { lasts, .. }
+                | Fault::Outage { lasts }
+                | Fault::Errors { lasts, .. }
+                | Fault::LoseRequests { lasts }
+                | Fault::LoseAnswers { lasts }
+                | Fault::Forbid { lasts, .. }
+                | Fault::Unserve { lasts, .. }
+                | Fault::Refuse { lasts } => *lasts,
+                Fault::Jump { .. } | Fault::Cut { .. } | Fault::Silence { .. } | Fault::Compact => 0,
+            },
+        }
+    }
+}
+
+impl Happening {
+    /// Whether it is the passing of time alone.
+    fn is_background(&self) -> bool {
+        match self {
+            Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) => true,
+            Self::Hear(_, input) => input.is_background(),
+            _ => false,
+        }
+    }
+
+    /// The controller that it happens to.
+    fn whose(&self) -> Option<(usize, u64)> {
+        match self {
+            Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch) => {
+                Some((*process, *epoch))
+            }
+            Self::Hear(asker, _) => Some((asker.process, asker.epoch)),
+            Self::Lead(process, epoch, lead) => lead.is_at_home().then_some((*process, *epoch)),
+            _ => None,
+        }
+    }
+}

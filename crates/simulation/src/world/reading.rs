@@ -1,0 +1,466 @@
+//! How controllers read: their questions on the way, what API servers answer, and what watches tell.
+
+use std::{collections::BTreeMap, rc::Rc, time::Duration};
+
+use bellwether_engine::{FeedId, Kind, Name};
+use bellwether_wire::{Next, Now, course::Ended, trouble::Trouble};
+use http::StatusCode;
+use rand::Rng as _;
+
+use crate::{object::Object, plan::Moment};
+
+use super::{Happening, World};
+
+/// How long a watch must have lasted to have been alive.
+const ALIVE: Moment = 10_000;
+
+/// How often an API server speaks up on a watch.
+const BOOKMARKS_EVERY: Moment = 60_000;
+
+/// How long a watch may be silent after the server has spoken of its own accord.
+const SILENCE: Moment = 180_000;
+
+/// How long after its time a watch may still be open.
+const SLACK: Moment = 15_000;
+
+/// Who asks: which controller in which of its lives, for which feed, and with which of its questions.
+#[derive(Clone, Copy)]
+pub(super) struct Asker {
+    pub(super) process: usize,
+    pub(super) epoch: u64,
+    pub(super) feed: FeedId,
+    pub(super) ticket: u64,
+}
+
+/// What is asked.
+pub(super) enum Question {
+    List { rest: Option<String> },
+    Watch { since: u64 },
+}
+
+/// What is heard.
+pub(super) enum Input {
+    /// A page, and the version of the list.
+    Page(Result<(Vec<u8>, u64), Trouble>),
+    /// A watch has begun, on this connection; or has not.
+    Opened(Result<u64, Trouble>),
+    /// A change.
+    Line(u64, Rc<Object>, &'static str),
+    /// Everything up to this version has been told.
+    UpTo(u64, u64),
+    /// The watch tells of an error.
+    Failed(u64, u16),
+    /// The watch is over.
+    Closed(u64, Option<Trouble>),
+    /// It is over because of its age, if it is still open.
+    Old(u64, Option<Trouble>),
+    Rested,
+    Looked,
+}
+
+impl Input {
+    pub(super) fn is_background(&self) -> bool {
+        matches!(self, Self::Old(..))
+    }
+
+    /// It in a few words.
+    fn summary(&self) -> String {
+        match self {
+            Self::Page(Ok((_, version))) => format!("a list of version {version}"),
+            Self::Opened(Ok(_)) => "a watch".to_owned(),
+            Self::Page(Err(trouble)) | Self::Opened(Err(trouble)) => trouble.to_string(),
+            Self::Line(_, object, what) => format!("{what} {} {}", object.name, object.version()),
+            Self::UpTo(_, version) => format!("nothing up to {version}"),
+            Self::Failed(_, code) => format!("error {code}"),
+            Self::Closed(_, trouble) | Self::Old(_, trouble) => {
+                trouble.as_ref().map_or("the end of the watch".to_owned(), ToString::to_string)
+            }
+            Self::Rested => "rested".to_owned(),
+            Self::Looked => "kinds".to_owned(),
+        }
+    }
+}
+
+/// A watch that is open.
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+pub(super) struct Connection {
+    pub(super) asker: Asker,
+    kind: Kind,
+    /// Everything up to this version has been sent.
+    sent: u64,
+    /// Whether it leads to the API server that may be behind.
+    behind: bool,
+    /// When the last line arrives.
+    last: Moment,
+    begun: Moment,
+    /// When it is over.
+    over: Moment,
+    /// Whether the client knows that it is open.
+    open: bool,
+    /// Whether the other end has fallen silent.
+    silent: bool,
+    speaks: bool,
+}
+
+impl World<'_> {
+    /// Does what a follower wants done next.
+    pub(super) fn advance(&mut self, process: usize, id: FeedId) {
+        let instant = self.instant();
+        loop {
+            self.collect_news(process, id, None);
+            let it = &mut self.processes[process];
+            let Some(feed) = it.feeds.get(&id).filter(|feed| !feed.busy) else { return };
+            let found = it.find(feed.follower.kind());
+            let Some(feed) = it.feeds.get_mut(&id) else { return };
+            let next = feed.follower.next();
+            if next == Next::Find {
+                if feed.follower.found(&found, instant) {
+                    continue;
+                }
+                return self.collect_news(process, id, None);
+            }
+            feed.busy = true;
+            feed.ticket += 1;
+            let asker = Asker { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
+            return match next {
+                Next::List { rest, .. } => self.soon(Happening::Ask(asker, Question::List { rest })),
+                Next::Watch { since, .. } => {
+                    let since = since.as_str().parse().unwrap_or_default();
+                    self.soon(Happening::Ask(asker, Question::Watch { since }));
+                }
+                Next::Rest(pause) => {
+                    let at = self.now + u64::try_from(pause.as_millis()).unwrap_or_default();
+                    self.schedule(at, Happening::Hear(asker, Input::Rested));
+                }
+                Next::LookAgain | Next::Find => self.soon(Happening::Hear(asker, Input::Looked)),
+            };
+        }
+    }
+
+    /// What a follower has to tell waits for the engine from now on; with the last of it, this much is known.
+    fn collect_news(&mut self, process: usize, id: FeedId, revision: Option<u64>) {
+        let it = &mut self.processes[process];
+        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.follower.has_news()) else { return };
+        while let Some(news) = feed.follower.take() {
+            let known = revision.filter(|_| !feed.follower.has_news());
+            it.inbox.push_back((id, news, known));
+        }
+        if !it.steps {
+            it.steps = true;
+            let epoch = it.epoch;
+            self.soon(Happening::Step(process, epoch));
+        }
+    }
+
+    /// A question reaches an API server.
+    pub(super) fn ask(&mut self, asker: Asker, question: Question) {
+        let it = &self.processes[asker.process];
+        let Some(feed) = it.feeds.get(&asker.feed).filter(|feed| feed.ticket == asker.ticket) else { return };
+        if it.epoch != asker.epoch {
+            return;
+        }
+        let kind = feed.follower.kind().clone();
+        let input = match (self.obstacle(&kind), question) {
+            (Some(trouble), Question::List { .. }) => Input::Page(Err(trouble)),
+            (Some(trouble), Question::Watch { .. }) => Input::Opened(Err(trouble)),
+            (None, Question::List { rest }) => Input::Page(self.list(&kind, rest.as_deref())),
+            (None, Question::Watch { since }) => self.open(asker, kind.clone(), since),
+        };
+        self.tell(|| format!("controller {} asks about {kind}: {}", asker.process, input.summary()));
+        self.soon(Happening::Hear(asker, input));
+    }
+
+    /// What stands in the way of reading a kind.
+    fn obstacle(&mut self, kind: &Kind) -> Option<Trouble> {
+        let trouble = &self.trouble;
+        if trouble.outage > self.now {
+            return Some(Trouble::away("connection refused"));
+        }
+        if trouble.lost_requests > self.now && self.chance.random_bool(0.3) {
+            return Some(Trouble::away("no answer"));
+        }
+        let (code, until) = trouble.errors;
+        if until > self.now && self.chance.random_bool(0.6) {
+            let wait = (code == 429).then_some(Duration::from_secs(1));
+            return Some(Trouble::of_code(StatusCode::from_u16(code).unwrap_or_default(), "not now", wait));
+        }
+        if trouble.forbidden.get(kind).is_some_and(|until| *until > self.now) {
+            return Some(Trouble::of_code(StatusCode::FORBIDDEN, "no", None));
+        }
+        let absent = "the server could not find the requested resource";
+        let absent = || Trouble::of_code(StatusCode::NOT_FOUND, absent, None);
+        (!self.store.kinds.contains_key(kind)).then(absent)
+    }
+
+    /// A page of a list.
+    fn list(&mut self, kind: &Kind, rest: Option<&str>) -> Result<(Vec<u8>, u64), Trouble> {
+        let lags = self.behind < self.store.revision && self.chance.random();
+        let (version, from) = match rest.and_then(|rest| rest.split_once(':')) {
+            Some((version, from)) => (version.parse().unwrap_or_default(), from.parse().unwrap_or_default()),
+            None => (if lags { self.behind } else { self.store.revision }, 0_usize),
+        };
+        if from > 0 && version < self.store.compacted {
+            return Err(Trouble::Gone);
+        }
+        let all: BTreeMap<Name, Rc<Object>> = if version == self.store.revision {
+            self.store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object))).collect()
+        } else {
+            self.store.at(kind, version)
+        };
+        let most = if self.chance.random_bool(0.2) { self.chance.random_range(1..3) } else { 500 };
+        let mut body = format!(r#"{{"metadata":{{"resourceVersion":"{version}""#).into_bytes();
+        if from + most < all.len() {
+            body.extend_from_slice(format!(r#","continue":"{version}:{}""#, from + most).as_bytes());
+        }
+        body.extend_from_slice(br#"},"items":["#);
+        for (number, object) in all.values().skip(from).take(most).enumerate() {
+            if number > 0 {
+                body.push(b',');
+            }
+            body.extend_from_slice(object.text());
+        }
+        body.extend_from_slice(b"]}");
+        Ok((body, version))
+    }
+
+    /// Begins a watch.
+    fn open(&mut self, asker: Asker, kind: Kind, since: u64) -> Input {
+        if since < self.store.compacted && self.chance.random() {
+            return Input::Opened(Err(Trouble::Gone));
+        }
+        self.number += 1;
+        let connection = Connection {
+            asker,
+            kind,
+            sent: since,
+            behind: self.behind < self.store.revision && self.chance.random(),
+            last: self.now,
+            begun: self.now,
+            over: self.now + self.chance.random_range(300_000..600_000),
+            open: false,
+            silent: false,
+            speaks: false,
+        };
+        self.connections.insert(self.number, connection);
+        Input::Opened(Ok(self.number))
+    }
+
+    /// What was asked has come to something.
+    pub(super) fn hear(&mut self, asker: Asker, input: Input) {
+        let Asker { process, feed: id, ticket, .. } = asker;
+        let (instant, time) = (self.instant(), self.wall(process));
+        let it = &mut self.processes[process];
+        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
+        let kind = feed.follower.kind().clone();
+        self.tell(|| format!("controller {process} hears of {kind}: {}", input.summary()));
+        let it = &mut self.processes[process];
+        let Some(feed) = it.feeds.get_mut(&id) else { return };
+        let mut known = None;
+        let ended = match input {
+            Input::Page(answer) => {
+                feed.busy = false;
+                let version = answer.as_ref().map_or(0, |(_, version)| *version);
+                let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(Trouble::clone);
+                feed.follower.page(page, Now { time, instant });
+                let is_whole = !matches!(feed.follower.next(), Next::List { rest: Some(_), .. });
+                known = Some(version).filter(|_| is_whole && version > 0);
+                None
+            }
+            Input::Opened(Ok(connection)) if feed.follower.opened() => return self.begin(connection),
+            Input::Opened(Ok(connection)) => Some((Some(connection), true, None)),
+            Input::Opened(Err(trouble)) => Some((None, false, Some(trouble))),
+            Input::Line(connection, object, what) => {
+                let mut line = format!(r#"{{"type":"{what}","object":"#).into_bytes();
+                line.extend_from_slice(object.text());
+                line.push(b'}');
+                known = Some(object.version());
+                feed.follower.line(&line, time).err().map(|trouble| (Some(connection), false, Some(trouble)))
+            }
+            Input::UpTo(connection, version) => {
+                if let Some(open) = self.connections.get_mut(&connection) {
+                    open.speaks = true;
+                }
+                let line = format!(
+                    r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"}}}}}}"#
+                );
+                let told = feed.follower.line(line.as_bytes(), time);
+                told.err().map(|trouble| (Some(connection), false, Some(trouble)))
+            }
+            Input::Failed(connection, code) => {
+                let line = format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code}}}}}"#);
+                let told = feed.follower.line(line.as_bytes(), time);
+                told.err().map(|trouble| (Some(connection), false, Some(trouble)))
+            }
+            Input::Closed(connection, trouble) | Input::Old(connection, trouble) => {
+                Some((Some(connection), false, trouble))
+            }
+            Input::Rested => {
+                feed.busy = false;
+                feed.follower.rested();
+                None
+            }
+            Input::Looked => {
+                feed.busy = false;
+                let kind = feed.follower.kind().clone();
+                it.kinds = Some(Rc::new(self.store.kinds.clone()));
+                let found = it.find(&kind);
+                if let Some(feed) = it.feeds.get_mut(&id) {
+                    feed.follower.found(&found, instant);
+                }
+                None
+            }
+        };
+        if let Some((connection, lived, trouble)) = ended {
+            let closed = connection.and_then(|connection| self.connections.remove(&connection));
+            let lived = lived || closed.is_some_and(|closed| self.now - closed.begun >= ALIVE);
+            if let Some(feed) = self.processes[process].feeds.get_mut(&id) {
+                feed.busy = false;
+                feed.follower.ended(Ended { lived, trouble }, instant);
+            }
+        }
+        self.collect_news(process, id, known);
+        self.advance(process, id);
+    }
+
+    /// A watch has begun on both sides: it ends in its time, and speaks up now and then.
+    fn begin(&mut self, number: u64) {
+        let now = self.now;
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        connection.open = true;
+        connection.last = now;
+        let (asker, over) = (connection.asker, connection.over);
+        self.schedule(over, Happening::Hear(asker, Input::Old(number, None)));
+        self.schedule(now + BOOKMARKS_EVERY, Happening::Bookmark(number));
+        self.pump(number);
+    }
+
+    /// An API server speaks up on a watch.
+    pub(super) fn bookmark(&mut self, number: u64) {
+        let (behind, revision, now) = (self.behind, self.store.revision, self.now);
+        let Some(connection) = self.connections.get_mut(&number).filter(|connection| !connection.silent)
+        else {
+            return;
+        };
+        let known = if connection.behind { behind } else { revision };
+        if known >= connection.sent {
+            connection.sent = known;
+            connection.last = now.max(connection.last);
+            let (asker, at) = (connection.asker, connection.last);
+            self.schedule(at, Happening::Hear(asker, Input::UpTo(number, known)));
+        }
+        self.schedule(now + BOOKMARKS_EVERY, Happening::Bookmark(number));
+    }
+
+    /// Sends what has changed to all who watch.
+    pub(super) fn pump_all(&mut self) {
+        let numbers: Vec<_> = self.connections.keys().copied().collect();
+        for number in numbers {
+            self.pump(number);
+        }
+    }
+
+    /// Sends what has changed on a watch.
+    fn pump(&mut self, number: u64) {
+        let late = if self.trouble.late.1 > self.now { self.trouble.late.0 } else { 0 };
+        let delay = self.latency() + late;
+        let Some(connection) = self.connections.get_mut(&number).filter(|it| it.open && !it.silent) else {
+            return;
+        };
+        let known = if connection.behind { self.behind } else { self.store.revision };
+        let first = self.store.log.partition_point(|entry| entry.revision <= connection.sent);
+        let is_new = connection.last == self.now && connection.sent < self.store.compacted;
+        let mut inputs = Vec::new();
+        if is_new && self.store.log[first..].iter().any(|entry| entry.revision <= self.store.compacted) {
+            // What it would have to tell is forgotten.
+            inputs.push(Input::Failed(number, 410));
+            connection.silent = true;
+        } else {
+            for entry in self.store.log[first..].iter().take_while(|entry| entry.revision <= known) {
+                if entry.object.kind == connection.kind {
+                    let what = if entry.gone { "DELETED" } else { "MODIFIED" };
+                    inputs.push(Input::Line(number, Rc::clone(&entry.object), what));
+                }
+            }
+            connection.sent = connection.sent.max(known);
+            if !self.store.kinds.contains_key(&connection.kind) {
+                inputs.push(Input::Closed(number, None));
+                connection.silent = true;
+            }
+        }
+        connection.last = connection.last.max(self.now + delay);
+        let (asker, at) = (connection.asker, connection.last);
+        for input in inputs {
+            self.schedule(at, Happening::Hear(asker, input));
+        }
+    }
+
+    /// Closes the watch of a feed that nobody listens to any more.
+    pub(super) fn close(&mut self, process: usize, feed: FeedId) {
+        self.connections.retain(|_, it| it.asker.process != process || it.asker.feed != feed);
+    }
+
+    /// Closes the watches of a kind, or all. What was on its way still arrives.
+    pub(super) fn cut(&mut self, kind: Option<&Kind>, torn: bool) {
+        let concerns = |connection: &Connection| kind.is_none_or(|kind| connection.kind == *kind);
+        let mut ends = Vec::new();
+        for (number, connection) in self.connections.iter_mut().filter(|(_, it)| concerns(it) && !it.silent) {
+            connection.silent = true;
+            ends.push((connection.last, connection.asker, *number));
+        }
+        for (at, asker, number) in ends {
+            let trouble = torn.then(|| Trouble::away("a watch ended within a line"));
+            self.schedule(at, Happening::Hear(asker, Input::Closed(number, trouble)));
+        }
+    }
+
+    /// The watches of a kind fall silent, and nobody closes them before their time.
+    pub(super) fn silence(&mut self, kind: &Kind) {
+        let mut ends = Vec::new();
+        for (number, connection) in
+            self.connections.iter_mut().filter(|(_, it)| it.kind == *kind && !it.silent)
+        {
+            connection.silent = true;
+            let end = if connection.speaks { self.now + SILENCE } else { connection.over + SLACK };
+            ends.push((end, connection.asker, *number));
+        }
+        for (end, asker, number) in ends {
+            let trouble = Trouble::away("the connection has fallen silent");
+            self.schedule(end, Happening::Hear(asker, Input::Old(number, Some(trouble))));
+        }
+    }
+
+    /// Which kinds there are has changed: controllers find out in a while.
+    pub(super) fn kinds_changed(&mut self) {
+        for process in 0..self.processes.len() {
+            let epoch = self.processes[process].epoch;
+            let at = self.now + self.chance.random_range(50..1_500);
+            self.schedule(at, Happening::Kinds(process, epoch));
+        }
+    }
+
+    /// A controller learns which kinds there are.
+    pub(super) fn learn_kinds(&mut self, process: usize) {
+        if self.trouble.outage > self.now {
+            let epoch = self.processes[process].epoch;
+            let at = self.trouble.outage + self.chance.random_range(0..500);
+            return self.schedule(at, Happening::Kinds(process, epoch));
+        }
+        let instant = self.instant();
+        self.processes[process].kinds = Some(Rc::new(self.store.kinds.clone()));
+        let ids: Vec<_> = self.processes[process].feeds.keys().copied().collect();
+        for id in ids {
+            let watches = self
+                .connections
+                .values()
+                .any(|it| it.asker.process == process && it.asker.feed == id && it.open);
+            let it = &mut self.processes[process];
+            let Some(found) = it.feeds.get(&id).map(|feed| it.find(feed.follower.kind())) else { continue };
+            let Some(feed) = it.feeds.get_mut(&id) else { continue };
+            if watches && feed.follower.found(&found, instant) {
+                feed.busy = false;
+                self.close(process, id);
+            }
+            self.advance(process, id);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! How controllers write: their requests on the way, what API servers make of them, and the answers on the way back.
+
+use bellwether_engine::{Change, Kind, Outcome, Part, Slot};
+use bellwether_wire::{Attempt, Done};
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use jiff::SignedDuration;
+use rand::Rng as _;
+use serde_json::Value;
+
+use crate::{
+    api::{self, Answer},
+    checks::{self, Wrong},
+    plan::{Moment, Point},
+};
+
+use super::{Happening, World};
+
+/// How long an API server has for its answer.
+const PATIENCE: Moment = 10_000;
+
+/// A write that is under way.
+pub(super) struct Flight {
+    process: usize,
+    epoch: u64,
+    slot: Slot,
+    change: Change,
+    attempt: Attempt,
+    /// When nobody waits for an answer any more.
+    deadline: Moment,
+    /// The status that there is to say, by what the controller knew when this was sent.
+    expected: Option<Value>,
+    /// What it knew of each kind then.
+    knew: Vec<(Kind, u64)>,
+    /// What had changed by then.
+    sent: u64,
+}
+
+/// Where a write is.
+pub(super) enum Journey {
+    /// On its way to an API server.
+    Out,
+    /// On its way back.
+    Back(Answer),
+    /// Nobody waits for it any more.
+    Lost,
+}
+
+impl World<'_> {
+    /// Sends the writes that are due.
+    pub(super) fn write(&mut self, process: usize) -> Result<(), Wrong> {
+        let (now, leads) = (self.wall(process), self.leads(process));
+        let left = self.processes[process].election.as_ref().and_then(|election| {
+            let left = election.leads_until()?.checked_duration_since(self.instant())?;
+            u64::try_from(left.as_millis()).ok()
+        });
+        let within = left.unwrap_or(PATIENCE).min(PATIENCE);
+        for (slot, change) in self.processes[process].driver.write(now, leads) {
+            if self.ends_at(process, Point::BeforeWrite) {
+                return Ok(());
+            }
+            if let Some(other) =
+                (0..self.processes.len()).find(|other| *other != process && self.leads(*other))
+            {
+                return Err(Wrong::new(format!("controller {process} writes while {other} leads")));
+            }
+            if !self.depart(process, slot, change, within)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// A write leaves. Gives whether the controller goes on.
+    fn depart(&mut self, process: usize, slot: Slot, change: Change, within: Moment) -> Result<bool, Wrong> {
+        self.tell(|| {
+            format!("controller {process} writes {:?} of {}: {}", slot.part, slot.object, summary(&change))
+        });
+        let it = &self.processes[process];
+        let served = it.kinds.as_ref().and_then(|kinds| kinds.get(&slot.object.kind)).cloned();
+        let Some(served) = served else {
+            let failed = Outcome::Failed("its kind is not served".into()).into();
+            return Ok(self.finish(process, slot, change, failed));
+        };
+        let is_status = slot.part == Part::Status && slot.object.kind == Kind::own("Application");
+        let is_telling = it.feeds.values().any(|feed| feed.view.telling);
+        let expected = if is_status && !is_telling && !it.put_back {
+            checks::expected(&it.views(&self.store), &slot.object.name, self.wall(process))?
+        } else {
+            None
+        };
+        let knew = it.feeds.values().map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect();
+        let attempt = Attempt::new(served, slot.clone(), change.clone());
+        let (epoch, deadline, sent) = (it.epoch, self.now + within, self.store.revision);
+        self.send(Box::new(Flight { process, epoch, slot, change, attempt, deadline, expected, knew, sent }));
+        Ok(true)
+    }
+
+    fn send(&mut self, flight: Box<Flight>) {
+        let is_lost = self.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
+        let at = self.now + self.latency();
+        if is_lost {
+            let deadline = flight.deadline;
+            self.schedule(deadline, Happening::Fly(flight, Journey::Lost));
+        } else {
+            self.schedule(at, Happening::Fly(flight, Journey::Out));
+        }
+    }
+
+    pub(super) fn fly(&mut self, flight: Box<Flight>, journey: Journey) -> Result<(), Wrong> {
+        if matches!(journey, Journey::Out) {
+            return self.land(flight);
+        }
+        let process = &self.processes[flight.process];
+        if process.epoch != flight.epoch {
+            return Ok(());
+        }
+        if process.frozen_until > self.now {
+            let at = process.frozen_until;
+            self.schedule(at, Happening::Fly(flight, journey));
+            return Ok(());
+        }
+        self.arrive(flight, journey)
+    }
+
+    /// A request reaches an API server.
+    fn land(&mut self, flight: Box<Flight>) -> Result<(), Wrong> {
+        let Ok(request) = flight.attempt.request() else {
+            return Err(Wrong::new("no request can be made of a change"));
+        };
+        let answer = if let Some(answer) = self.refusal() {
+            answer
+        } else {
+            let time = self.time();
+            let (answer, deed) = api::handle(&mut self.store, &request, &time);
+            if let Some(deed) = &deed {
+                self.tally.writes += 1;
+                self.tell(|| format!("it is done: {:?} of {}", flight.slot.part, flight.slot.object));
+                let context = checks::Context {
+                    store: &self.store,
+                    change: &flight.change,
+                    knew: &flight.knew,
+                    sent: flight.sent,
+                    expected: flight.expected.as_ref(),
+                    now: self.wall(flight.process),
+                };
+                context.check(deed)?;
+                if self.processes[flight.process].epoch == flight.epoch {
+                    self.ends_at(flight.process, Point::AfterWrite);
+                }
+            }
+            answer
+        };
+        let is_lost = self.trouble.outage > self.now
+            || self.trouble.lost_answers > self.now && self.chance.random_bool(0.5);
+        let at = self.now + self.latency();
+        if is_lost || at > flight.deadline {
+            let deadline = flight.deadline;
+            self.schedule(deadline, Happening::Fly(flight, Journey::Lost));
+        } else {
+            self.schedule(at, Happening::Fly(flight, Journey::Back(answer)));
+        }
+        Ok(())
+    }
+
+    /// What an API server says that does nothing.
+    fn refusal(&mut self) -> Option<Answer> {
+        let status = |code, reason| Answer::status(code, reason, "not now");
+        if self.trouble.outage > self.now {
+            return Some(status(StatusCode::BAD_GATEWAY, ""));
+        }
+        let (code, until) = self.trouble.errors;
+        if until > self.now && self.chance.random_bool(0.6) {
+            let mut answer = status(StatusCode::from_u16(code).unwrap_or_default(), "");
+            if code == 429 {
+                answer.parts.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            return Some(answer);
+        }
+        (self.trouble.refused > self.now).then(|| status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"))
+    }
+
+    /// An answer reaches the controller, or none does.
+    fn arrive(&mut self, mut flight: Box<Flight>, journey: Journey) -> Result<(), Wrong> {
+        let done = match journey {
+            Journey::Back(answer) => flight.attempt.answered(&answer.parts, &answer.body),
+            Journey::Out | Journey::Lost => Some(Outcome::Failed("no answer".into()).into()),
+        };
+        let Some(done) = done else {
+            self.send(flight);
+            return Ok(());
+        };
+        let process = flight.process;
+        if self.finish(process, flight.slot, flight.change, done) { self.go_on(process) } else { Ok(()) }
+    }
+
+    /// A controller learns how a write has ended. Gives whether it goes on.
+    fn finish(&mut self, process: usize, slot: Slot, change: Change, done: Done) -> bool {
+        self.tell(|| {
+            format!("controller {process} hears of {:?} of {}: {:?}", slot.part, slot.object, done.outcome)
+        });
+        if let (Change::Delete { uid }, Outcome::Done(_)) = (&change, &done.outcome) {
+            self.processes[process].deleted.insert(uid.clone());
+        }
+        let now = self.wall(process);
+        let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
+        let effects = self.processes[process].driver.written(now, (slot, change), done.outcome, retry_after);
+        self.follow_up(process, effects);
+        !self.ends_at(process, Point::AfterAnswer)
+    }
+}
+
+/// A change in a few words.
+fn summary(change: &Change) -> String {
+    match change {
+        Change::Status { version, patch, .. } => {
+            let conditions = patch["conditions"].as_array().into_iter().flatten();
+            let conditions = conditions.map(|it| format!("{}={}", text(&it["type"]), text(&it["status"])));
+            let fields = patch.as_object().into_iter().flatten().filter(|(field, _)| *field != "conditions");
+            let fields = fields.map(|(field, value)| format!("{field}={value}"));
+            let words: Vec<_> = conditions.chain(fields).collect();
+            format!("after {}: {}", version.as_str(), words.join(", "))
+        }
+        Change::Owners { version, owners, .. } => {
+            let owners: Vec<_> = owners.iter().map(|owner| &*owner.uid).collect();
+            format!("after {}: {owners:?}", version.as_str())
+        }
+        Change::Create { dry_run, .. } => format!("create{}", if *dry_run { ", only to try" } else { "" }),
+        Change::Delete { uid } => format!("delete {uid}"),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

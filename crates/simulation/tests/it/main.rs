@@ -1,0 +1,3 @@
+//! The simulation itself.
+
+mod hunt;

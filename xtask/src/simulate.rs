@@ -1,0 +1,45 @@
+//! `cargo xtask simulate`: the controller against a cluster in memory.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::run::{cargo, step};
+
+/// How long every change is tried.
+const SECONDS: &str = "120";
+
+/// So many runs at most until a planted bug is found.
+const PLANTED_RUNS: &str = "20000";
+
+#[derive(Debug, Args)]
+pub(crate) struct Simulate {
+    /// Arguments for the simulation: `--help` tells which
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+impl Simulate {
+    pub(crate) fn run(&self) -> Result<()> {
+        simulate(&self.arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// Two minutes' worth of new seeds, and all planted bugs.
+pub(crate) fn check() -> Result<()> {
+    simulate(&["--seconds", SECONDS])?;
+    simulate(&["--planted", PLANTED_RUNS])
+}
+
+fn simulate(arguments: &[&str]) -> Result<()> {
+    let run = [
+        "run",
+        "--quiet",
+        "--profile",
+        "simulation",
+        "--package",
+        "bellwether-simulation",
+        "--bin",
+        "simulate",
+    ];
+    step(cargo(&run).arg("--").args(arguments))
+}
