@@ -128,7 +128,11 @@ pub(crate) fn compare(world: &World) {
         let known = oracle.kinds[&kind];
         let is_owned = known.objects.values().any(|object| !object.metadata()["ownerReferences"].is_null());
         // Before it has been seen what there is of it, something may be owned.
-        let is_seen = known.listed || known.unreadable == Some(Unreadable::NotServed);
+        let is_seen = match known.unreadable {
+            Some(Unreadable::NotServed) => true,
+            Some(_) => false,
+            None => known.listed,
+        };
         assert!(
             is_owned || !is_seen,
             "nobody needs {kind}, nothing of it is owned, and it is still followed"
