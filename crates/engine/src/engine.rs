@@ -168,8 +168,10 @@ impl Engine {
                 for object in self.feeds.end_list(id) {
                     self.gone(object, now);
                 }
-                // Each object has been counted when it was seen; another list is no news by itself.
-                if !was_listed || was_unreadable {
+                // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
+                if was_listed && !was_unreadable {
+                    self.applications.list_complete(id);
+                } else {
                     self.feed_changed(id, was_unreadable, now);
                 }
             }

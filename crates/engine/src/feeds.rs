@@ -48,6 +48,8 @@ pub(crate) struct Feed {
     pub(crate) unreadable: Option<Unreadable>,
     /// Whether all its objects have been told once.
     pub(crate) listed: bool,
+    /// Whether a list has begun and is not complete.
+    listing: bool,
     lens: Arc<Lens>,
     users: usize,
     round: u64,
@@ -58,6 +60,11 @@ impl Feed {
     /// Whether it is known what there is, or that this cannot be known.
     pub(crate) fn is_known(&self) -> bool {
         self.listed || self.unreadable.is_some() || Bug::PublishBeforeListed.is_planted()
+    }
+
+    /// Whether what is known of it is of two times: a part of a list has been told, and the rest is as it was before.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.listing && self.unreadable.is_none()
     }
 
     /// The objects of a namespace, in the order of their names.
@@ -163,6 +170,7 @@ impl Feeds {
             served: None,
             unreadable: None,
             listed: false,
+            listing: false,
             lens,
             users: 1,
             round: 0,
@@ -230,13 +238,14 @@ impl Feeds {
     pub(crate) fn begin_list(&mut self, id: FeedId) {
         if let Some(feed) = self.by_id.get_mut(&id) {
             feed.round += 1;
+            feed.listing = true;
         }
     }
 
     /// The list is complete: gives back what it did not name.
     pub(crate) fn end_list(&mut self, id: FeedId) -> Vec<ObjectId> {
         let Some(feed) = self.by_id.get_mut(&id) else { return Vec::new() };
-        feed.listed = true;
+        (feed.listed, feed.listing) = (true, false);
         feed.unreadable = None;
         let round = feed.round;
         let is_unmarked = |id: &ObjectId| self.objects.get(id.0).is_some_and(|object| object.round != round);

@@ -15,6 +15,8 @@ pub struct Known {
     pub unreadable: Option<Unreadable>,
     /// Whether all its objects have been told once.
     pub listed: bool,
+    /// Whether a list has begun and is not complete.
+    pub listing: bool,
     /// Its objects.
     pub objects: BTreeMap<Name, Rc<Object>>,
 }
@@ -23,5 +25,10 @@ impl Known {
     /// Whether it is known what there is, or that this cannot be known.
     pub fn is_known(&self) -> bool {
         self.listed || self.unreadable.is_some()
+    }
+
+    /// Whether a part of a list has been told, and the rest is as it was before.
+    pub fn is_torn(&self) -> bool {
+        self.listing && self.unreadable.is_none()
     }
 }

@@ -117,7 +117,8 @@ impl Oracle<'_> {
 
     /// The members of an Application and the components that it misses, worst first.
     fn parts(&self, app: &Application) -> Option<Whole> {
-        let is_known = |kind: &Kind| self.kinds.get(kind).is_some_and(|known| known.is_known());
+        let known = |kind: &Kind| self.kinds.get(kind);
+        let is_known = |kind: &Kind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
         if !self.is_open() || !Self::wishes(&app.spec).keys().all(is_known) {
             return None;
         }

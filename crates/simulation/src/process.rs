@@ -187,7 +187,8 @@ impl Process {
                 *object = Rc::new(Object::new(value));
             }
             let (served, unreadable) = (view.served.clone(), view.unreadable.clone());
-            (kind.clone(), Known { served, unreadable, listed: view.listed, objects })
+            let (listed, listing) = (view.listed, view.telling);
+            (kind.clone(), Known { served, unreadable, listed, listing, objects })
         };
         self.feeds.values().map(known).collect()
     }

@@ -116,7 +116,7 @@ impl Store {
     pub(crate) fn known(&self, kind: &Kind) -> Known {
         let served = self.kinds.get(kind).cloned();
         let objects = self.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object)));
-        Known { served, unreadable: None, listed: true, objects: objects.collect() }
+        Known { served, listed: true, objects: objects.collect(), ..Known::default() }
     }
 
     /// Serves a kind no longer: its objects go with it.

@@ -207,9 +207,10 @@ impl App {
         Some(Unresolved::Version { version, served: served.versions.join(", ") })
     }
 
-    /// Whether all that it needs is known, so that something can be said of it.
+    /// Whether all that it needs is known, and of one time, so that something can be said of it.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
-        self.needs.values().all(|need| feeds.get(need.feed).is_some_and(Feed::is_known))
+        let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
+        self.needs.values().all(|need| feeds.get(need.feed).is_some_and(is_known))
     }
 }
 

@@ -269,6 +269,11 @@ impl Applications {
         }
     }
 
+    /// All of a kind has been told once more: whoever waited for the end of it looks again.
+    pub(crate) fn list_complete(&mut self, feed: FeedId) {
+        self.dirty.extend(self.users.get(&feed).into_iter().flatten());
+    }
+
     /// A kind has become unreadable, so that its objects are not changed either; or readable, so that they are.
     pub(crate) fn readability_changed(&mut self, feed: FeedId, room: &mut Room<'_>) {
         for object in room.feeds.all(feed) {

@@ -152,3 +152,20 @@ fn a_cluster_that_was_put_back_is_believed() {
     world.edit("Widget.acme.io", "one", |it| it["status"]["conditions"][0]["status"] = json!("False"));
     assert!(world.settle().of_app("web", "Ready").starts_with("False "), "it goes on from there");
 }
+
+/// While a list is told, some of what is known is of now and some of before, which together may never have been: nothing is
+/// said of it. Here one object became ready after another one had come that is not.
+#[test]
+fn half_of_a_list_says_nothing() {
+    let mut world = World::with([app_of_kinds("web"), deployment("front", 1, 3)]);
+    world.server.put(deployment("mail", 0, 1));
+    world.server.put(deployment("front", 3, 3));
+    world.relist(&kind("Deployment.apps"));
+    let writes = world.writes.len();
+    for told in 0..5 {
+        assert!(world.tell(), "it is served, the list begins, names two objects, and ends");
+        assert_eq!(world.write(), told == 4, "{}", world.of_app("web", "Ready"));
+    }
+    assert_eq!(world.writes.len(), writes + 1);
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsNotReady: mail 0 of 1 replica ready");
+}

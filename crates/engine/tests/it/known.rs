@@ -27,7 +27,10 @@ impl Hearer {
                     known.objects.clear();
                 }
             }
-            Told::Listing => self.marked.clear(),
+            Told::Listing => {
+                known.listing = true;
+                self.marked.clear();
+            }
             Told::Set(object) => {
                 let object = Object::new(object.clone());
                 self.marked.insert(object.name.clone());
@@ -35,7 +38,7 @@ impl Hearer {
             }
             Told::Gone(name) => _ = known.objects.remove(name),
             Told::Listed => {
-                known.listed = true;
+                (known.listed, known.listing) = (true, false);
                 known.unreadable = None;
                 known.objects.retain(|name, _| self.marked.contains(name));
             }

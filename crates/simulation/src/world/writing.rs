@@ -11,6 +11,7 @@ use crate::{
     api::{self, Answer},
     checks::{self, Wrong},
     plan::{Moment, Point},
+    process::Feed,
 };
 
 use super::{Happening, World};
@@ -82,8 +83,13 @@ impl World<'_> {
             return Ok(self.finish(process, slot, change, failed));
         };
         let is_status = slot.part == Part::Status && slot.object.kind == Kind::own("Application");
-        let is_telling = it.feeds.values().any(|feed| feed.view.telling);
-        let expected = if is_status && !is_telling && !it.put_back {
+        // In the middle of a list of Applications, or of one that has broken off, nobody can tell what is known.
+        let is_unclear = |feed: &Feed| {
+            let is_own = *feed.follower.kind() == Kind::own("Application");
+            feed.view.telling && (is_own || feed.view.unreadable.is_some())
+        };
+        let is_clear = !it.put_back && !it.feeds.values().any(is_unclear);
+        let expected = if is_status && is_clear {
             checks::expected(&it.views(&self.store), &slot.object.name, self.wall(process))?
         } else {
             None
