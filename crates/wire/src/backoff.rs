@@ -44,7 +44,7 @@ impl Backoff {
     }
 
     /// An attempt has failed: how long to wait before the next.
-    pub fn pause(&mut self, random: &mut impl Rng) -> Duration {
+    fn pause(&mut self, random: &mut impl Rng) -> Duration {
         let before = self.failures;
         self.failures = before.saturating_add(1);
         let Some(doublings) = before.checked_sub(1) else { return Duration::ZERO };
@@ -53,9 +53,17 @@ impl Backoff {
         most.mul_f64(random.random())
     }
 
+    /// An attempt has failed: how long to wait before the next, which the server may have said.
+    pub fn pause_or_as_asked(&mut self, wish: Option<Duration>, random: &mut impl Rng) -> Duration {
+        match wish {
+            Some(wish) => self.pause_as_asked(wish, random),
+            None => self.pause(random),
+        }
+    }
+
     /// An attempt has failed, and the server says when to come back: not before that, unless it asks for too much, and
     /// not all at the same moment.
-    pub fn pause_as_asked(&mut self, wish: Duration, random: &mut impl Rng) -> Duration {
+    fn pause_as_asked(&mut self, wish: Duration, random: &mut impl Rng) -> Duration {
         self.failures = self.failures.saturating_add(1);
         wish.min(self.pauses.longest).mul_f64(1.0 + random.random::<f64>() / 4.0)
     }

@@ -184,12 +184,8 @@ impl Course {
         if ended.lived {
             self.lived();
         }
-        let pause = match ended.trouble {
-            Some(
-                Trouble::Away { come_back: Some(wish), .. } | Trouble::Unwell { come_back: Some(wish), .. },
-            ) => self.backoff.pause_as_asked(wish, random),
-            _ => self.backoff.pause(random),
-        };
+        let wish = ended.trouble.as_ref().and_then(Trouble::come_back);
+        let pause = self.backoff.pause_or_as_asked(wish, random);
         if let Some(trouble) = &ended.trouble {
             self.state = self.state_after(trouble, now);
         }

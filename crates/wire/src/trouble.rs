@@ -59,6 +59,18 @@ impl Trouble {
         Self::Refused { why: short(why.as_ref()) }
     }
 
+    /// When the server wants to be asked again, if it said so.
+    pub fn come_back(&self) -> Option<Duration> {
+        match self {
+            Self::Away { come_back, .. } | Self::Unwell { come_back, .. } => *come_back,
+            Self::Gone
+            | Self::Absent { .. }
+            | Self::Forbidden { .. }
+            | Self::Refused { .. }
+            | Self::Behind => None,
+        }
+    }
+
     /// What an answer with this code means.
     pub fn of_code(code: StatusCode, message: &str, come_back: Option<Duration>) -> Self {
         let why = if message.is_empty() { short(&code.to_string()) } else { short(message) };

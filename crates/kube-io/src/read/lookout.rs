@@ -38,6 +38,8 @@ pub(super) struct Lookout {
     every: Duration,
     deaf: bool,
     next: Instant,
+    /// Whoever wants a look earlier has to wait: the last one failed.
+    not_before: Instant,
     /// When the first change came for which nobody has looked yet.
     first: Option<Instant>,
     /// What is to be there, or not to be there.
@@ -48,12 +50,20 @@ pub(super) struct Lookout {
 impl Lookout {
     /// The first look is now.
     pub(super) fn new(every: Duration, now: Instant) -> Self {
-        Self { every, deaf: true, next: now, first: None, expected: BTreeMap::new(), looks: LOOKS.len() }
+        Self {
+            every,
+            deaf: true,
+            next: now,
+            not_before: now,
+            first: None,
+            expected: BTreeMap::new(),
+            looks: LOOKS.len(),
+        }
     }
 
     /// When to look next.
     pub(super) fn next(&self) -> Instant {
-        self.next
+        self.next.max(self.not_before)
     }
 
     /// Something was heard.
@@ -99,10 +109,11 @@ impl Lookout {
         }
     }
 
-    /// The look failed; try again after this pause.
+    /// The look failed; try again after this pause, and not before.
     pub(super) fn failed(&mut self, pause: Duration, now: Instant) {
         self.first = None;
         self.next = now + pause;
+        self.not_before = self.next;
     }
 
     fn soon(&mut self, now: Instant) {
@@ -238,5 +249,15 @@ mod tests {
         let at = start + QUIET;
         lookout.failed(milliseconds(700), at);
         assert_eq!(looks(&mut lookout, at, |_| true), [700, 1700]);
+    }
+
+    #[test]
+    fn a_server_that_asked_for_patience_is_not_asked_because_somebody_else_asks() {
+        let start = Instant::now();
+        let mut lookout = settled(start);
+        lookout.failed(milliseconds(3000), start);
+        lookout.asked(start);
+        lookout.heard(widgets(true), start + milliseconds(500));
+        assert_eq!(looks(&mut lookout, start, |_| true), [3000, 4000]);
     }
 }

@@ -62,7 +62,7 @@ async fn look(place: &Place, heard: &mut mpsc::Receiver<Heard>) -> Infallible {
                         if backoff.failures() == 0 {
                             warn!("the cluster does not say which kinds it serves, and is asked again: {trouble}");
                         }
-                        lookout.failed(backoff.pause(&mut rand::rng()), now());
+                        lookout.failed(backoff.pause_or_as_asked(trouble.come_back(), &mut rand::rng()), now());
                     }
                 }
             }
