@@ -94,16 +94,19 @@ impl<S: Status> Publication<S> {
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
     pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, status: &S, desk: &mut Desk) -> bool {
-        // So it was written, though the answer was lost.
-        let is_written = |turn: &mut Turn| said::status(status.conditions(), S::TOLD) == Some(turn.to);
-        if let Some(turn) = self.in_doubt.take_if(is_written) {
-            desk.effects.push(Effect::Record(turn));
-        }
         let stored = StoredStatus::of(status);
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
+        self.resolve_doubt(desk);
         self.seen_again(facts) || !is_same
+    }
+
+    /// A turn that is stored was written, though the answer was lost.
+    fn resolve_doubt(&mut self, desk: &mut Desk) {
+        let stored = said::status(&self.stored.conditions, S::TOLD);
+        let turn = self.in_doubt.take_if(|turn| stored == Some(turn.to));
+        desk.effects.extend(turn.map(Effect::Record));
     }
 
     /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
@@ -185,7 +188,11 @@ impl<S: Status> Publication<S> {
         }
         match outcome {
             // An earlier turn may be in doubt still, and whatever became of it, this attempt does not say.
-            Outcome::Failed(_) => self.in_doubt = told.as_deref().cloned().or(self.in_doubt.take()),
+            Outcome::Failed(_) => {
+                self.in_doubt = told.as_deref().cloned().or(self.in_doubt.take());
+                // That it is stored may have been seen before it was known that no answer comes.
+                self.resolve_doubt(desk);
+            }
             Outcome::Done(_) => {
                 self.in_doubt = None;
                 desk.effects.extend(told.as_deref().cloned().map(Effect::Record));

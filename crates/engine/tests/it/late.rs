@@ -139,6 +139,23 @@ fn a_turn_is_told_once_when_its_answer_is_lost() {
     }
 }
 
+/// The feed may tell that it was written before it is known that no answer comes.
+#[test]
+fn a_turn_is_told_once_when_the_feed_is_quicker_than_the_loss() {
+    let mut world = waiting();
+    let before = world.turns.len();
+    world.faults = [Fault::Lose].into();
+    meanwhile(&mut world, deployment("front", 3, 3));
+    world.depart();
+    world.land(0);
+    while world.tell() {}
+    assert_eq!(world.turns.len(), before, "nobody knows who wrote it");
+    world.answer(0);
+    assert_eq!(world.turns.len(), before + 1);
+    assert_eq!(in_the_end(&mut world), READY);
+    assert_eq!(world.turns.len(), before + 1);
+}
+
 /// One of several API servers may not know of a kind, or of an object, yet.
 #[test]
 fn what_is_said_to_be_absent_is_written_if_it_is_there() {
