@@ -135,7 +135,10 @@ impl Spine {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
                     info!("{object}: {condition} is {to:?} now, {}: {why}", turn.reason);
-                    self.recorder.record(turn);
+                    // Whoever leads by now has seen the turn too, and tells of it.
+                    if self.leadership.borrow().leads_at(std::time::Instant::now()) {
+                        self.recorder.record(turn);
+                    }
                 }
                 // The driver has kept them.
                 Effect::Want(..) | Effect::Wake(_) => {}
