@@ -1,7 +1,7 @@
 //! The Pod whose readiness is an Application's own.
 
 use bellwether_api::{ApplicationStatus, ConditionStatus};
-use bellwether_engine::{Change, Kind};
+use bellwether_engine::{Change, Event, Kind};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -116,6 +116,21 @@ fn a_pod_that_is_deleted_is_made_again() {
     world.pass(SignedDuration::from_secs(10));
     assert_eq!(images(&world), "", "and the third time later still");
     world.pass(SignedDuration::from_secs(10));
+    assert_eq!(images(&world), "check:1");
+}
+
+/// A clock that is put back puts nothing off.
+#[test]
+fn a_pod_is_made_again_in_its_time_though_the_clock_is_put_back() {
+    let mut world = World::with([checked("check:1")]);
+    delete_pod(&mut world);
+    delete_pod(&mut world);
+    assert_eq!(images(&world), "", "the second time later");
+    world.now -= SignedDuration::from_hours(24);
+    world.step(Event::Tick);
+    world.pass(SignedDuration::from_secs(5));
+    assert_eq!(images(&world), "");
+    world.pass(SignedDuration::from_secs(5));
     assert_eq!(images(&world), "check:1");
 }
 
