@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod cluster;
 mod conformance;
+mod faults;
 mod floors;
 mod fuzz;
 mod generate;
@@ -49,6 +50,12 @@ enum Command {
     /// Measure how fast we are, beside others on the same bytes; fails on no time
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Let a controller suffer every fault on real control planes; print how long it takes to be right again
+    ///
+    /// Runs the end-to-end stories about faults as often as wanted, and stops at the first that fails. The table has the
+    /// best, the median and the worst time from the end of each fault, or from what its name says, until the right status
+    /// was seen on a watch. Clocks jump only where libfaketime is installed, or BELLWETHER_FAKETIME names its file.
+    Faults(faults::Faults),
     /// Look for objects, expressions and scripts that break a promise; needs a nightly compiler and cargo-fuzz
     Fuzz(fuzz::Fuzz),
     /// Run the controller against a cluster in memory, over and over, with everything going wrong that can
@@ -76,6 +83,7 @@ fn run(command: Command) -> Result<()> {
         Command::Test { arguments } => check::test(&arguments),
         Command::Conformance(conformance) => conformance.run(),
         Command::Bench(command) => bench::run(&command),
+        Command::Faults(faults) => faults.run(),
         Command::Fuzz(fuzz) => fuzz.run(),
         Command::Simulate(simulate) => simulate.run(),
         Command::Cluster(command) => cluster::run(command),

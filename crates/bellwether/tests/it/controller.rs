@@ -3,6 +3,7 @@
 //! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
 //! the tests that name them hold us to.
 
+mod faults;
 mod health_check;
 mod kinds;
 mod leading;
@@ -37,11 +38,21 @@ impl Controller {
     }
 
     fn launch(access: &Access, arguments: &[&str]) -> Result<Self> {
+        Self::launch_with(access, arguments, [])
+    }
+
+    fn launch_with(
+        access: &Access,
+        arguments: &[&str],
+        environment: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<Self> {
         let kubeconfig = access.kubeconfig_file()?;
         let program = Program::new(env!("CARGO_BIN_EXE_bellwether"))?
             .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
             .arguments([kubeconfig.as_os_str()])
             .arguments(arguments);
+        let set = |program: Program, (name, value): (_, String)| program.environment(name, value);
+        let program = environment.into_iter().fold(program, set);
         program.start()?;
         Ok(Self { program, _kubeconfig: kubeconfig })
     }

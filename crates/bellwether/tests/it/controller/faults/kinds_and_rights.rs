@@ -1,0 +1,161 @@
+//! Kinds that go and come again, and rights that are taken away and given back.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::{Requests, Verb, eventually, rule};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    super::{Controller, condition, text, widgets},
+    PATIENCE, SHOP, Stage,
+    land::What,
+    recovered,
+    witness::Witness,
+};
+
+const GROUP: &str = "removed.example.com";
+const WIDGETS: What = What { root: "/apis/removed.example.com/v1", plural: "widgets" };
+const RESOURCE: &str = "widgets.removed.example.com";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+impl Stage<'_> {
+    /// Waits until the status of the shop is so, and says since when.
+    async fn shows(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Instant> {
+        let is_so = |witness: &Witness| {
+            let statuses = witness.statuses(SHOP);
+            statuses.last().filter(|seen| is_so(&seen.object["status"])).map(|seen| seen.at)
+        };
+        self.witness.until(what, is_so).await
+    }
+
+    async fn define(&self) -> Result<()> {
+        let definition: Value = serde_saphyr::from_str(&widgets(GROUP, "status: {}"))?;
+        self.land.ask(Method::POST, DEFINITIONS, &definition).await?;
+        let list = self.land.path(WIDGETS, None);
+        let is_served = async || Ok(self.land.ask(Method::GET, &list, &Value::Null).await.is_ok());
+        eventually(PATIENCE, "Widgets are served", is_served).await
+    }
+
+    /// A Widget that is ready, as soon as the API server takes it.
+    async fn widget(&self, name: &str) -> Result<()> {
+        let object = json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
+            "metadata": { "name": name, "labels": { "app": SHOP } },
+        });
+        let made = async || Ok(self.land.create(WIDGETS, &object).await.is_ok());
+        eventually(PATIENCE, "a Widget can be made", made).await?;
+        let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+        self.land.report(WIDGETS, name, ready).await.map(drop)
+    }
+}
+
+/// A kind goes with all its objects and comes again while the controller hears nothing: of the objects, none is left, and
+/// the ones that are made then are found.
+#[tokio::test]
+async fn a_kind_is_removed_and_added_again() -> Result<()> {
+    let stage = Stage::set("removed").await?;
+    stage.define().await?;
+    stage.widget("one").await?;
+    stage.widget("two").await?;
+    let kinds = json!([{ "group": GROUP, "kind": "Widget" }]);
+    stage.land.application(SHOP, json!({ "componentKinds": kinds })).await?;
+    let controller = stage.controller().await?;
+    let ready = |count: u64| {
+        move |status: &Value| {
+            status["objectCounts"]["ready"] == count && status["objectCounts"]["total"] == count
+        }
+    };
+    stage.shows("two are ready", ready(2)).await?;
+
+    let deaf = (
+        stage.deaf_to(RESOURCE).await,
+        stage.deaf_to("customresourcedefinitions.apiextensions.k8s.io").await,
+    );
+    let path = format!("{DEFINITIONS}/{RESOURCE}");
+    stage.land.ask(Method::DELETE, &path, &json!({})).await?;
+    let is_gone = async || Ok(stage.land.ask(Method::GET, &path, &Value::Null).await.is_err());
+    eventually(PATIENCE, "the definition is gone", is_gone).await?;
+    stage.define().await?;
+    stage.widget("three").await?;
+    let since = Instant::now();
+    stage.proxy.cut_all().await;
+    drop(deaf);
+    let at = stage.shows("one is ready", ready(1)).await?;
+    recovered("kind removed and added again", since, at)?;
+
+    // And it goes while everybody listens.
+    let since = Instant::now();
+    stage.land.ask(Method::DELETE, &path, &json!({})).await?;
+    let not_served = |status: &Value| condition(status, "Resolved")["reason"] == "NotServed";
+    let at = stage.shows("the kind is not served", not_served).await?;
+    recovered("kind removed", since, at)?;
+    let since = Instant::now();
+    stage.define().await?;
+    stage.widget("four").await?;
+    let at = stage.shows("one is ready again", ready(1)).await?;
+    recovered("kind added again", since, at)?;
+    for seen in stage.witness.statuses(SHOP) {
+        let status = &seen.object["status"];
+        let is_true = condition(status, "Ready")["status"] == "True";
+        assert!(!is_true || status["objectCounts"]["total"] != 0, "{status:#}");
+    }
+    stage.ends_well(controller, 20).await
+}
+
+/// Without rights for one kind, that kind alone is not known, the rule that is missing is named, and what was known of its
+/// objects is not called ready any more. Given back, all is as before.
+#[tokio::test]
+async fn rights_are_taken_away_and_given_back() -> Result<()> {
+    let stage = Stage::set("rights").await?;
+    let user = stage.cluster.user(&format!("controller-of-{}", stage.land.namespace))?;
+    let read = ["get", "list", "watch"];
+    let base = vec![
+        rule(&["*"], "bellwether.dev", &["*"]),
+        rule(&["*"], "events.k8s.io", &["events"]),
+        rule(&read, "apiextensions.k8s.io", &["customresourcedefinitions"]),
+        rule(&read, "", &["configmaps"]),
+    ];
+    let _base = stage.cluster.grant(&user, None, base).await?;
+    let members = || vec![rule(&["get", "list", "watch", "patch"], "apps", &["deployments"])];
+    let grant = stage.cluster.grant(&user, None, members()).await?;
+    stage.shop().await?;
+    let arguments = ["--leader-elect=false", "--watch-namespace", &stage.land.namespace];
+    let controller = Controller::start(&user.via(stage.proxy.address()), &arguments).await?;
+    stage.says(SHOP, (2, 1)).await?;
+    stage.fence().await?;
+
+    grant.revoke().await?;
+    let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
+    // An API server looks at rights when a watch begins. Its own news of them may be a moment late.
+    let since = Instant::now();
+    let begins_again = async || {
+        stage.proxy.cut_all().await;
+        Ok(stage.witness.statuses(SHOP).last().is_some_and(|seen| forbidden(&seen.object["status"])))
+    };
+    eventually(PATIENCE, "it is said that the right is gone", begins_again).await?;
+    recovered("rights for one kind taken away", since, Instant::now())?;
+    let statuses = stage.witness.statuses(SHOP);
+    let status = statuses.last().map(|seen| seen.object["status"].clone()).unwrap_or_default();
+    let message = text(&condition(&status, "Resolved")["message"]);
+    assert_eq!(
+        message,
+        "Deployment.apps Bellwether may not read it; grant get, list and watch on deployments in the API group \"apps\" \
+         to Bellwether"
+    );
+    assert_eq!(condition(&status, "Ready")["status"], "Unknown");
+    assert_eq!(
+        (&status["objectCounts"]["unknown"], &status["objectCounts"]["total"]),
+        (&json!(2), &json!(2))
+    );
+
+    // What happens meanwhile is known as soon as it may be.
+    stage.land.is_ready("db", true).await?;
+    let grant = stage.cluster.grant(&user, None, members()).await?;
+    let since = Instant::now();
+    stage.recovers("rights for one kind given back", since, (2, 2)).await?;
+    ensure!(stage.proxy.count(&Requests::of(Verb::Patch, super::STATUS)) < 20, "it writes and writes");
+    drop(grant);
+    stage.ends_well(controller, 20).await
+}

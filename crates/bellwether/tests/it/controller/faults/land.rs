@@ -1,0 +1,137 @@
+//! What people do in a namespace, directly at the API server.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result};
+use bellwether_testkit::Cluster;
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+
+/// A kind, as it stands in paths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct What {
+    pub(super) root: &'static str,
+    pub(super) plural: &'static str,
+}
+
+pub(super) const APPLICATIONS: What = What { root: "/apis/bellwether.dev/v1alpha1", plural: "applications" };
+pub(super) const DEPLOYMENTS: What = What { root: "/apis/apps/v1", plural: "deployments" };
+pub(super) const PODS: What = What { root: "/api/v1", plural: "pods" };
+pub(super) const CLAIMS: What = What { root: "/api/v1", plural: "persistentvolumeclaims" };
+pub(super) const JOBS: What = What { root: "/apis/batch/v1", plural: "jobs" };
+pub(super) const EVENTS: What = What { root: "/apis/events.k8s.io/v1", plural: "events" };
+
+/// A namespace, and a person in it who may do everything.
+pub(super) struct Land {
+    pub(super) client: Client,
+    pub(super) namespace: String,
+    deleted: AtomicUsize,
+}
+
+impl Land {
+    pub(super) async fn new(cluster: &Cluster, of: &str) -> Result<Self> {
+        let (client, namespace) = (cluster.admin().client().await?, cluster.namespace(of).await?);
+        Ok(Self { client, namespace, deleted: AtomicUsize::new(0) })
+    }
+
+    /// Where such objects are, or one of them.
+    pub(super) fn path(&self, what: What, name: Option<&str>) -> String {
+        let path = format!("{}/namespaces/{}/{}", what.root, self.namespace, what.plural);
+        name.map(|name| format!("{path}/{name}")).unwrap_or(path)
+    }
+
+    /// One request, and what the API server answers.
+    pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
+        let content =
+            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let request = Request::builder().method(&method).uri(path).header("content-type", content);
+        let answer = self.client.request(request.body(serde_json::to_vec(body)?)?).await;
+        answer.with_context(|| format!("{method} {path}"))
+    }
+
+    pub(super) async fn get(&self, what: What, name: &str) -> Result<Value> {
+        self.ask(Method::GET, &self.path(what, Some(name)), &Value::Null).await
+    }
+
+    pub(super) async fn create(&self, what: What, object: &Value) -> Result<Value> {
+        self.ask(Method::POST, &self.path(what, None), object).await
+    }
+
+    /// Merges something into an object.
+    pub(super) async fn patch(&self, what: What, name: &str, patch: Value) -> Result<Value> {
+        self.ask(Method::PATCH, &self.path(what, Some(name)), &patch).await
+    }
+
+    /// Merges something into the status of an object.
+    pub(super) async fn report(&self, what: What, name: &str, status: Value) -> Result<Value> {
+        let path = format!("{}/status", self.path(what, Some(name)));
+        self.ask(Method::PATCH, &path, &json!({ "status": status })).await
+    }
+
+    pub(super) async fn delete(&self, what: What, name: &str) -> Result<()> {
+        self.ask(Method::DELETE, &self.path(what, Some(name)), &json!({})).await?;
+        self.deleted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How much people have deleted.
+    pub(super) fn deleted(&self) -> usize {
+        self.deleted.load(Ordering::Relaxed)
+    }
+
+    /// An Application over the Deployments that are labelled with its name.
+    pub(super) async fn application(&self, name: &str, more: Value) -> Result<Value> {
+        let mut object = json!({
+            "apiVersion": "bellwether.dev/v1alpha1",
+            "kind": "Application",
+            "metadata": { "name": name },
+            "spec": {
+                "selector": { "matchLabels": { "app": name } },
+                "componentKinds": [{ "group": "apps", "kind": "Deployment" }],
+            },
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            object["spec"][field] = value.clone();
+        }
+        self.create(APPLICATIONS, &object).await
+    }
+
+    /// A Deployment that is handed over to an Application. Nobody rolls it out: people say whether it is ready.
+    pub(super) async fn deployment(&self, name: &str, application: &str) -> Result<Value> {
+        let mut object = deployment(name, application);
+        object["metadata"]["annotations"] = json!({ "kubernetes.io/application": application });
+        self.create(DEPLOYMENTS, &object).await
+    }
+
+    /// A Deployment that is only counted.
+    pub(super) async fn counted_deployment(&self, name: &str, application: &str) -> Result<Value> {
+        self.create(DEPLOYMENTS, &deployment(name, application)).await
+    }
+
+    /// Says of a Deployment whether it is ready, as its controller would.
+    pub(super) async fn is_ready(&self, name: &str, ready: bool) -> Result<()> {
+        let (count, word) = if ready { (1, "True") } else { (0, "False") };
+        let generation = self.get(DEPLOYMENTS, name).await?["metadata"]["generation"].take();
+        let status = json!({
+            "observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": count,
+            "availableReplicas": count, "unavailableReplicas": 1 - count,
+            "conditions": [{ "type": "Available", "status": word, "reason": "Said", "message": "people say so" }],
+        });
+        self.report(DEPLOYMENTS, name, status).await.map(drop)
+    }
+}
+
+fn deployment(name: &str, application: &str) -> Value {
+    let container = json!({ "name": "main", "image": "main" });
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": name, "labels": { "app": application } },
+        "spec": {
+            "replicas": 1,
+            "selector": { "matchLabels": { "part": "of" } },
+            "template": { "metadata": { "labels": { "part": "of" } }, "spec": { "containers": [container] } },
+        },
+    })
+}

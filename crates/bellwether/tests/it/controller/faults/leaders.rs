@@ -1,0 +1,62 @@
+//! Two leaders for a moment.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bellwether_testkit::{Fault, FaultProxy, Requests, Verb, eventually};
+use futures::FutureExt as _;
+
+use super::{PATIENCE, SHOP, STATUS, Stage, in_lines};
+use crate::controller::Controller;
+
+/// How long a write is on its way: longer than it takes another to lead.
+const SLOWLY: Duration = Duration::from_secs(30);
+
+async fn leads(controller: &Controller) -> Result<bool> {
+    Ok(controller.metric("bellwether_leading").await? == 1)
+}
+
+/// The leader stands still in the middle of a write, for so long that another one leads. What it was about to write comes
+/// too late to do harm; and when it goes on, it knows that it does not lead any more, and writes nothing.
+#[tokio::test]
+async fn the_leader_stands_still_and_goes_on() -> Result<()> {
+    let stage = Stage::set("leaders").await?;
+    stage.shop().await?;
+    let first = stage.launch(&[])?;
+    eventually(PATIENCE, "the first leads", async || leads(&first).await).await?;
+    stage.says(SHOP, (2, 1)).await?;
+    stage.fence().await?;
+    let other_way = FaultProxy::before(stage.cluster).await?;
+    let second = stage.launch_via(&other_way, &[])?;
+    second.is_ready().await?;
+    assert!(!leads(&second).await?);
+
+    let late = stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), Fault::Delay(SLOWLY));
+    stage.land.is_ready("db", true).await?;
+    late.struck(1).await;
+    first.program.pause()?;
+    let since = Instant::now();
+    stage.land.deployment("mail", SHOP).await?;
+    stage.recovers("leader frozen within a write, from then on", since, (3, 2)).await?;
+    assert!(leads(&second).await?);
+    let was_overtaken = late.done(1).now_or_never().is_none();
+    late.done(1).await;
+    let requests = stage.proxy.requests();
+    let answers: Vec<_> = requests.iter().filter(|asked| asked.struck).map(|asked| asked.status).collect();
+    assert!(!was_overtaken || answers == [Some(bellwether_testkit::StatusCode::CONFLICT)], "{answers:?}");
+
+    // It goes on, and sees all that happens.
+    stage.proxy.forget();
+    first.program.resume()?;
+    let read = first.metric("bellwether_read_total").await?;
+    stage.land.is_ready("mail", true).await?;
+    stage.says(SHOP, (3, 3)).await?;
+    stage.slow_fence().await?;
+    eventually(PATIENCE, "the first has seen it too", async || {
+        Ok(!leads(&first).await? && first.metric("bellwether_read_total").await? >= read + 3)
+    })
+    .await?;
+    assert_eq!(stage.proxy.count(&Requests::writes()), 0, "{}", in_lines(&stage.proxy.requests()));
+    first.program.kill();
+    stage.ends_well(second, 0).await
+}

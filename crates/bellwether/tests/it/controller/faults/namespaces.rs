@@ -1,0 +1,83 @@
+//! A namespace that goes, with all that is in it.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::{Cluster, eventually};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    PATIENCE, SHOP, Stage, in_lines,
+    land::{APPLICATIONS, DEPLOYMENTS, PODS},
+    recovered,
+    witness::Witness,
+    work::health_check,
+};
+use crate::controller::Controller;
+
+/// An Application, its members and the Pod of its health check are in a namespace that is deleted. The Application stays for
+/// longer than the others, as if somebody still needed it. Nothing is made again, hardly anything is tried, and other
+/// namespaces are looked after as ever.
+#[tokio::test]
+async fn a_namespace_goes() -> Result<()> {
+    let cluster = Cluster::builder().name("doomed").controllers().start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let (doomed, other) = (Stage::on(&cluster, "doomed").await?, Stage::on(&cluster, "other").await?);
+    let proxy = &doomed.proxy;
+    let controller =
+        Controller::start(&cluster.admin().via(proxy.address()), &["--leader-elect=false"]).await?;
+    doomed.land.application(SHOP, json!({ "healthCheck": health_check() })).await?;
+    let finalizers = json!({ "metadata": { "finalizers": ["example.com/still-needed"] } });
+    doomed.land.patch(APPLICATIONS, SHOP, finalizers).await?;
+    for name in ["web", "db"] {
+        doomed.land.deployment(name, SHOP).await?;
+    }
+    let is_whole = |witness: &Witness| {
+        let statuses = witness.statuses(SHOP);
+        let counts = statuses.last()?.object["status"]["objectCounts"]["total"].as_u64()?;
+        let checks =
+            witness.present(PODS.plural).into_keys().filter(|name| name.starts_with("shop-")).count();
+        (counts == 2 && checks == 1).then_some(())
+    };
+    doomed.witness.until("all is there", is_whole).await?;
+    for name in ["web", "db"] {
+        doomed.is_owned(name).await?;
+    }
+    other.fence().await?;
+
+    proxy.forget();
+    let namespace = format!("/api/v1/namespaces/{}", doomed.land.namespace);
+    doomed.land.ask(Method::DELETE, &namespace, &json!({})).await?;
+    let since = Instant::now();
+    let is_empty = |witness: &Witness| {
+        let is_left = |what: &str| !witness.present(what).is_empty();
+        let application = witness.present(APPLICATIONS.plural).remove(SHOP)?;
+        let is_going = !application.object["metadata"]["deletionTimestamp"].is_null();
+        (is_going && !is_left(PODS.plural) && !is_left(DEPLOYMENTS.plural)).then(Instant::now)
+    };
+    let at = doomed.witness.until("all but the Application is gone", is_empty).await?;
+    recovered("namespace terminating, until all but a held Application is gone", since, at)?;
+    let writes = || {
+        let mut requests = doomed.writes();
+        requests.retain(|asked| asked.call.namespace.as_ref() == Some(&doomed.land.namespace));
+        requests
+    };
+    other.slow_fence().await?;
+    let before = writes();
+    ensure!(before.len() <= 20, "{} writes are too many: {}", before.len(), in_lines(&before));
+    other.slow_fence().await?;
+    let more = writes().split_off(before.len());
+    ensure!(more.is_empty(), "it writes on: {}", in_lines(&more));
+    assert!(doomed.witness.present(PODS.plural).is_empty());
+
+    let released = json!({ "metadata": { "finalizers": null } });
+    doomed.land.patch(APPLICATIONS, SHOP, released).await?;
+    let is_gone = async || Ok(other.land.ask(Method::GET, &namespace, &Value::Null).await.is_err());
+    eventually(PATIENCE, "the namespace is gone", is_gone).await?;
+    other.slow_fence().await?;
+    assert_eq!(writes().len(), before.len(), "{}", in_lines(&writes()));
+    controller.program.kill();
+    doomed.witness.nothing_wrong()?;
+    other.fresh_look().await
+}

@@ -1,0 +1,67 @@
+//! API servers and stores that die, and those that stand still.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use bellwether_testkit::{Cluster, Part};
+
+use super::{SHOP, Stage};
+
+async fn cluster(name: &str) -> Result<Cluster> {
+    let cluster = Cluster::builder().name(name).start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    Ok(cluster)
+}
+
+/// It dies right after a change that the controller may have heard of or not, and comes back with its data.
+#[tokio::test]
+async fn the_api_server_is_killed() -> Result<()> {
+    let cluster = cluster("killed").await?;
+    let stage = Stage::on(&cluster, "killed").await?;
+    let controller = stage.looked_after_shop().await?;
+    stage.land.is_ready("db", true).await?;
+    cluster.kill_part(Part::ApiServer)?;
+    cluster.start_part(Part::ApiServer).await?;
+    let since = Instant::now();
+    stage.recovers("API server killed, from its return", since, (2, 2)).await?;
+    // And once more while nothing happens.
+    cluster.kill_part(Part::ApiServer)?;
+    cluster.start_part(Part::ApiServer).await?;
+    let since = Instant::now();
+    stage.land.is_ready("web", false).await?;
+    stage.recovers("API server killed, from a change after its return", since, (2, 1)).await?;
+    stage.ends_well(controller, 30).await
+}
+
+#[tokio::test]
+async fn the_store_is_killed() -> Result<()> {
+    let cluster = cluster("storeless").await?;
+    let stage = Stage::on(&cluster, "storeless").await?;
+    let controller = stage.looked_after_shop().await?;
+    stage.land.is_ready("db", true).await?;
+    cluster.kill_part(Part::Etcd)?;
+    cluster.start_part(Part::Etcd).await?;
+    let since = Instant::now();
+    stage.recovers("etcd killed, from its return", since, (2, 2)).await?;
+    let since = Instant::now();
+    stage.land.is_ready("web", false).await?;
+    stage.recovers("etcd killed, from a change after its return", since, (2, 1)).await?;
+    stage.ends_well(controller, 30).await
+}
+
+/// Its connections stay open, and nothing answers on them.
+#[tokio::test]
+async fn the_api_server_stands_still() -> Result<()> {
+    let cluster = cluster("frozen").await?;
+    let stage = Stage::on(&cluster, "frozen").await?;
+    let controller = stage.looked_after_shop().await?;
+    let said = stage.witness.statuses(SHOP).len();
+    stage.land.is_ready("db", true).await?;
+    cluster.pause_part(Part::ApiServer)?;
+    stage.proxy.cut_all().await;
+    assert!(stage.witness.statuses(SHOP).len() <= said + 1);
+    cluster.resume_part(Part::ApiServer)?;
+    let since = Instant::now();
+    stage.recovers("API server frozen, from its return", since, (2, 2)).await?;
+    stage.ends_well(controller, 30).await
+}

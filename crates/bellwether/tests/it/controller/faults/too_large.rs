@@ -1,0 +1,126 @@
+//! Statuses that are too large for the store, and those that would be if nobody had set a bound.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::eventually;
+use futures::{TryStreamExt as _, stream};
+use serde_json::{Value, json};
+
+use super::{
+    PATIENCE, SHOP, Stage,
+    land::{APPLICATIONS, DEPLOYMENTS, Land},
+    recovered,
+    witness::{Seen, Witness},
+};
+use crate::controller::condition;
+
+/// The longest name that an object may have.
+fn long(word: &str, number: u64) -> String {
+    let end = format!("-{word}-{number}");
+    format!("{}{end}", "n".repeat(253 - end.len()))
+}
+
+/// So many members, of which so many have failed.
+const MEMBERS: u64 = 2000;
+const FAILED: u64 = 200;
+
+/// So many components with the longest names can be written into an Application before the API server tires of checking them.
+const COMPONENTS: u64 = 64;
+
+/// Thousands of members with the longest names, hundreds of them failed with long messages, and as many names of missing
+/// components and dependencies as an Application can have: all of them are counted, the worst are listed, and the whole is
+/// small enough for any store.
+#[tokio::test]
+async fn thousands_of_long_names() -> Result<()> {
+    let stage = Stage::set("many").await?;
+    let land = &stage.land;
+    let fail = async |number: u64| {
+        let name = long("member", number);
+        land.counted_deployment(&name, SHOP).await?;
+        if number < FAILED {
+            let stuck = json!({
+                "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "x".repeat(9000),
+            });
+            let status = json!({ "observedGeneration": 1, "replicas": 1, "conditions": [stuck] });
+            land.report(DEPLOYMENTS, &name, status).await?;
+        }
+        anyhow::Ok(())
+    };
+    stream::iter((0..MEMBERS).map(Ok)).try_for_each_concurrent(16, fail).await?;
+    let component = json!({ "group": "apps", "kind": "Deployment" });
+    let components: serde_json::Map<_, _> =
+        (0..COMPONENTS).map(|number| (long("component", number), component.clone())).collect();
+    let dependencies: Vec<_> = (0..64).map(|number| long("dependency", number)).collect();
+    land.application(SHOP, json!({ "components": components, "dependencies": dependencies })).await?;
+    let since = Instant::now();
+    let controller = stage.controller().await?;
+
+    let counts = |seen: &Seen| {
+        let counts = &seen.object["status"]["objectCounts"];
+        ["total", "failed", "missing"].map(|state| counts[state].as_u64().unwrap_or_default())
+    };
+    let is_whole = |seen: &Seen| counts(seen) == [MEMBERS + COMPONENTS, FAILED, COMPONENTS];
+    let last = |witness: &Witness| witness.statuses(SHOP).pop();
+    let seen = stage.witness.until("all are counted", |witness| last(witness).filter(is_whole)).await?;
+    recovered("2,000 members with the longest names, from the start", since, seen.at)?;
+    let status = &seen.object["status"];
+    assert!(status["objects"].as_array().is_some_and(|objects| (1..=100).contains(&objects.len())));
+    let message = condition(status, "Ready")["message"].to_string();
+    assert!(message.contains("and ") && message.contains(" more"), "{message}");
+    let size = status.to_string().len();
+    assert!(size < 160 << 10, "{size} bytes");
+    assert_eq!(stage.witness.statuses(SHOP).len(), 1, "it is said once, when all is known");
+    stage.ends_well(controller, 4).await
+}
+
+/// Others have filled an Application up to what the store can hold. It is said in the log that no more fits, others are
+/// looked after meanwhile, and when there is room again it is used.
+#[tokio::test]
+async fn others_have_filled_it() -> Result<()> {
+    let stage = Stage::set("full").await?;
+    let land = &stage.land;
+    stage.shop().await?;
+    land.application("full", json!({})).await?;
+    fill(land).await?;
+    let controller = stage.controller().await?;
+    stage.says(SHOP, (2, 1)).await?;
+    eventually(PATIENCE, "the log says that it is too large", async || {
+        Ok(controller
+            .program
+            .log()
+            .contains("full: Status cannot be written: etcdserver: request is too large"))
+    })
+    .await?;
+    let since = Instant::now();
+    land.is_ready("db", true).await?;
+    stage.recovers("another status is too large", since, (2, 2)).await?;
+
+    let since = Instant::now();
+    land.report(APPLICATIONS, "full", json!({ "conditions": null })).await?;
+    let at = stage.says("full", (0, 0)).await?;
+    recovered("status too large, from when there is room", since, at)?;
+    stage.ends_well(controller, 12).await
+}
+
+/// Writes conditions of others into a status until nothing of ours fits.
+async fn fill(land: &Land) -> Result<()> {
+    let theirs = |number: usize, length: usize, letter: &str| {
+        json!({
+            "type": format!("Theirs{number}"), "status": "True", "reason": "Said", "message": letter.repeat(length),
+            "lastTransitionTime": "2026-01-02T03:04:05Z",
+        })
+    };
+    // As many letters as the CRD allows, of three bytes each; then as many of one byte as the store takes, found by halves.
+    let full: Vec<Value> = (0..15).map(|number| theirs(number, 32_768, "€")).collect();
+    let (mut fits, mut exceeds) = (0, 5 * 32_768);
+    while exceeds - fits > 64 {
+        let middle = usize::midpoint(fits, exceeds);
+        let rest = (0..5).map(|number| theirs(15 + number, middle / 5, "x"));
+        let conditions: Vec<_> = full.iter().cloned().chain(rest).collect();
+        let written = land.report(APPLICATIONS, "full", json!({ "conditions": conditions })).await;
+        *(if written.is_ok() { &mut fits } else { &mut exceeds }) = middle;
+    }
+    ensure!(fits > 0 && exceeds < 5 * 32_768, "the store is larger or smaller than it should be: {fits}");
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! Somebody who looks at the cluster directly, from the beginning to the end, and forgets nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::TryStreamExt as _;
+use http::StatusCode;
+use kube::{Client, core::WatchEvent};
+use serde_json::{Value, json};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
+
+use super::{
+    super::{condition, text},
+    Land, PATIENCE,
+    land::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS},
+};
+
+/// A version of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// What it is, as it stands in paths.
+    pub(super) what: &'static str,
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// All objects of a cluster share one count of versions, and so stand in one order.
+    pub(super) version: u64,
+    /// Whether this is how it went.
+    pub(super) gone: bool,
+    pub(super) object: Value,
+    /// When it was seen.
+    pub(super) at: Instant,
+}
+
+/// What an Application says, or should say, in numbers: how many objects there are, and how many of them are ready.
+pub(super) type Counts = (u64, u64);
+
+/// Every version of the Applications, Deployments, Pods and Events of a namespace.
+pub(super) struct Witness {
+    seen: Arc<Mutex<Vec<Seen>>>,
+    news: watch::Receiver<usize>,
+    _watches: JoinSet<()>,
+}
+
+impl Witness {
+    /// Looks from now on.
+    pub(super) async fn of(land: &Land) -> Result<Self> {
+        let (seen, (tell, news)) = (Arc::<Mutex<Vec<Seen>>>::default(), watch::channel(0));
+        let mut watches = JoinSet::new();
+        for what in [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS] {
+            let path = land.path(what, None);
+            let list = list(&land.client, &path, "").await?;
+            let mut view = View {
+                client: land.client.clone(),
+                what: what.plural,
+                path,
+                version: version(&list),
+                present: BTreeMap::new(),
+                seen: Arc::clone(&seen),
+                tell: tell.clone(),
+            };
+            watches.spawn(async move {
+                loop {
+                    // Whoever is away comes back; what has happened meanwhile is asked for then.
+                    let _ = view.watch().await;
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+            });
+        }
+        Ok(Self { seen, news, _watches: watches })
+    }
+
+    /// All that was seen of such objects, in the order in which it happened.
+    pub(super) fn seen(&self, what: &str) -> Vec<Seen> {
+        let mut seen: Vec<_> = lock(&self.seen).iter().filter(|seen| seen.what == what).cloned().collect();
+        seen.sort_by_key(|seen| seen.version);
+        seen
+    }
+
+    /// Waits until what was seen is so.
+    pub(super) async fn until<T>(&self, what: &str, mut is_so: impl FnMut(&Self) -> Option<T>) -> Result<T> {
+        let mut news = self.news.clone();
+        let look = async {
+            loop {
+                news.mark_unchanged();
+                if let Some(found) = is_so(self) {
+                    return Ok(found);
+                }
+                news.changed().await?;
+            }
+        };
+        timeout(PATIENCE, look).await.with_context(|| format!("it was not seen that {what}"))?
+    }
+
+    /// The objects that are there, by name.
+    pub(super) fn present(&self, what: &str) -> BTreeMap<String, Seen> {
+        let latest = self.seen(what).into_iter().map(|seen| (seen.name.clone(), seen));
+        let mut latest: BTreeMap<_, _> = latest.collect();
+        latest.retain(|_, seen| !seen.gone);
+        latest
+    }
+
+    /// How often objects went.
+    pub(super) fn gone(&self, what: &str) -> usize {
+        self.seen(what).iter().filter(|seen| seen.gone).count()
+    }
+
+    /// The statuses of an Application in their order, without versions that repeat the one before.
+    pub(super) fn statuses(&self, application: &str) -> Vec<Seen> {
+        let mut seen = self.seen(APPLICATIONS.plural);
+        seen.retain(|seen| {
+            seen.name == application && !seen.gone && !seen.object["status"]["objectCounts"].is_null()
+        });
+        seen.dedup_by(|next, before| {
+            next.uid == before.uid && next.object["status"] == before.object["status"]
+        });
+        seen
+    }
+
+    /// The reasons that the condition Ready had one after another.
+    pub(super) fn reasons(&self, application: &str) -> Vec<String> {
+        let statuses = self.statuses(application);
+        let ready = statuses.iter().map(|seen| text(&condition(&seen.object["status"], "Ready")["reason"]));
+        let mut reasons: Vec<_> = ready.collect();
+        reasons.dedup();
+        reasons
+    }
+
+    /// When the latest status of an Application appeared, if it says just this.
+    pub(super) fn says(&self, application: &str, counts: Counts) -> Option<Instant> {
+        let seen = self.seen(APPLICATIONS.plural);
+        let present = seen.iter().rfind(|seen| seen.name == application).filter(|seen| !seen.gone)?;
+        let said = |seen: &&Seen| seen.uid == present.uid && said(&seen.object["status"]) == Some(counts);
+        let since = seen.iter().rev().filter(|seen| seen.name == application).take_while(said).last()?;
+        Some(since.at)
+    }
+
+    /// Whether every status of every Application over Deployments was true at some time before it was published, and
+    /// none went back behind what an earlier one knew.
+    pub(super) fn nothing_wrong(&self) -> Result<()> {
+        let deployments = self.seen(DEPLOYMENTS.plural);
+        let names: BTreeSet<_> = self.seen(APPLICATIONS.plural).into_iter().map(|seen| seen.name).collect();
+        for application in names {
+            let truths = truths(&application, &deployments);
+            let mut from = 0;
+            for seen in self.statuses(&application).iter().filter(|seen| is_over_deployments(&seen.object)) {
+                let status = &seen.object["status"];
+                if condition(status, "Resolved")["status"] == "False" {
+                    let ready = condition(status, "Ready");
+                    ensure!(ready["status"] != "True", "{application} knows too much: {status:#}");
+                    continue;
+                }
+                let said =
+                    said(status).with_context(|| format!("{application} contradicts itself: {status:#}"))?;
+                let is_it = |(since, truth): &(u64, Counts)| *since < seen.version && *truth == said;
+                let found = truths.iter().skip(from).position(is_it);
+                from += found.with_context(|| {
+                    format!("{application} said {said:?}, which was never so by then: {truths:?}, {status:#}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Since when a Deployment is owned by the Application that its annotation names, once, and by no other that is there.
+    pub(super) fn owned_since(&self, deployment: &str) -> Option<Instant> {
+        let seen = self.seen(DEPLOYMENTS.plural);
+        let applications = self.present(APPLICATIONS.plural);
+        let mut versions = seen.iter().rev().filter(|seen| seen.name == deployment);
+        let is_so =
+            |seen: &&Seen| !seen.gone && owners(seen, &applications).is_ok_and(|owners| !owners.is_empty());
+        versions.next().filter(is_so)?;
+        let since = seen.iter().rev().filter(|seen| seen.name == deployment).take_while(is_so).last()?;
+        Some(since.at)
+    }
+
+    /// Whether all Deployments have the owners that they should have; and whether nothing went but what people have
+    /// deleted.
+    pub(super) fn nothing_lost(&self, deleted: usize) -> Result<()> {
+        let applications = self.present(APPLICATIONS.plural);
+        for deployment in self.present(DEPLOYMENTS.plural).values() {
+            owners(deployment, &applications)?;
+        }
+        let gone = self.gone(DEPLOYMENTS.plural) + self.gone(APPLICATIONS.plural);
+        ensure!(gone == deleted, "{gone} objects went, of which people have deleted {deleted}");
+        Ok(())
+    }
+}
+
+/// The Applications that own an object, of those that are there. They must be just the one that its annotation names.
+fn owners(seen: &Seen, applications: &BTreeMap<String, Seen>) -> Result<Vec<String>> {
+    let metadata = &seen.object["metadata"];
+    let named = metadata["annotations"]["kubernetes.io/application"].as_str();
+    let expected = named.and_then(|name| applications.get(name)).map(|application| application.uid.clone());
+    let owners =
+        metadata["ownerReferences"].as_array().into_iter().flatten().map(|owner| text(&owner["uid"]));
+    let is_there = |uid: &String| applications.values().any(|application| application.uid == *uid);
+    let owners: Vec<_> = owners.filter(is_there).collect();
+    ensure!(owners == Vec::from_iter(expected), "{} is owned by {owners:?}, but names {named:?}", seen.name);
+    Ok(owners)
+}
+
+/// Whether Deployments alone decide about an Application.
+fn is_over_deployments(application: &Value) -> bool {
+    let spec = &application["spec"];
+    spec["componentKinds"] == json!([{ "group": "apps", "kind": "Deployment" }])
+        && spec["components"].is_null()
+        && spec["healthCheck"].is_null()
+}
+
+/// The numbers that a status says; none if its parts do not agree.
+fn said(status: &Value) -> Option<Counts> {
+    let count = |state: &str| status["objectCounts"][state].as_u64();
+    let counts @ (total, ready) = (count("total")?, count("ready")?);
+    let expected = match counts {
+        (0, _) => "Unknown",
+        _ if ready < total => "False",
+        _ => "True",
+    };
+    let listed = status["objects"].as_array().map_or(0, Vec::len);
+    let agree =
+        condition(status, "Ready")["status"] == expected && u64::try_from(listed) == Ok(total.min(100));
+    agree.then_some(counts)
+}
+
+/// What an Application over Deployments should have said, and since which version.
+fn truths(application: &str, deployments: &[Seen]) -> Vec<(u64, Counts)> {
+    let mut members: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut truths = vec![(0, (0, 0))];
+    for seen in deployments {
+        let is_member = !seen.gone && seen.object["metadata"]["labels"]["app"] == application;
+        if is_member {
+            let (metadata, status) = (&seen.object["metadata"], &seen.object["status"]);
+            let is_observed = status["observedGeneration"] == metadata["generation"];
+            members.insert(&seen.name, is_observed && status["readyReplicas"] == 1);
+        } else {
+            members.remove(&*seen.name);
+        }
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let ready = members.values().filter(|ready| **ready).count();
+        truths.push((seen.version, (count(members.len()), count(ready))));
+    }
+    truths
+}
+
+/// One kind, as the witness follows it.
+struct View {
+    client: Client,
+    what: &'static str,
+    path: String,
+    /// Everything up to this version was seen.
+    version: u64,
+    /// The versions of what is there.
+    present: BTreeMap<String, (Value, u64)>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    tell: watch::Sender<usize>,
+}
+
+impl View {
+    async fn watch(&mut self) -> Result<()> {
+        let uri = format!("{}?watch=true&resourceVersion={}", self.path, self.version);
+        let events = self.client.request_events::<Value>(http::Request::get(uri).body(Vec::new())?).await;
+        if let Err(kube::Error::Api(status)) = &events
+            && status.code == StatusCode::GONE.as_u16()
+        {
+            return self.fill_gap().await;
+        }
+        let mut events = Box::pin(events?);
+        while let Some(event) = events.try_next().await? {
+            match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => self.record(object, false),
+                WatchEvent::Deleted(object) => self.record(object, true),
+                WatchEvent::Error(status) if status.code == StatusCode::GONE.as_u16() => {
+                    return self.fill_gap().await;
+                }
+                WatchEvent::Error(_) | WatchEvent::Bookmark(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An API server that was started anew tells no longer what happened before. But the store still knows how all was at
+    /// every single version.
+    async fn fill_gap(&mut self) -> Result<()> {
+        let latest = version(&list(&self.client, &self.path, "").await?);
+        while self.version < latest {
+            let next = self.version + 1;
+            let exactly = format!("?resourceVersionMatch=Exact&resourceVersion={next}");
+            let mut then = list(&self.client, &self.path, &exactly).await?;
+            let items = then["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let names: BTreeSet<_> = items.iter().map(|item| text(&item["metadata"]["name"])).collect();
+            let gone: Vec<_> = self.present.iter().filter(|(name, _)| !names.contains(*name)).collect();
+            let gone: Vec<_> = gone.into_iter().map(|(_, (object, _))| object.clone()).collect();
+            for mut object in gone {
+                object["metadata"]["resourceVersion"] = next.to_string().into();
+                self.record(object, true);
+            }
+            for item in items {
+                let known = self.present.get(&text(&item["metadata"]["name"])).map(|(_, version)| *version);
+                if known != Some(version(&item)) {
+                    self.record(item, false);
+                }
+            }
+            self.version = next;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, object: Value, gone: bool) {
+        let (metadata, version) = (&object["metadata"], version(&object));
+        let (name, uid) = (text(&metadata["name"]), text(&metadata["uid"]));
+        self.version = self.version.max(version);
+        if gone {
+            self.present.remove(&name);
+        } else {
+            self.present.insert(name.clone(), (object.clone(), version));
+        }
+        let seen = Seen { what: self.what, name, uid, version, gone, object, at: Instant::now() };
+        lock(&self.seen).push(seen);
+        self.tell.send_modify(|count| *count += 1);
+    }
+}
+
+async fn list(client: &Client, path: &str, query: &str) -> Result<Value> {
+    Ok(client.request(http::Request::get(format!("{path}{query}")).body(Vec::new())?).await?)
+}
+
+/// The version of an object, or of a list.
+pub(super) fn version(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,189 @@
+//! Every kind of write that a controller makes, what makes it make one, and how it is when it is made.
+
+use std::{collections::BTreeSet, time::Instant};
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::{Fault, Injected, Requests, Verb};
+use serde_json::{Value, json};
+
+use super::{
+    super::{condition, text},
+    MEMBERS, SHOP, STATUS, Stage,
+    land::{APPLICATIONS, EVENTS, PODS},
+    witness::Witness,
+};
+use crate::controller::Controller;
+
+/// A kind of write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Work {
+    /// The status of an Application.
+    Status,
+    /// The owners of a member.
+    Owners,
+    /// The question whether a Pod could be made.
+    PodTried,
+    /// The Pod of a health check.
+    PodMade,
+    /// Its end.
+    PodDeleted,
+    /// What people are told.
+    Event,
+    /// The first word of a leader,
+    LeaseTaken,
+    /// and every further one.
+    LeaseRenewed,
+}
+
+impl Work {
+    fn requests(self) -> Requests {
+        match self {
+            Self::Status => Requests::of(Verb::Patch, STATUS),
+            Self::Owners => Requests::of(Verb::Patch, MEMBERS),
+            Self::PodTried | Self::PodMade => Requests::of(Verb::Create, "pods"),
+            Self::PodDeleted => Requests::of(Verb::Delete, "pods"),
+            Self::Event => Requests::of(Verb::Create, "events.events.k8s.io"),
+            Self::LeaseTaken => Requests::of(Verb::Create, "leases.coordination.k8s.io"),
+            Self::LeaseRenewed => Requests::of(Verb::Update, "leases.coordination.k8s.io"),
+        }
+        .times(1)
+    }
+
+    fn is_about_pods(self) -> bool {
+        matches!(self, Self::PodTried | Self::PodMade | Self::PodDeleted)
+    }
+
+    fn is_about_leases(self) -> bool {
+        matches!(self, Self::LeaseTaken | Self::LeaseRenewed)
+    }
+
+    /// How a controller is started for it.
+    pub(super) fn arguments(self) -> &'static [&'static str] {
+        if self.is_about_leases() { &[] } else { &["--leader-elect=false"] }
+    }
+}
+
+/// A template whose Pods nobody schedules.
+pub(super) fn health_check() -> Value {
+    json!({ "template": { "spec": {
+        "containers": [{ "name": "check", "image": "check", "readinessProbe": { "tcpSocket": { "port": 80 } } }],
+    } } })
+}
+
+/// A fault that will strike a write, and what the write belongs to.
+pub(super) struct Struck {
+    pub(super) controller: Controller,
+    pub(super) fault: Injected,
+    _before: Option<Injected>,
+}
+
+impl Stage<'_> {
+    /// A controller in the middle of its work, one of whose writes a fault strikes.
+    pub(super) async fn struck(&self, work: Work, fault: Fault) -> Result<Struck> {
+        if work == Work::LeaseTaken {
+            self.shop().await?;
+            let fault = self.proxy.inject(work.requests(), fault);
+            let controller = self.launch(work.arguments())?;
+            fault.struck(1).await;
+            return Ok(Struck { controller, fault, _before: None });
+        }
+        self.shop().await?;
+        let controller = self.launch(work.arguments())?;
+        self.says(SHOP, (2, 1)).await?;
+        if work.is_about_pods() {
+            self.land.is_ready("db", true).await?;
+            self.says(SHOP, (2, 2)).await?;
+        }
+        self.fence().await?;
+        if work == Work::PodDeleted {
+            self.check(health_check()).await?;
+            self.pod_answers().await?;
+        }
+        // The question comes before the deed, and looks the same.
+        let harmless = Fault::Delay(std::time::Duration::ZERO);
+        let before = (work == Work::PodMade).then(|| self.proxy.inject(work.requests(), harmless));
+        let fault = self.proxy.inject(work.requests(), fault);
+        match work {
+            Work::Status | Work::Event => self.land.is_ready("db", true).await?,
+            Work::Owners => self.land.deployment("mail", SHOP).await.map(drop)?,
+            Work::PodTried | Work::PodMade => self.check(health_check()).await?,
+            Work::PodDeleted => self.check(Value::Null).await?,
+            Work::LeaseTaken | Work::LeaseRenewed => {}
+        }
+        fault.struck(1).await;
+        Ok(Struck { controller, fault, _before: before })
+    }
+
+    async fn check(&self, health_check: Value) -> Result<()> {
+        self.land
+            .patch(APPLICATIONS, SHOP, json!({ "spec": { "healthCheck": health_check } }))
+            .await
+            .map(drop)
+    }
+
+    /// Waits for the Pod of the health check, says that it is ready, and waits until that is the Application's word.
+    async fn pod_answers(&self) -> Result<Instant> {
+        let found = |witness: &Witness| witness.present(PODS.plural).into_keys().next();
+        let pod = self.witness.until("there is a Pod", found).await?;
+        let ready =
+            json!({ "type": "Ready", "status": "True", "reason": "Said", "message": "people say so" });
+        self.land.report(PODS, &pod, json!({ "phase": "Running", "conditions": [ready] })).await?;
+        self.witness
+            .until("it is ready", |witness| {
+                let statuses = witness.statuses(SHOP);
+                let seen = statuses.last()?;
+                let status = &seen.object["status"];
+                let is_so = status["ready"] == "True" && condition(status, "Ready")["status"] == "True";
+                is_so.then_some(seen.at)
+            })
+            .await
+    }
+
+    /// Waits until all is as it should be after this write, made once.
+    pub(super) async fn is_done(&self, work: Work) -> Result<Instant> {
+        let at = match work {
+            Work::Status | Work::Event => self.says(SHOP, (2, 2)).await?,
+            Work::Owners => {
+                self.says(SHOP, (3, 1)).await?;
+                self.is_owned("mail").await?
+            }
+            Work::PodTried | Work::PodMade => self.pod_answers().await?,
+            Work::PodDeleted => {
+                let is_gone = |witness: &Witness| {
+                    let seen = witness.seen(PODS.plural);
+                    seen.last().filter(|seen| seen.gone).map(|seen| seen.at)
+                };
+                let gone = self.witness.until("the Pod is gone", is_gone).await?;
+                gone.max(self.says(SHOP, (2, 2)).await?)
+            }
+            Work::LeaseTaken | Work::LeaseRenewed => {
+                self.land.is_ready("db", true).await?;
+                self.says(SHOP, (2, 2)).await?
+            }
+        };
+        Ok(at)
+    }
+
+    /// Whether nothing was done twice.
+    pub(super) fn is_done_once(&self, work: Work) -> Result<()> {
+        let pods: BTreeSet<_> = self.witness.seen(PODS.plural).into_iter().map(|seen| seen.uid).collect();
+        ensure!(pods.len() == usize::from(work.is_about_pods()), "{} Pods have been made", pods.len());
+        let left = self.witness.present(PODS.plural).len();
+        ensure!(
+            left == usize::from(work.is_about_pods() && work != Work::PodDeleted),
+            "{left} Pods are there"
+        );
+        // A turn is told once, or, if whoever was to tell it was killed, not at all.
+        let turns = self.turns_told();
+        let differ: BTreeSet<_> = turns.iter().collect();
+        ensure!(differ.len() == turns.len(), "something was told twice: {turns:?}");
+        Ok(())
+    }
+
+    /// What people were told of the shop.
+    pub(super) fn turns_told(&self) -> Vec<String> {
+        let events = self.witness.present(EVENTS.plural).into_values();
+        let events = events.filter(|event| event.object["regarding"]["name"] == SHOP);
+        events.map(|event| text(&event.object["note"])).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! Writes whose answers are lost, and writes of others to the same objects at the same time.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use bellwether_testkit::{Fault, StatusCode, Verb, eventually};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{
+    MEMBERS, OWN, PATIENCE, SHOP, STATUS, Stage,
+    land::{APPLICATIONS, DEPLOYMENTS},
+    recovered,
+    work::Work,
+};
+use crate::controller::condition;
+
+/// It is done, and nobody knows: it is not done twice, and it is told once.
+#[rstest]
+#[case::status(Work::Status, "a status")]
+#[case::owners(Work::Owners, "owners")]
+#[case::pod_tried(Work::PodTried, "a Pod's trial")]
+#[case::pod_made(Work::PodMade, "a Pod's creation")]
+#[case::pod_deleted(Work::PodDeleted, "a Pod's deletion")]
+#[case::event(Work::Event, "an Event")]
+#[case::lease_taken(Work::LeaseTaken, "a Lease's creation")]
+#[case::lease_renewed(Work::LeaseRenewed, "a Lease's renewal")]
+#[tokio::test]
+async fn an_answer_is_lost(#[case] work: Work, #[case] write: &str) -> Result<()> {
+    let stage = Stage::set("lost").await?;
+    let struck = stage.struck(work, Fault::LoseResponse).await?;
+    struck.fault.done(1).await;
+    let since = Instant::now();
+    let at = stage.is_done(work).await?;
+    recovered(&format!("answer lost to {write}"), since, at)?;
+    stage.is_done_once(work)?;
+    let to_true = |note: &String| note.contains("is True");
+    let told = async || Ok(stage.turns_told().iter().filter(|note| to_true(note)).count() == 1);
+    if work == Work::Owners {
+        assert!(!stage.turns_told().iter().any(to_true));
+    } else if matches!(work, Work::Status | Work::Event) {
+        eventually(PATIENCE, "the turn is told", told).await?;
+    }
+    stage.ends_well(struck.controller, 20).await
+}
+
+/// Somebody else has written to the status, and the controller does not know it yet. Both have their say.
+#[tokio::test]
+async fn somebody_else_writes_a_status() -> Result<()> {
+    let stage = Stage::set("conflict").await?;
+    let controller = stage.looked_after_shop().await?;
+    let deaf = stage.deaf_to(OWN).await;
+    let mut conditions = stage.land.get(APPLICATIONS, SHOP).await?["status"]["conditions"].take();
+    let theirs = json!({
+        "type": "Approved", "status": "True", "reason": "Tried", "message": "by others",
+        "lastTransitionTime": "2026-01-02T03:04:05Z",
+    });
+    conditions.as_array_mut().context("no conditions")?.push(theirs.clone());
+    stage.land.report(APPLICATIONS, SHOP, json!({ "conditions": conditions })).await?;
+    stage.land.is_ready("db", true).await?;
+    stage.meets_conflict(STATUS).await?;
+
+    let since = Instant::now();
+    deaf.hear();
+    stage.recovers("conflict over a status", since, (2, 2)).await?;
+    let last = stage.land.get(APPLICATIONS, SHOP).await?["status"].take();
+    assert_eq!(condition(&last, "Approved"), theirs);
+    stage.ends_well(controller, 8).await
+}
+
+/// Others change the owners, the labels and the annotations of an object that is being taken over.
+#[tokio::test]
+async fn somebody_else_writes_owners_and_labels() -> Result<()> {
+    let stage = Stage::set("conflict-owners").await?;
+    stage.land.deployment("web", SHOP).await?;
+    let other = stage.land.counted_deployment("other", "none").await?;
+    stage.land.application("first", json!({})).await?;
+    let controller = stage.controller().await?;
+    stage.says("first", (0, 0)).await?;
+    stage.fence().await?;
+    let deaf = stage.deaf_to(MEMBERS).await;
+    let theirs = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": "other", "uid": other["metadata"]["uid"],
+    });
+    let metadata =
+        json!({ "ownerReferences": [theirs], "labels": { "team": "a" }, "annotations": { "note": "b" } });
+    stage.land.patch(DEPLOYMENTS, "web", json!({ "metadata": metadata })).await?;
+    stage.land.application(SHOP, json!({})).await?;
+    stage.meets_conflict(MEMBERS).await?;
+
+    let since = Instant::now();
+    deaf.hear();
+    let at = stage.is_owned("web").await?;
+    recovered("conflict over owners", since, at)?;
+    stage.says(SHOP, (1, 0)).await?;
+    let metadata = stage.land.get(DEPLOYMENTS, "web").await?["metadata"].take();
+    let owners: Vec<&Value> = metadata["ownerReferences"].as_array().into_iter().flatten().collect();
+    assert_eq!((owners.len(), owners[0]), (2, &theirs), "{owners:?}");
+    assert_eq!((&metadata["labels"]["team"], &metadata["annotations"]["note"]), (&json!("a"), &json!("b")));
+    stage.ends_well(controller, 8).await
+}
+
+/// So often is changed what the controller writes to.
+const ROUNDS: usize = 25;
+
+/// Many changes of others to all that the controller writes to, while it writes: none of them is lost.
+#[tokio::test]
+async fn everybody_writes_at_once() -> Result<()> {
+    let stage = Stage::set("conflicts").await?;
+    let controller = stage.looked_after_shop().await?;
+    let land = &stage.land;
+    let labels = async {
+        for number in 0..ROUNDS {
+            let label = json!({ "metadata": { "labels": { (format!("label-{number}")): "theirs" } } });
+            land.patch(DEPLOYMENTS, "db", label.clone()).await?;
+            land.patch(APPLICATIONS, SHOP, label).await?;
+        }
+        anyhow::Ok(())
+    };
+    let turns = async {
+        for number in 0..ROUNDS {
+            land.is_ready("db", number % 2 == 0).await?;
+            // The owner comes and goes with the annotation.
+            let owner = (number % 2 == 0).then_some(SHOP);
+            let annotation = json!({ "metadata": { "annotations": { "kubernetes.io/application": owner } } });
+            land.patch(DEPLOYMENTS, "web", annotation).await?;
+            land.is_ready("web", true).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(labels, turns)?;
+    let since = Instant::now();
+    stage.recovers("many writers at once", since, (2, 2)).await?;
+    stage.is_owned("web").await?;
+    for (what, name) in [(DEPLOYMENTS, "db"), (APPLICATIONS, SHOP)] {
+        let labels = land.get(what, name).await?["metadata"]["labels"].take();
+        let theirs = labels.as_object().into_iter().flatten().filter(|(_, value)| *value == "theirs").count();
+        assert_eq!(theirs, ROUNDS, "{labels}");
+    }
+    stage.ends_well(controller, 8 + 8 * ROUNDS).await
+}
+
+impl Stage<'_> {
+    /// Waits until a write of the controller was refused because somebody else was quicker.
+    async fn meets_conflict(&self, resource: &str) -> Result<()> {
+        let is_it = |call: &bellwether_testkit::Call| {
+            call.verb == Verb::Patch && call.resource.as_ref().is_some_and(|it| it.to_string() == resource)
+        };
+        eventually(PATIENCE, "a write meets a conflict", async || {
+            let requests = self.proxy.requests();
+            Ok(requests.iter().any(|asked| is_it(&asked.call) && asked.status == Some(StatusCode::CONFLICT)))
+        })
+        .await
+    }
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask faults`: the stories of what goes wrong, told again and again, and how long it took to be right again.
+
+use std::{
+    collections::BTreeMap,
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use crate::run::{cargo, print, say, step};
+
+/// Where the stories write down how long they took.
+const RECOVERIES: &str = "BELLWETHER_RECOVERIES";
+
+/// Where libfaketime is.
+const FAKETIME: &str = "BELLWETHER_FAKETIME";
+
+#[derive(Debug, Args)]
+pub(crate) struct Faults {
+    /// How often all of them are told
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Only those with this in their names
+    #[arg(default_value = "controller::faults")]
+    name: String,
+}
+
+impl Faults {
+    pub(crate) fn run(&self) -> Result<()> {
+        let file = env::temp_dir().join(format!("bellwether-recoveries-{}", std::process::id()));
+        let faketime = faketime();
+        if faketime.is_none() {
+            say("libfaketime is not installed: clocks do not jump in this run.");
+        }
+        for round in 1..=self.rounds {
+            say(&format!("\nround {round} of {}", self.rounds));
+            let told = step(self.tests(faketime.as_deref()).env(RECOVERIES, &file));
+            told.with_context(|| format!("round {round} failed"))?;
+        }
+        let recorded = fs::read_to_string(&file).context("nothing was measured")?;
+        print(&table(&times(&recorded)?));
+        Ok(fs::remove_file(file)?)
+    }
+
+    fn tests(&self, faketime: Option<&Path>) -> Command {
+        let mut command = cargo(&["test", "--package", "bellwether", "--test", "it", "--", &self.name]);
+        if let Some(library) = faketime {
+            command.arg("--include-ignored").env(FAKETIME, library);
+        }
+        command
+    }
+}
+
+/// The library that gives a program a clock of its own: where somebody says, or where Debian puts it.
+fn faketime() -> Option<PathBuf> {
+    if let Some(file) = env::var_os(FAKETIME) {
+        return Some(file.into());
+    }
+    let places = fs::read_dir("/usr/lib").into_iter().flatten().filter_map(io::Result::ok);
+    places.map(|place| place.path().join("faketime/libfaketime.so.1")).find(|file| file.exists())
+}
+
+/// The times of every fault in milliseconds, in order.
+fn times(recorded: &str) -> Result<BTreeMap<&str, Vec<u64>>> {
+    let mut times: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for line in recorded.lines() {
+        let (fault, time) = line.split_once('\t').with_context(|| format!("no time in {line:?}"))?;
+        times.entry(fault).or_default().push(time.parse()?);
+    }
+    for times in times.values_mut() {
+        times.sort_unstable();
+    }
+    Ok(times)
+}
+
+fn table(times: &BTreeMap<&str, Vec<u64>>) -> String {
+    let width = times.keys().map(|fault| fault.chars().count()).max().unwrap_or_default();
+    let mut lines = vec![format!("{:<width$}  rounds      best    median     worst   ms", "fault")];
+    for (fault, times) in times {
+        let (best, worst) =
+            (times.first().copied().unwrap_or_default(), times.last().copied().unwrap_or_default());
+        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        lines.push(format!("{fault:<width$}{:>8}{best:>10}{median:>10}{worst:>10}", times.len()));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_line_for_each_fault() {
+        let recorded = "b\t30\na fault\t7\nb\t10\nb\t200\n";
+        let expected = "fault    rounds      best    median     worst   ms\n\
+                        a fault       1         7         7         7\n\
+                        b             3        10        30       200";
+        assert_eq!(table(&times(recorded).unwrap()), expected);
+        assert!(times("nothing").is_err());
+    }
+}
