@@ -53,6 +53,22 @@ const STATUS: &str = "applications.bellwether.dev/status";
 const MEMBERS: &str = "deployments.apps";
 const OWN: &str = "applications.bellwether.dev";
 
+/// Those that mostly wait for something to run out are told at the same time.
+#[tokio::test]
+async fn stories_that_take_long() -> Result<()> {
+    tokio::try_join!(
+        async { connections::a_list_falls_silent().await.context("a list falls silent") },
+        async { connections::a_write_falls_silent().await.context("a write falls silent") },
+        async {
+            leaders::the_leader_stands_still_and_goes_on()
+                .await
+                .context("the leader stands still and goes on")
+        },
+        async { too_large::others_have_filled_it().await.context("others have filled an Application") },
+    )?;
+    Ok(())
+}
+
 /// A namespace, its people, its witness, and a proxy for its controller.
 struct Stage<'a> {
     cluster: &'a Cluster,

@@ -65,8 +65,7 @@ async fn a_watch_falls_silent() -> Result<()> {
 }
 
 /// A list that is never answered is asked for again after a minute; nothing is said before it is there.
-#[tokio::test]
-async fn a_list_falls_silent() -> Result<()> {
+pub(super) async fn a_list_falls_silent() -> Result<()> {
     let stage = Stage::set("silent-list").await?;
     stage.shop().await?;
     stage.land.is_ready("db", true).await?;
@@ -82,8 +81,7 @@ async fn a_list_falls_silent() -> Result<()> {
 }
 
 /// A write that never arrives is made again.
-#[tokio::test]
-async fn a_write_falls_silent() -> Result<()> {
+pub(super) async fn a_write_falls_silent() -> Result<()> {
     let stage = Stage::set("silent-write").await?;
     let controller = stage.looked_after_shop().await?;
     let writes = Requests::of(Verb::Patch, STATUS).times(1);

@@ -18,8 +18,7 @@ async fn leads(controller: &Controller) -> Result<bool> {
 
 /// The leader stands still in the middle of a write, for so long that another one leads. What it was about to write comes
 /// too late to do harm; and when it goes on, it knows that it does not lead any more, and writes nothing.
-#[tokio::test]
-async fn the_leader_stands_still_and_goes_on() -> Result<()> {
+pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     let stage = Stage::set("leaders").await?;
     stage.shop().await?;
     let first = stage.launch(&[])?;

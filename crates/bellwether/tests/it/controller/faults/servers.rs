@@ -24,9 +24,6 @@ async fn the_api_server_is_killed() -> Result<()> {
     cluster.start_part(Part::ApiServer).await?;
     let since = Instant::now();
     stage.recovers("API server killed, from its return", since, (2, 2)).await?;
-    // And once more while nothing happens.
-    cluster.kill_part(Part::ApiServer)?;
-    cluster.start_part(Part::ApiServer).await?;
     let since = Instant::now();
     stage.land.is_ready("web", false).await?;
     stage.recovers("API server killed, from a change after its return", since, (2, 1)).await?;

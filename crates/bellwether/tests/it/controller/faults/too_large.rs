@@ -76,8 +76,7 @@ async fn thousands_of_long_names() -> Result<()> {
 
 /// Others have filled an Application up to what the store can hold. It is said in the log that no more fits, others are
 /// looked after meanwhile, and when there is room again it is used.
-#[tokio::test]
-async fn others_have_filled_it() -> Result<()> {
+pub(super) async fn others_have_filled_it() -> Result<()> {
     let stage = Stage::set("full").await?;
     let land = &stage.land;
     stage.shop().await?;

@@ -1,6 +1,6 @@
 //! Every kind of write that a controller makes, what makes it make one, and how it is when it is made.
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{collections::BTreeSet, fmt, time::Instant};
 
 use anyhow::{Result, ensure};
 use bellwether_testkit::{Fault, Injected, Requests, Verb};
@@ -35,7 +35,34 @@ pub(super) enum Work {
     LeaseRenewed,
 }
 
+/// As a word in a sentence.
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Status => "a status",
+            Self::Owners => "owners",
+            Self::PodTried => "a Pod's trial",
+            Self::PodMade => "a Pod's creation",
+            Self::PodDeleted => "a Pod's deletion",
+            Self::Event => "an Event",
+            Self::LeaseTaken => "a Lease's creation",
+            Self::LeaseRenewed => "a Lease's renewal",
+        })
+    }
+}
+
 impl Work {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Status,
+        Self::Owners,
+        Self::PodTried,
+        Self::PodMade,
+        Self::PodDeleted,
+        Self::Event,
+        Self::LeaseTaken,
+        Self::LeaseRenewed,
+    ];
+
     fn requests(self) -> Requests {
         match self {
             Self::Status => Requests::of(Verb::Patch, STATUS),
@@ -174,16 +201,16 @@ impl Stage<'_> {
             "{left} Pods are there"
         );
         // A turn is told once, or, if whoever was to tell it was killed, not at all.
-        let turns = self.turns_told();
+        let turns = turns_told(&self.witness);
         let differ: BTreeSet<_> = turns.iter().collect();
         ensure!(differ.len() == turns.len(), "something was told twice: {turns:?}");
         Ok(())
     }
+}
 
-    /// What people were told of the shop.
-    pub(super) fn turns_told(&self) -> Vec<String> {
-        let events = self.witness.present(EVENTS.plural).into_values();
-        let events = events.filter(|event| event.object["regarding"]["name"] == SHOP);
-        events.map(|event| text(&event.object["note"])).collect()
-    }
+/// What people were told of the shop.
+pub(super) fn turns_told(witness: &Witness) -> Vec<String> {
+    let events = witness.present(EVENTS.plural).into_values();
+    let events = events.filter(|event| event.object["regarding"]["name"] == SHOP);
+    events.map(|event| text(&event.object["note"])).collect()
 }
