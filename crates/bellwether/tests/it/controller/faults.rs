@@ -216,16 +216,22 @@ impl<'a> Stage<'a> {
         self.fence().await?;
         let writes = self.writes();
         ensure!(writes.is_empty(), "a fresh look finds something to write: {}", in_lines(&writes));
+        self.witness.catches_up(&self.land).await?;
         self.witness.nothing_wrong()?;
         self.witness.nothing_lost(self.land.deleted())
     }
 
-    /// Lets the controller hear nothing of a resource from now on.
-    async fn deaf_to(&self, resource: &str) -> Deaf {
-        let held = self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), Fault::HoldEvents);
+    /// Lets the controller hear nothing of some resources from now on.
+    async fn deaf_to(&self, resources: &[&str]) -> Deaf {
+        let hold = |resource: &&str| {
+            self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), Fault::HoldEvents)
+        };
+        let faults: Vec<_> = resources.iter().map(hold).collect();
         self.proxy.cut_all().await;
-        held.struck(1).await;
-        Deaf(held)
+        for fault in &faults {
+            fault.struck(1).await;
+        }
+        Deaf(faults)
     }
 
     /// How often something was asked.
@@ -234,16 +240,16 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A watch whose events are held back.
-struct Deaf(Injected);
+/// Watches whose events are held back.
+struct Deaf(Vec<Injected>);
 
 impl Deaf {
     /// Lets it hear all that happened.
     fn hear(self) {
-        self.0.lift();
+        drop(self.0);
     }
 
-    /// Lets all that was held back be lost, together with the connection.
+    /// Lets all that was held back be lost, together with the connections.
     async fn end(self, proxy: &FaultProxy) {
         proxy.cut_all().await;
     }

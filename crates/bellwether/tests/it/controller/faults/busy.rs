@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Call, Fault, Injected, Requests, StatusCode, Verb};
+use bellwether_testkit::{Fault, Injected, Requests, StatusCode, Verb};
 use rstest::rstest;
 
 use super::{MEMBERS, SHOP, STATUS, Stage, recovered, work::Work};
@@ -19,18 +19,12 @@ impl Stage<'_> {
         let asked = self.proxy.requests();
         let struck = asked.iter().position(|asked| asked.struck).context("none was struck")?;
         let (struck, later) = (&asked[struck], &asked[struck + 1..]);
-        let is_same = |call: &Call| (&call.verb, &call.resource, &call.path, &call.name) == key(&struck.call);
-        let again = later.iter().find(|asked| is_same(&asked.call)).context("it was never asked again")?;
+        let again =
+            later.iter().find(|asked| asked.call == struck.call).context("it was never asked again")?;
         let waited = again.at.duration_since(struck.at).unsigned_abs();
         ensure!(waited >= WISH, "it came back after {waited:?}");
         Ok(())
     }
-}
-
-type Key<'a> = (&'a Verb, &'a Option<bellwether_testkit::Resource>, &'a Option<String>, &'a Option<String>);
-
-fn key(call: &Call) -> Key<'_> {
-    (&call.verb, &call.resource, &call.path, &call.name)
 }
 
 /// A watch that begins anew.
@@ -67,6 +61,7 @@ async fn questions_at_the_start_are_too_many(#[case] name: &str, #[case] questio
     stage.ends_well(controller, 5).await
 }
 
+/// Nothing else waits for the one that has to.
 #[tokio::test]
 async fn statuses_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-status").await?;
@@ -98,6 +93,7 @@ async fn changes_of_owners_are_too_many() -> Result<()> {
     stage.ends_well(controller, 3).await
 }
 
+/// A health check begins later.
 #[tokio::test]
 async fn pods_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-pod").await?;
@@ -106,8 +102,8 @@ async fn pods_are_too_many() -> Result<()> {
     let at = stage.is_done(Work::PodTried).await?;
     recovered("429 for a Pod, of 3 s", since, at)?;
     stage.was_patient()?;
-    stage.is_done_once(Work::PodTried)?;
-    stage.ends_well(struck.controller, 20).await
+    stage.ends_well(struck.controller, 20).await?;
+    stage.is_done_once(Work::PodTried)
 }
 
 fn storm(stage: &Stage<'_>, requests: Requests) -> Injected {

@@ -101,7 +101,7 @@ pub(super) async fn a_write_falls_silent() -> Result<()> {
 async fn a_version_has_expired(#[case] name: &str, #[case] gone: Fault) -> Result<()> {
     let stage = Stage::set("gone").await?;
     let controller = stage.looked_after_shop().await?;
-    let deaf = stage.deaf_to(MEMBERS).await;
+    let deaf = stage.deaf_to(&[MEMBERS]).await;
     stage.land.deployment("mail", SHOP).await?;
     for name in ["db", "mail"] {
         stage.land.is_ready(name, true).await?;
@@ -123,7 +123,7 @@ async fn a_version_of_applications_has_expired() -> Result<()> {
     let stage = Stage::set("gone-own").await?;
     let controller = stage.looked_after_shop().await?;
     stage.land.deployment("late", "late").await?;
-    let deaf = stage.deaf_to(OWN).await;
+    let deaf = stage.deaf_to(&[OWN]).await;
     stage.land.application("late", json!({})).await?;
     stage.land.delete(APPLICATIONS, SHOP).await?;
     stage.land.is_ready("db", true).await?;

@@ -48,6 +48,6 @@ async fn is_killed(work: Work, when: When) -> Result<()> {
     let at = stage.is_done(work).await?;
     let moment = if when == When::Before { "before" } else { "after" };
     recovered(&format!("kill -9 {moment} {work}"), since, at)?;
-    stage.is_done_once(work)?;
-    stage.ends_well(controller, 20).await
+    stage.ends_well(controller, 20).await?;
+    stage.is_done_once(work)
 }

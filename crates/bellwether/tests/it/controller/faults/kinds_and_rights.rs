@@ -69,10 +69,7 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     };
     stage.shows("two are ready", ready(2)).await?;
 
-    let deaf = (
-        stage.deaf_to(RESOURCE).await,
-        stage.deaf_to("customresourcedefinitions.apiextensions.k8s.io").await,
-    );
+    let deaf = stage.deaf_to(&[RESOURCE, "customresourcedefinitions.apiextensions.k8s.io"]).await;
     let path = format!("{DEFINITIONS}/{RESOURCE}");
     stage.land.ask(Method::DELETE, &path, &json!({})).await?;
     let is_gone = async || Ok(stage.land.ask(Method::GET, &path, &Value::Null).await.is_err());
@@ -80,8 +77,7 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     stage.define().await?;
     stage.widget("three").await?;
     let since = Instant::now();
-    stage.proxy.cut_all().await;
-    drop(deaf);
+    deaf.end(&stage.proxy).await;
     let at = stage.shows("one is ready", ready(1)).await?;
     recovered("kind removed and added again", since, at)?;
 

@@ -78,6 +78,7 @@ async fn a_namespace_goes() -> Result<()> {
     other.slow_fence().await?;
     assert_eq!(writes().len(), before.len(), "{}", in_lines(&writes()));
     controller.program.kill();
+    doomed.witness.catches_up(&doomed.land).await?;
     doomed.witness.nothing_wrong()?;
     other.fresh_look().await
 }

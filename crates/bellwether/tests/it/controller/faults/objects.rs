@@ -1,9 +1,9 @@
 //! Objects that go while nobody looks, and come again under their old names.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bellwether_testkit::{Fault, Requests, StatusCode, Verb};
+use bellwether_testkit::{Fault, Injected, Requests, StatusCode, Verb};
 use rstest::rstest;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use super::{
 
 impl Stage<'_> {
     /// The next watch of a resource is told that its version has expired.
-    fn expire(&self, resource: &str) -> bellwether_testkit::Injected {
+    fn expire(&self, resource: &str) -> Injected {
         let expired = Fault::ErrorEvent(StatusCode::GONE);
         self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), expired)
     }
@@ -25,7 +25,7 @@ impl Stage<'_> {
 async fn a_delete_is_missed() -> Result<()> {
     let stage = Stage::set("missed").await?;
     let controller = stage.looked_after_shop().await?;
-    let deaf = stage.deaf_to(MEMBERS).await;
+    let deaf = stage.deaf_to(&[MEMBERS]).await;
     stage.land.delete(DEPLOYMENTS, "db").await?;
     let _expired = stage.expire(MEMBERS);
     let since = Instant::now();
@@ -52,7 +52,7 @@ async fn another_object_has_the_name(#[case] name: &str, #[case] news: News) -> 
     let controller = stage.looked_after_shop().await?;
     let deaf = match news {
         News::Heard => None,
-        News::Held | News::Lost => Some(stage.deaf_to(MEMBERS).await),
+        News::Held | News::Lost => Some(stage.deaf_to(&[MEMBERS]).await),
     };
     stage.land.delete(DEPLOYMENTS, "db").await?;
     stage.land.deployment("db", SHOP).await?;
@@ -75,14 +75,13 @@ async fn another_object_has_the_name(#[case] name: &str, #[case] news: News) -> 
 async fn another_application_has_the_name() -> Result<()> {
     let stage = Stage::set("again-own").await?;
     let controller = stage.looked_after_shop().await?;
-    let deaf = stage.deaf_to(OWN).await;
+    let deaf = stage.deaf_to(&[OWN]).await;
     stage.land.delete(APPLICATIONS, SHOP).await?;
     let second = stage.land.application(SHOP, json!({})).await?["metadata"]["uid"].take();
-    let late = stage
-        .proxy
-        .inject(Requests::of(Verb::Patch, STATUS).times(1), Fault::Delay(std::time::Duration::ZERO));
+    let of_the_first =
+        stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), Fault::Delay(Duration::ZERO));
     stage.land.is_ready("db", true).await?;
-    late.done(1).await;
+    of_the_first.done(1).await;
     let said_of = |uid: &str| stage.witness.statuses(SHOP).iter().filter(|seen| seen.uid == uid).count();
     assert_eq!(said_of(second.as_str().unwrap_or_default()), 0);
 

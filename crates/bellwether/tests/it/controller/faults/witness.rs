@@ -16,7 +16,7 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use super::{
     super::{condition, text},
     Land, PATIENCE,
-    land::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS},
+    land::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, What},
 };
 
 /// A version of an object.
@@ -38,6 +38,9 @@ pub(super) struct Seen {
 /// What an Application says, or should say, in numbers: how many objects there are, and how many of them are ready.
 pub(super) type Counts = (u64, u64);
 
+/// What is looked at.
+const WHAT: [What; 4] = [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS];
+
 /// Every version of the Applications, Deployments, Pods and Events of a namespace.
 pub(super) struct Witness {
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -50,7 +53,7 @@ impl Witness {
     pub(super) async fn of(land: &Land) -> Result<Self> {
         let (seen, (tell, news)) = (Arc::<Mutex<Vec<Seen>>>::default(), watch::channel(0));
         let mut watches = JoinSet::new();
-        for what in [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS] {
+        for what in WHAT {
             let path = land.path(what, None);
             let list = list(&land.client, &path, "").await?;
             let mut view = View {
@@ -93,6 +96,26 @@ impl Witness {
             }
         };
         timeout(PATIENCE, look).await.with_context(|| format!("it was not seen that {what}"))?
+    }
+
+    /// Waits until all that has happened so far was seen.
+    pub(super) async fn catches_up(&self, land: &Land) -> Result<()> {
+        for what in WHAT {
+            let list = list(&land.client, &land.path(what, None), "").await?;
+            let items = list["items"].as_array().into_iter().flatten();
+            let there: BTreeMap<_, _> =
+                items.map(|it| (text(&it["metadata"]["name"]), version(it))).collect();
+            let is_so = |witness: &Self| {
+                let present = witness.present(what.plural);
+                let is_seen = |(name, then): (&String, &u64)| {
+                    present.get(name).is_some_and(|seen| seen.version >= *then)
+                };
+                let is_there = |seen: &Seen| there.contains_key(&seen.name) || seen.version > version(&list);
+                (there.iter().all(is_seen) && present.values().all(is_there)).then_some(())
+            };
+            self.until(&format!("{} are as they are", what.plural), is_so).await?;
+        }
+        Ok(())
     }
 
     /// The objects that are there, by name.
@@ -169,10 +192,8 @@ impl Witness {
     pub(super) fn owned_since(&self, deployment: &str) -> Option<Instant> {
         let seen = self.seen(DEPLOYMENTS.plural);
         let applications = self.present(APPLICATIONS.plural);
-        let mut versions = seen.iter().rev().filter(|seen| seen.name == deployment);
         let is_so =
             |seen: &&Seen| !seen.gone && owners(seen, &applications).is_ok_and(|owners| !owners.is_empty());
-        versions.next().filter(is_so)?;
         let since = seen.iter().rev().filter(|seen| seen.name == deployment).take_while(is_so).last()?;
         Some(since.at)
     }

@@ -31,7 +31,6 @@ async fn is_lost(work: Work) -> Result<()> {
     let since = Instant::now();
     let at = stage.is_done(work).await?;
     recovered(&format!("answer lost to {work}"), since, at)?;
-    stage.is_done_once(work)?;
     if matches!(work, Work::Status | Work::Event) {
         let is_told =
             |witness: &Witness| turns_told(witness).iter().any(|note| note.contains("is True")).then_some(());
@@ -46,7 +45,7 @@ async fn is_lost(work: Work) -> Result<()> {
 async fn somebody_else_writes_a_status() -> Result<()> {
     let stage = Stage::set("conflict").await?;
     let controller = stage.looked_after_shop().await?;
-    let deaf = stage.deaf_to(OWN).await;
+    let deaf = stage.deaf_to(&[OWN]).await;
     let mut conditions = stage.land.get(APPLICATIONS, SHOP).await?["status"]["conditions"].take();
     let theirs = json!({
         "type": "Approved", "status": "True", "reason": "Tried", "message": "by others",
@@ -75,7 +74,7 @@ async fn somebody_else_writes_owners_and_labels() -> Result<()> {
     let controller = stage.controller().await?;
     stage.says("first", (0, 0)).await?;
     stage.fence().await?;
-    let deaf = stage.deaf_to(MEMBERS).await;
+    let deaf = stage.deaf_to(&[MEMBERS]).await;
     let theirs = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "name": "other", "uid": other["metadata"]["uid"],
     });
