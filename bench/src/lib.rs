@@ -5,6 +5,7 @@ mod expression;
 pub mod live;
 mod population;
 mod rounds;
+pub mod soak;
 mod subject;
 
 pub use driver::{Driver, Told};

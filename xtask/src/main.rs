@@ -10,6 +10,7 @@ mod fuzz;
 mod generate;
 mod run;
 mod simulate;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,8 @@ enum Command {
     Fuzz(fuzz::Fuzz),
     /// Run the controller against a cluster in memory, over and over, with everything going wrong that can
     Simulate(simulate::Simulate),
+    /// Change and break things on a real control plane for a long time, and look whether what is published is true
+    Soak(soak::Soak),
     /// Control planes to play with
     #[command(subcommand)]
     Cluster(cluster::Command),
@@ -86,6 +89,7 @@ fn run(command: Command) -> Result<()> {
         Command::Faults(faults) => faults.run(),
         Command::Fuzz(fuzz) => fuzz.run(),
         Command::Simulate(simulate) => simulate.run(),
+        Command::Soak(soak) => soak.run(),
         Command::Cluster(command) => cluster::run(command),
     }
 }

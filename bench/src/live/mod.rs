@@ -8,4 +8,4 @@ mod work;
 pub use process::Process;
 pub use server::{Calls, Server};
 pub use sightings::Sightings;
-pub use work::{work_of, work_of_all};
+pub use work::{memory_of, work_of, work_of_all};

@@ -1,7 +1,6 @@
 //! The controller as a process: started, asked, weighed and stopped.
 
 use std::{
-    fs,
     path::Path,
     time::{Duration, Instant},
 };
@@ -15,7 +14,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::work::work_of;
+use super::work::{memory_of, work_of};
 
 /// So long it may take until all objects are known.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -73,9 +72,7 @@ impl Process {
 
     /// How many bytes of memory it has.
     pub fn memory(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
-        let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
-        Ok(size.context("it has no memory")?.trim().parse::<f64>()? * 1024.0)
+        memory_of(self.id()?)
     }
 
     /// How many seconds it has worked, on all cores together.

@@ -1,4 +1,4 @@
-//! Who has worked how long, as Linux tells it.
+//! Who has worked how long and has how much memory, as Linux tells it.
 
 use std::fs;
 
@@ -23,6 +23,13 @@ pub fn work_of_all() -> Result<f64> {
     ticks(
         times.iter().take(8).enumerate().filter(|(place, _)| ![3, 4].contains(place)).map(|(_, time)| *time),
     )
+}
+
+/// How many bytes of memory a process has.
+pub fn memory_of(process: u32) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
+    Ok(size.context("it has no memory")?.trim().parse::<f64>()? * 1024.0)
 }
 
 fn ticks<'a>(times: impl Iterator<Item = &'a str>) -> Result<f64> {

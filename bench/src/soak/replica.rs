@@ -1,0 +1,211 @@
+//! A controller that reaches the API server only through a proxy of its own.
+
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Access, Cluster, FaultProxy, Program};
+use tempfile::TempPath;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::alarm::Alarms;
+use crate::live::memory_of;
+
+/// How long it may take to answer about itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Before that, it is only about to know anything.
+const YOUTH: Duration = Duration::from_secs(4);
+
+/// A controller that is started again and again.
+pub(super) struct Replica {
+    name: &'static str,
+    proxy: FaultProxy,
+    program: Program,
+    lives: Mutex<Lives>,
+    _kubeconfig: TempPath,
+}
+
+/// All its lives.
+#[derive(Default)]
+struct Lives {
+    all: Vec<Life>,
+    /// Whether it is meant to run.
+    wanted: bool,
+    /// How often it did not come up, because nobody answered.
+    gave_up: usize,
+}
+
+/// From a start to an end.
+#[derive(Clone, Debug)]
+pub struct Life {
+    begun: Instant,
+    /// Where its words begin in the log.
+    log: usize,
+    /// Its memory at times, in bytes.
+    memory: Vec<(Instant, f64)>,
+}
+
+impl Life {
+    /// For how long its memory was watched.
+    pub fn length(&self) -> Duration {
+        self.memory.last().map_or(Duration::ZERO, |(at, _)| *at - self.begun)
+    }
+
+    /// Its memory when this part of the life was over, which is between 0 and 1.
+    pub fn memory(&self, part: f64) -> Option<f64> {
+        let at = self.begun + self.length().mul_f64(part);
+        let after = self.memory.iter().find(|(time, _)| *time >= at);
+        after.or(self.memory.last()).map(|(_, bytes)| *bytes)
+    }
+
+    /// The most that it ever had.
+    pub fn most(&self) -> f64 {
+        self.memory.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
+    }
+}
+
+impl Replica {
+    /// Starts one.
+    pub(super) async fn start_first(
+        name: &'static str,
+        program: &Path,
+        user: &Access,
+        cluster: &Cluster,
+    ) -> Result<Self> {
+        let proxy = FaultProxy::before(cluster).await?;
+        let kubeconfig = user.via(proxy.address()).kubeconfig_file()?;
+        let program = Program::new(program)?
+            .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
+            .arguments([kubeconfig.as_os_str()]);
+        let replica = Self { name, proxy, program, lives: Mutex::default(), _kubeconfig: kubeconfig };
+        replica.start()?;
+        Ok(replica)
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it reaches the API server through.
+    pub(super) fn proxy(&self) -> &FaultProxy {
+        &self.proxy
+    }
+
+    /// Starts it, if it does not run.
+    pub(super) fn start(&self) -> Result<()> {
+        let mut lives = self.lock();
+        lives.wanted = true;
+        if self.program.is_running() {
+            return Ok(());
+        }
+        let log = self.program.log().len();
+        self.program.start()?;
+        lives.all.push(Life { begun: Instant::now(), log, memory: Vec::new() });
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub(super) fn kill(&self) {
+        self.lock().wanted = false;
+        self.program.kill();
+    }
+
+    /// Asks it to end, which it must do in good order.
+    pub(super) async fn stop(&self) -> Result<()> {
+        self.lock().wanted = false;
+        if self.program.is_running() {
+            let status = self.program.stop().await?;
+            ensure!(
+                status.success(),
+                "the controller {} was asked to end, and did so badly: {status}",
+                self.name
+            );
+        }
+        Ok(())
+    }
+
+    /// Stops time for it.
+    pub(super) fn pause(&self) -> Result<()> {
+        self.program.pause()
+    }
+
+    /// Lets time go on.
+    pub(super) fn resume(&self) -> Result<()> {
+        self.program.resume()
+    }
+
+    /// Whether it leads, by its own account.
+    pub(super) async fn leads(&self) -> bool {
+        let metrics = timeout(PATIENCE, self.get("/metrics")).await;
+        matches!(metrics, Ok(Ok(text)) if text.lines().any(|line| line == "bellwether_leading 1"))
+    }
+
+    /// Notes its memory, and looks whether it has ended by itself. One that cannot reach an API server when it is started
+    /// says so and ends, as it should; whoever runs it starts it again.
+    pub(super) fn look_after(&self, alarms: &Alarms) -> Result<()> {
+        let mut lives = self.lock();
+        if let Some(id) = self.program.id() {
+            let memory = memory_of(id)?;
+            if let Some(life) = lives.all.last_mut().filter(|life| life.begun.elapsed() > YOUTH) {
+                life.memory.push((Instant::now(), memory));
+            }
+            return Ok(());
+        }
+        if !lives.wanted {
+            return Ok(());
+        }
+        let begin = lives.all.last().map_or(0, |life| life.log);
+        let log = self.program.log();
+        let words = log.get(begin..).unwrap_or_default();
+        if words.contains("serves on http://") || words.contains("panicked") {
+            let last: Vec<_> = words.lines().rev().take(12).collect();
+            let last: Vec<_> = last.into_iter().rev().collect();
+            alarms.raise(&format!("the controller {} has ended by itself:\n{}", self.name, last.join("\n")));
+        } else {
+            lives.gave_up += 1;
+        }
+        drop(lives);
+        self.start()
+    }
+
+    /// All its lives.
+    pub(super) fn lives(&self) -> Vec<Life> {
+        self.lock().all.clone()
+    }
+
+    /// How often it did not come up, because nobody answered.
+    pub(super) fn gave_up(&self) -> usize {
+        self.lock().gave_up
+    }
+
+    /// Everything that it has said.
+    pub(super) fn log(&self) -> String {
+        self.program.log()
+    }
+
+    /// One request, the way the simplest of clients makes it.
+    async fn get(&self, path: &str) -> Result<String> {
+        let log = self.program.log();
+        let address = log.rsplit_once("http://").and_then(|(_, rest)| rest.split_whitespace().next());
+        let address = address.context("it has not said where it serves")?;
+        let mut stream = TcpStream::connect(address).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lives> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,157 @@
+//! How late a controller may be, because something was broken.
+//!
+//! Nobody can know what is kept from them. A status is judged by how things were at any moment since the trouble began that
+//! may have kept the news back; where there was none, in the last few seconds.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::cast::Kind;
+
+/// So late anybody may be, on a machine that does many things at a time.
+const CALM: Duration = Duration::from_secs(5);
+
+/// Whoever was kept from reading asks again after a pause, which is about as long as the trouble was.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// All troubles so far.
+#[derive(Clone, Default)]
+pub struct Troubles(Arc<Mutex<Vec<Trouble>>>);
+
+#[derive(Clone, Debug)]
+struct Trouble {
+    /// The kind of which news may be late; all if none is named.
+    kind: Option<Kind>,
+    /// Whether the kind may have been unreadable.
+    unreadable: bool,
+    from: Instant,
+    until: Option<Instant>,
+    afterwards: Duration,
+}
+
+/// A trouble that has not ended.
+#[must_use = "it goes on until it is ended"]
+pub(super) struct Ongoing {
+    troubles: Troubles,
+    number: usize,
+}
+
+/// What a trouble does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Effect {
+    /// The kind of which news may be late; all if none is named.
+    pub(super) kind: Option<Kind>,
+    /// Whether the kind may be unreadable.
+    pub(super) unreadable: bool,
+    /// The news may be older than the trouble by so much.
+    pub(super) past: Duration,
+    /// So long it takes until all is well again, at least.
+    pub(super) afterwards: Duration,
+}
+
+impl Troubles {
+    /// Something is about to be broken.
+    pub(super) fn begin(&self, effect: Effect) -> Ongoing {
+        let now = Instant::now();
+        let mut all = self.lock();
+        all.push(Trouble {
+            kind: effect.kind,
+            unreadable: effect.unreadable,
+            from: now.checked_sub(effect.past + CALM).unwrap_or(now),
+            until: None,
+            afterwards: effect.afterwards.max(AFTERWARDS),
+        });
+        Ongoing { troubles: self.clone(), number: all.len() - 1 }
+    }
+
+    /// Since when news of a kind may have been kept back at a time.
+    pub(super) fn since(&self, kind: Kind, at: Instant) -> Instant {
+        let all = self.lock();
+        let own = |trouble: &&Trouble| trouble.kind.is_none_or(|other| other == kind) && trouble.from <= at;
+        let mut since = at.checked_sub(CALM).unwrap_or(at);
+        // One trouble may begin before the last is over.
+        while let Some(earlier) =
+            all.iter().filter(own).filter(|it| it.from < since && it.is_felt(since)).map(|it| it.from).min()
+        {
+            since = earlier;
+        }
+        since
+    }
+
+    /// Whether a kind may have been unreadable at a time.
+    pub(super) fn was_unreadable(&self, kind: Kind, at: Instant) -> bool {
+        let is_so = |trouble: &Trouble| {
+            trouble.unreadable
+                && trouble.kind.is_none_or(|other| other == kind)
+                && trouble.from <= at
+                && trouble.is_felt(at)
+        };
+        self.lock().iter().any(is_so)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Trouble>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Trouble {
+    /// Whether it is felt at a time after it began.
+    fn is_felt(&self, at: Instant) -> bool {
+        self.until.is_none_or(|until| at <= until + self.afterwards + (until - self.from))
+    }
+}
+
+impl Ongoing {
+    /// What was broken is whole again.
+    pub(super) fn end(self) {
+        if let Some(trouble) = self.troubles.lock().get_mut(self.number) {
+            trouble.until = Some(Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_calm_times_news_is_seconds_old() {
+        let now = Instant::now();
+        assert_eq!(Troubles::default().since(Kind::Widget, now), now - CALM);
+    }
+
+    #[test]
+    fn news_may_be_as_old_as_the_trouble() {
+        let troubles = Troubles::default();
+        let effect = Effect { kind: Some(Kind::Widget), past: Duration::from_secs(7), ..Effect::default() };
+        let ongoing = troubles.begin(effect);
+        let begun = Instant::now();
+        let later = begun + Duration::from_secs(60);
+        let since = |kind, at| troubles.since(kind, at);
+        assert!(since(Kind::Widget, later) <= begun - Duration::from_secs(7));
+        assert_eq!(since(Kind::ConfigMap, later), later - CALM);
+        ongoing.end();
+        assert!(since(Kind::Widget, begun + CALM) <= begun, "it is still felt");
+        assert_eq!(since(Kind::Widget, later), later - CALM, "it is forgotten");
+    }
+
+    #[test]
+    fn one_trouble_may_hand_over_to_the_next() {
+        let troubles = Troubles::default();
+        let now = Instant::now();
+        let trouble = |from: u64, until: u64| Trouble {
+            kind: None,
+            unreadable: false,
+            from: now + Duration::from_secs(from),
+            until: Some(now + Duration::from_secs(until)),
+            afterwards: AFTERWARDS,
+        };
+        troubles.lock().extend([trouble(100, 110), trouble(120, 130), trouble(200, 201)]);
+        let since = |at: u64| troubles.since(Kind::Widget, now + Duration::from_secs(at)) - now;
+        assert_eq!(since(140), Duration::from_secs(100));
+        assert_eq!(since(190), Duration::from_secs(185));
+        assert_eq!(since(204), Duration::from_secs(199));
+    }
+}

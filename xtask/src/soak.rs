@@ -1,0 +1,53 @@
+//! `cargo xtask soak`: random load and random faults on a real control plane, for a long time.
+
+use std::{
+    env,
+    path::PathBuf,
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+
+use crate::run::{cargo, step};
+
+#[derive(Debug, Args)]
+pub(crate) struct Soak {
+    /// For how long
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
+    /// What all chances follow from, as far as the clock allows; any, if none is given
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl Soak {
+    /// Builds the controller and the program that torments it, and runs it.
+    pub(crate) fn run(&self) -> Result<()> {
+        step(&mut cargo(&[
+            "build",
+            "--release",
+            "--package",
+            "bellwether",
+            "--package",
+            "bellwether-bench",
+        ]))?;
+        let own = env::current_exe()?;
+        let target: PathBuf =
+            own.ancestors().nth(2).context("this program is in no target directory")?.to_owned();
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+        };
+        let programs = target.join("release");
+        let status = Command::new(programs.join("soak"))
+            .arg(programs.join("bellwether"))
+            .args([self.minutes.to_string(), seed.to_string()])
+            .arg(target.join("soak").join(seed.to_string()))
+            .status()
+            .context("cannot run the soak")?;
+        ensure!(status.success(), "the soak with seed {seed} found something wrong");
+        Ok(())
+    }
+}
