@@ -44,7 +44,6 @@ impl Alarms {
     }
 
     /// Tells whoever looks on what is going on. Nothing depends on their listening.
-    #[expect(clippy::unused_self, reason = "it is the one voice of this program while it works")]
     pub fn say(&self, text: &str) {
         let _ = writeln!(stderr(), "{text}");
     }

@@ -278,10 +278,9 @@ fn any_of_reads(revision: u64, random: &mut StdRng) -> (&'static str, Fault) {
 }
 
 fn any_of_writes(random: &mut StdRng) -> (&'static str, Fault) {
-    match random.random_range(0..6) {
-        0 => ("conflict", answer(StatusCode::CONFLICT, None)),
-        1 => ("lost response", Fault::LoseResponse),
-        2 => ("held response", Fault::HoldResponse),
+    match random.random_range(0..5) {
+        0 => ("lost response", Fault::LoseResponse),
+        1 => ("held response", Fault::HoldResponse),
         _ => any_of_all(random),
     }
 }

@@ -45,9 +45,9 @@ pub async fn judge(witness: Witness, troubles: Troubles, alarms: Alarms, tell: i
         let mut seen = witness.lock();
         let now = Instant::now();
         while let Some(published) = seen.published.front().cloned() {
-            match is_known(&seen, &published, now) {
-                None => break,
-                Some(true) => match wrong(&seen, &published, &troubles) {
+            match before(&seen, &published, now) {
+                Before::NotYetKnown => break,
+                Before::Known => match wrong(&seen, &published, &troubles) {
                     Ok(()) => judged.statuses += 1,
                     Err(Finding::Unclear) => judged.unclear += 1,
                     Err(Finding::Wrong(what)) => {
@@ -56,7 +56,7 @@ pub async fn judge(witness: Witness, troubles: Troubles, alarms: Alarms, tell: i
                         alarms.raise(&format!("Application {namespace}/{name} {what}"));
                     }
                 },
-                Some(false) => judged.unclear += 1,
+                Before::NeverKnown => judged.unclear += 1,
             }
             seen.published.pop_front();
         }
@@ -77,17 +77,26 @@ enum Finding {
     Unclear,
 }
 
-/// Whether all is known that was before a status. Nothing as long as that may still come.
-fn is_known(seen: &Seen, published: &Published, now: Instant) -> Option<bool> {
+/// What was before a status.
+enum Before {
+    Known,
+    NotYetKnown,
+    NeverKnown,
+}
+
+fn before(seen: &Seen, published: &Published, now: Instant) -> Before {
     let age = now - published.seen;
     let is_known = |kind: &Kind| {
         let (since, revision) = seen.heard(Subject::Members(*kind));
-        let long_since = |time: Duration| since.is_some_and(|since| now - since > time);
-        (revision >= published.revision && age > LATER) || (age > MUCH_LATER && long_since(MUCH_LATER))
+        let for_long = since.is_some_and(|since| now - since > MUCH_LATER);
+        (revision >= published.revision && age > LATER) || (age > MUCH_LATER && for_long)
     };
-    match published.app.kinds().iter().all(is_known) {
-        true => Some(true),
-        false => (age > TOO_LATE).then_some(false),
+    if published.app.kinds().iter().all(is_known) {
+        Before::Known
+    } else if age > TOO_LATE {
+        Before::NeverKnown
+    } else {
+        Before::NotYetKnown
     }
 }
 

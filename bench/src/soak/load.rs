@@ -74,7 +74,7 @@ const DEEDS: [(Deed, u32); 13] = [
     (Deed::LetGo, 50),
     (Deed::Replace, 30),
     (Deed::EditApplication, 40),
-    (Deed::CreateApplication, 25),
+    (Deed::CreateApplication, 40),
     (Deed::DeleteApplication, 10),
     (Deed::Remark, 20),
     (Deed::Rule, 8),

@@ -1,9 +1,11 @@
 //! Random load and random faults on a real control plane, and somebody who watches whether what is published is true.
 //!
-//! `cast` has the objects, `load` changes them, `stage` is the control plane, `replica` a controller on it and `faults`
-//! what breaks them. `chronicle` remembers how the members were, `witness` writes it and sees what is published, `truth`
-//! says from scratch what there is to say, `judge` compares what is published all the time, and `verdict` when all is
-//! quiet. `report` is what is told in the end.
+//! - What happens: `cast` has the objects, `rules` the rules that come and go, and `load` changes them all. `stage` is the
+//!   control plane, `replica` a controller on it, and `faults` breaks everything.
+//! - What is true: `fact` is what matters of an object, and `truth` says from scratch what there is to say of an Application.
+//! - What was published: `watch` sees it, `witness` writes down in the `chronicle` how the members were, `trouble` says how
+//!   late a controller may be, and `judge` compares. `verdict` does when all is quiet.
+//! - What is told of it: `alarm` at once, `report` in the end.
 
 mod alarm;
 mod cast;
