@@ -60,7 +60,9 @@ struct Entry {
     last: Option<Timestamp>,
     /// How often it could still be written at once, as of then.
     at_once: u8,
+    /// How often in a row it did not get through, or was refused: one of the two says nothing about the other.
     failures: u32,
+    refused: bool,
     /// Not before that, because of failures.
     not_before: Option<Timestamp>,
 }
@@ -174,6 +176,10 @@ impl Outbox {
             Outcome::Done(_) | Outcome::Conflict => None,
         };
         if let Some((first, longest)) = again {
+            let refused = matches!(outcome, Outcome::Refused(_));
+            if entry.refused != refused {
+                (entry.refused, entry.failures) = (refused, 0);
+            }
             let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
             let wait = spread(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
             entry.not_before = now.checked_add(wait).ok();
@@ -255,6 +261,7 @@ impl Entry {
             last: None,
             at_once: AT_ONCE,
             failures: 0,
+            refused: false,
             not_before: None,
         }
     }

@@ -194,6 +194,27 @@ fn what_is_refused_waits_whatever_is_wanted_by_then() {
     assert_eq!(story.written(), 0, "the same right may be missing still");
 }
 
+/// As an API server does that has been away, and has just begun to read who may do what.
+#[test]
+fn what_is_refused_after_failures_waits_no_longer_for_them() {
+    let mut story = Story::begin();
+    story.want("web", Turn);
+    for _ in 0..8 {
+        let (slot, _) = story.take().remove(0);
+        story.done(&slot, &Outcome::Failed("no answer".into()));
+        story.now = story.outbox.next().expect("it is tried again");
+    }
+    let (slot, _) = story.take().remove(0);
+    story.done(&slot, &Outcome::Refused("no right".into()));
+    let next = story.outbox.next().expect("it is tried again");
+    assert!(next <= story.now + SignedDuration::from_secs(30), "{next}");
+    story.now = next;
+    let (slot, _) = story.take().remove(0);
+    story.done(&slot, &Outcome::Failed("no answer".into()));
+    let next = story.outbox.next().expect("it is tried again");
+    assert!(next <= story.now + SignedDuration::from_millis(100), "nor the other way round: {next}");
+}
+
 #[test]
 fn a_conflict_waits_for_the_engine() {
     let mut story = Story::begin();
