@@ -81,6 +81,9 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         let broken = load.during(faults.run(until), &mut random).await?;
         stage.mend().await?;
         let right = settle(stage, alarms).await?;
+        if right.is_some() {
+            troubles.are_over();
+        }
         checks.push(Check { right });
         let (members, applications) = witness.census();
         let said =

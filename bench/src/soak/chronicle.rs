@@ -97,6 +97,11 @@ impl Chronicle {
         records.map(|((_, namespace), record)| (namespace.as_str(), &record.now))
     }
 
+    /// The members of a kind in a namespace as they are now.
+    pub(super) fn now_in(&self, kind: Kind, namespace: &str) -> Option<&Objects> {
+        self.records.get(&(kind, namespace.to_owned())).map(|record| &record.now)
+    }
+
     /// Whether the members of a kind in a namespace were ever so: after the first of these changes, or after any other
     /// before the last.
     pub(super) fn was_ever(

@@ -145,8 +145,19 @@ impl Replica {
 
     /// Whether it leads, by its own account.
     pub(super) async fn leads(&self) -> bool {
-        let metrics = timeout(PATIENCE, self.get("/metrics")).await;
-        matches!(metrics, Ok(Ok(text)) if text.lines().any(|line| line == "bellwether_leading 1"))
+        self.metric("bellwether_leading").await == Some(1)
+    }
+
+    /// Whether it watches every kind that it follows, so that it knows all that has happened.
+    pub(super) async fn watches_all(&self) -> bool {
+        let (open, followed) =
+            (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_followed").await);
+        open.is_some() && open == followed
+    }
+
+    async fn metric(&self, name: &str) -> Option<u64> {
+        let metrics = timeout(PATIENCE, self.get("/metrics")).await.ok()?.ok()?;
+        metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
 
     /// Notes its memory, and looks whether it has ended by itself. One that cannot reach an API server when it is started

@@ -13,8 +13,8 @@ use super::cast::Kind;
 /// So late anybody may be, on a machine that does many things at a time.
 const CALM: Duration = Duration::from_secs(5);
 
-/// Whoever was kept from reading asks again after a pause, which is about as long as the trouble was.
-const AFTERWARDS: Duration = Duration::from_secs(5);
+/// Whoever was kept from reading asks again after a pause, which is half a minute at most.
+const AFTERWARDS: Duration = Duration::from_secs(35);
 
 /// All troubles so far.
 #[derive(Clone, Default)]
@@ -29,6 +29,8 @@ struct Trouble {
     from: Instant,
     until: Option<Instant>,
     afterwards: Duration,
+    /// When it was seen that all is well again.
+    over: Option<Instant>,
 }
 
 /// A trouble that has not ended.
@@ -61,9 +63,18 @@ impl Troubles {
             unreadable: effect.unreadable,
             from: now.checked_sub(effect.past + CALM).unwrap_or(now),
             until: None,
+            over: None,
             afterwards: effect.afterwards.max(AFTERWARDS),
         });
         Ongoing { troubles: self.clone(), number: all.len() - 1 }
+    }
+
+    /// All is well, as can be seen: nothing that was broken before is felt any more.
+    pub fn are_over(&self) {
+        let now = Instant::now();
+        for trouble in self.lock().iter_mut().filter(|trouble| trouble.until.is_some()) {
+            trouble.over.get_or_insert(now);
+        }
     }
 
     /// Since when news of a kind may have been kept back at a time.
@@ -99,7 +110,8 @@ impl Troubles {
 impl Trouble {
     /// Whether it is felt at a time after it began.
     fn is_felt(&self, at: Instant) -> bool {
-        self.until.is_none_or(|until| at <= until + self.afterwards + (until - self.from))
+        let ends = self.until.map(|until| until + self.afterwards).into_iter().chain(self.over).min();
+        ends.is_none_or(|end| at <= end)
     }
 }
 
@@ -128,13 +140,16 @@ mod tests {
         let effect = Effect { kind: Some(Kind::Widget), past: Duration::from_secs(7), ..Effect::default() };
         let ongoing = troubles.begin(effect);
         let begun = Instant::now();
-        let later = begun + Duration::from_mins(1);
+        let later = begun + 2 * AFTERWARDS;
         let since = |kind| troubles.since(kind, later + CALM);
         assert!(since(Kind::Widget) + Duration::from_secs(7) <= begun);
         assert_eq!(since(Kind::ConfigMap), later);
         ongoing.end();
         assert!(troubles.since(Kind::Widget, begun + CALM) <= begun, "it is still felt");
         assert_eq!(since(Kind::Widget), later, "it is forgotten");
+        troubles.are_over();
+        let soon = Instant::now() + 2 * CALM;
+        assert_eq!(troubles.since(Kind::Widget, soon + CALM), soon, "all is well, as was seen");
     }
 
     #[test]
@@ -146,12 +161,13 @@ mod tests {
             unreadable: false,
             from: now + Duration::from_secs(from),
             until: Some(now + Duration::from_secs(until)),
+            over: None,
             afterwards: AFTERWARDS,
         };
         troubles.lock().extend([trouble(100, 110), trouble(120, 130), trouble(200, 201)]);
-        let since = |at: u64| troubles.since(Kind::Widget, now + Duration::from_secs(at)) - now;
-        assert_eq!(since(140), Duration::from_secs(100));
-        assert_eq!(since(190), Duration::from_secs(185));
-        assert_eq!(since(204), Duration::from_secs(199));
+        let since = |at: u64| (troubles.since(Kind::Widget, now + Duration::from_secs(at)) - now).as_secs();
+        assert_eq!(since(150), 100);
+        assert_eq!(since(190), 185, "both are forgotten");
+        assert_eq!(since(204), 199);
     }
 }

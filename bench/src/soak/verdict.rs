@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use bellwether_model::State;
+use bellwether_testkit::eventually;
 use kube::Client;
 use serde_json::Value as Json;
 use tokio::time::sleep;
@@ -61,6 +62,13 @@ pub async fn settle(stage: &Stage, alarms: &Alarms) -> Result<Option<Duration>> 
         sleep(Duration::from_millis(250)).await;
     };
     rest(stage, alarms).await?;
+    for replica in stage.replicas() {
+        // Also the one that stands by.
+        let watches = eventually(PATIENCE, "it watches all", async || Ok(replica.watches_all().await)).await;
+        if watches.is_err() {
+            alarms.raise(&format!("the controller {} does not watch all that it follows", replica.name()));
+        }
+    }
     // Whatever was written while it came to rest must not have been for the worse.
     if let Some(mistake) = World::look(stage.client(), &eye).await?.mistakes().first() {
         alarms.raise(&format!("all was right, and then it was not, although nothing had changed: {mistake}"));

@@ -276,16 +276,14 @@ impl Seen {
         if cast::has_anchor(&name) && !fact.owners.iter().any(|owner| owner.name == ANCHOR) {
             self.alarms.raise(&format!("{what} has lost the owner that somebody else gave it"));
         }
-        match gone {
-            Gone::No => self.chronicle.note(kind, &namespace, &name, revision, Some(fact)),
-            Gone::Yes => {
-                self.chronicle.note(kind, &namespace, &name, revision, None);
-                let by_load = self.condemned.remove(&fact.uid) || (kind == Kind::Widget && self.widgets_go);
-                if !by_load {
-                    self.deleted.push_back(Deleted { what, fact, seen: Instant::now() });
-                }
-            }
+        // Some linger when they are deleted: what counts is how they were when somebody did it.
+        let before = self.chronicle.now_in(kind, &namespace).and_then(|objects| objects.get(&name));
+        let was_deleting = before.is_some_and(|before| before.uid == fact.uid && before.deleting);
+        let by_load = self.condemned.contains(&fact.uid) || (kind == Kind::Widget && self.widgets_go);
+        if (gone == Gone::Yes || fact.deleting) && !was_deleting && !by_load {
+            self.deleted.push_back(Deleted { what, fact: fact.clone(), seen: Instant::now() });
         }
+        self.chronicle.note(kind, &namespace, &name, revision, (gone == Gone::No).then_some(fact));
         Ok(())
     }
 
