@@ -15,7 +15,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-engine", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-wire", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
-    ("bellwether", &["bellwether-testkit"]),
+    ("bellwether-simulation", &["tokio", "kube-client", "kube-runtime"]),
+    ("bellwether", &["bellwether-testkit", "bellwether-simulation"]),
 ];
 
 /// Fails if a crate depends on what it must not know.

@@ -273,13 +273,13 @@ impl Engine {
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
-        // What was refused, or did not get through, is still wanted and is tried again. What met another version of the
-        // object is asked for again when that version is known here.
+        // What was refused, did not get through, or met an API server that knows no such object, is still wanted and is
+        // tried again. What met another version of the object is asked for again when that version is known here.
         let is_over = match change {
             Change::Status { .. } => return self.status_written(slot, change, outcome, now),
             Change::Owners { .. } => matches!(outcome, Outcome::Done(_)),
             Change::Create { .. } | Change::Delete { .. } => {
-                !matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_))
+                matches!(outcome, Outcome::Done(_) | Outcome::Conflict)
             }
         };
         if is_over {

@@ -401,3 +401,155 @@ fn looks_alike(one: &Served, other: &Served) -> bool {
     };
     way(one) == way(other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(version: &str) -> Served {
+        Served {
+            version: version.into(),
+            versions: [version.into()].into(),
+            plural: "widgets".into(),
+            namespaced: true,
+            has_status: true,
+        }
+    }
+
+    fn follower() -> Follower {
+        let kind = Kind::new("acme.io", "Widget");
+        let lens = Arc::new(Lens::new(&kind, Arc::default()));
+        Follower::new(kind, None, lens, Pauses::default(), 1)
+    }
+
+    fn now() -> Now {
+        Now { time: Timestamp::UNIX_EPOCH, instant: Instant::now() }
+    }
+
+    fn list(rest: Option<&str>) -> Next {
+        Next::List { path: "/apis/acme.io/v1/widgets".to_owned(), rest: rest.map(str::to_owned) }
+    }
+
+    fn watch(since: &str) -> Next {
+        Next::Watch { path: "/apis/acme.io/v1/widgets".to_owned(), since: Version::new(since) }
+    }
+
+    /// What there is to tell, in a word each.
+    fn told(follower: &mut Follower) -> String {
+        let word = |news| match news {
+            News::Served(_) => "served".to_owned(),
+            News::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
+            News::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
+            News::Unreadable(Unreadable::Failing { .. }) => "failing".to_owned(),
+            News::PutBack => "put back".to_owned(),
+            News::Listing => "listing".to_owned(),
+            News::Seen(name, _) => name.to_string(),
+            News::Gone(name) => format!("{name} gone"),
+            News::Listed => "listed".to_owned(),
+        };
+        std::iter::from_fn(|| follower.take()).map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    fn widget(name: &str, version: u32) -> String {
+        format!(
+            r#"{{"metadata":{{"namespace":"shop","name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#
+        )
+    }
+
+    /// One that watches since version 5.
+    fn watching() -> Follower {
+        let mut follower = follower();
+        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
+        assert_eq!(told(&mut follower), "served, listing, listed");
+        assert_eq!(follower.next(), watch("5"));
+        follower
+    }
+
+    #[test]
+    fn pages_are_one_list() {
+        let mut follower = follower();
+        assert_eq!(follower.next(), Next::Find);
+        assert!(!follower.found(&Found::Unknown, now().instant));
+        assert!(follower.found(&Found::Served(served("v1")), now().instant));
+        assert_eq!(follower.next(), list(None));
+        let first = format!(
+            r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
+            widget("a", 3)
+        );
+        follower.page(Ok(first.as_bytes()), now());
+        assert_eq!(follower.next(), list(Some("more")));
+        let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
+        let heard = follower.page(Ok(second.as_bytes()), now());
+        assert_eq!(heard, Heard { read: 1, nonsense: 1, bookmark: false });
+        assert_eq!(told(&mut follower), "served, listing, shop/a, shop/b, listed");
+        assert_eq!(follower.next(), watch("5"));
+    }
+
+    #[test]
+    fn a_list_that_breaks_off_begins_anew() {
+        let mut follower = follower();
+        follower.found(&Found::Served(served("v1")), now().instant);
+        let first = format!(
+            r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
+            widget("a", 3)
+        );
+        follower.page(Ok(first.as_bytes()), now());
+        follower.page(Err(Trouble::Gone), now());
+        assert!(matches!(follower.next(), Next::Rest(_)));
+        follower.rested();
+        assert_eq!(follower.next(), list(None));
+        assert_eq!(told(&mut follower), "served, listing, shop/a", "the end of the list is not told");
+    }
+
+    #[test]
+    fn lines_are_told_and_remembered() {
+        let mut follower = watching();
+        assert!(follower.opened());
+        let line = format!(r#"{{"type":"ADDED","object":{}}}"#, widget("a", 6));
+        assert!(follower.line(line.as_bytes(), now().time).is_ok());
+        let line = format!(r#"{{"type":"DELETED","object":{}}}"#, widget("a", 7));
+        assert!(follower.line(line.as_bytes(), now().time).is_ok());
+        assert_eq!(told(&mut follower), "shop/a, shop/a gone");
+        follower.ended(Ended { lived: true, trouble: None }, now().instant);
+        follower.rested();
+        assert_eq!(follower.next(), watch("7"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_looked_for() {
+        let mut follower = watching();
+        let absent = || Ended::from(Trouble::Absent { why: "no".into() });
+        follower.ended(absent(), now().instant);
+        assert_eq!(follower.next(), Next::LookAgain);
+        follower.found(&Found::Served(served("v1")), now().instant);
+        assert!(matches!(follower.next(), Next::Rest(_)), "it is there, so this may pass");
+        follower.rested();
+        follower.found(&Found::Served(served("v1")), now().instant);
+        assert_eq!(follower.next(), watch("5"));
+        follower.ended(absent(), now().instant);
+        follower.found(&Found::NotServed, now().instant);
+        assert_eq!((follower.next(), &*told(&mut follower)), (Next::Find, "not served"));
+        follower.found(&Found::Served(served("v1")), now().instant);
+        assert_eq!((follower.next(), &*told(&mut follower)), (list(None), "served"));
+    }
+
+    #[test]
+    fn another_version_is_listed_anew() {
+        let mut follower = watching();
+        assert!(!follower.found(&Found::NotServed, now().instant), "a watch that goes on knows better");
+        assert!(!follower.found(&Found::Served(served("v1")), now().instant));
+        assert!(follower.found(&Found::Served(served("v2")), now().instant));
+        assert_eq!(follower.next(), Next::List { path: "/apis/acme.io/v2/widgets".to_owned(), rest: None });
+    }
+
+    #[test]
+    fn another_lens_is_another_list() {
+        let mut follower = watching();
+        let lens = Arc::new(Lens::new(follower.kind(), Arc::default()));
+        follower.refocus(lens);
+        assert_eq!(follower.next(), Next::Find);
+        follower.found(&Found::Served(served("v1")), now().instant);
+        assert_eq!((follower.next(), &*told(&mut follower)), (list(None), ""));
+    }
+}

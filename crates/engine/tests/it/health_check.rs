@@ -1,7 +1,7 @@
 //! The Pod whose readiness is an Application's own.
 
 use bellwether_api::{ApplicationStatus, ConditionStatus};
-use bellwether_engine::{Change, Event, Kind};
+use bellwether_engine::{Change, Event, Kind, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -192,4 +192,49 @@ fn a_restart_makes_no_second_pod() {
     world.restart();
     world.settle();
     assert_eq!((images(&world).as_str(), world.writes.len()), ("check:1", writes));
+}
+
+/// A Pod that was made and is not in sight yet is removed all the same when the check is.
+#[test]
+fn a_pod_that_is_not_in_sight_is_not_forgotten() {
+    let mut world = World::with([app("web", &json!({}))]);
+    world.put(app("web", &json!({"dependencies": ["base"]})));
+    world.server.put(checked("check:1"));
+    while world.feeds.values().all(|feed| feed.kind != Kind::pod() || !feed.told.known.listed) {
+        assert!(world.happen(), "the Pods are listed");
+    }
+    world.held.insert(Kind::pod());
+    world.settle();
+    assert_eq!(images(&world), "check:1");
+    world.put(app("web", &json!({})));
+    world.pass(SignedDuration::from_mins(5));
+    assert_eq!(images(&world), "check:1");
+    world.held.clear();
+    world.settle();
+    assert_eq!(images(&world), "");
+}
+
+/// What nobody could see is not made.
+#[test]
+fn no_pod_is_made_while_pods_cannot_be_read() {
+    let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
+    world.unreadable("Pod", Some(Unreadable::Forbidden { resource: "pods".into() }));
+    world.put(checked("check:1"));
+    world.pass(SignedDuration::from_mins(1));
+    assert_eq!(images(&world), "");
+    world.unreadable("Pod", None);
+    world.settle();
+    assert_eq!(images(&world), "check:1");
+}
+
+/// The status speaks of the check before there is a Pod: whoever comes after us has to know that one may be left.
+#[test]
+fn a_check_is_spoken_of_before_its_pod_is_made() {
+    let world = World::with([checked("check:1")]);
+    let at = |is_it: &dyn Fn(&Change) -> bool| world.writes.iter().position(|(_, change, _)| is_it(change));
+    let status = at(
+        &|change| matches!(change, Change::Status { patch, .. } if patch.to_string().contains("HealthCheckValid")),
+    );
+    let pod = at(&|change| matches!(change, Change::Create { dry_run: false, .. }));
+    assert!(status < pod && status.is_some(), "{status:?} {pod:?}");
 }

@@ -263,3 +263,25 @@ fn nothing_is_written_while_a_kind_is_being_listed() {
     world.held.clear();
     assert!(in_the_end(&mut world).starts_with("False ComponentsNotReady: one "), "the Widget is not ready");
 }
+
+/// Two that see the same at different moments need not agree on since when: what is written stands, and whoever takes over
+/// writes nothing.
+#[rstest]
+fn whoever_takes_over_finds_nothing_to_write(#[values(false, true)] held: bool) {
+    let mut world = World::new();
+    world.writing = false;
+    if held {
+        // The status is seen before the objects are.
+        world.held.insert(kind("Deployment.apps"));
+    }
+    world.put(objects::app_of("web", &["front"]));
+    let mut leader = World::with([objects::app_of("web", &["front"])]);
+    leader.pass(SignedDuration::from_mins(1));
+    let mut written = leader.status("web");
+    written.objects[0].since.as_mut().expect("it is missed from now on").0 -= SignedDuration::from_secs(3);
+    world.edit(APP, "web", |it| it["status"] = json!(written));
+    world.held.clear();
+    world.settle();
+    let status = slot(&kind(APP), &objects::key(APP, "web").1, Part::Status);
+    assert_eq!(world.wanted(&status), None);
+}

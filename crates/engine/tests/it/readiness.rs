@@ -187,6 +187,24 @@ fn time_alone_turns_a_verdict() {
     assert_eq!(state(&world), State::Failed);
 }
 
+/// What an hour has made of an object is taken back with the hour.
+#[test]
+fn a_clock_that_is_put_back_takes_back_what_time_has_made() {
+    let app = app("web", &json!({"componentKinds": [{"kind": "Pod"}]}));
+    let mut world = World::with([app, unschedulable_pod("one")]);
+    let state = |world: &World| world.status("web").objects[0].status;
+    let before = world.now;
+    world.pass(SignedDuration::from_hours(1));
+    world.step(Event::Tick);
+    assert_eq!(state(&world), State::Failed);
+    world.now = before;
+    world.step(Event::Tick);
+    world.settle();
+    assert_eq!(state(&world), State::InProgress);
+    world.pass(SignedDuration::from_mins(1));
+    assert_eq!(state(&world), State::Failed);
+}
+
 /// A status that was written for a newer generation than the one we know is not overwritten.
 #[test]
 fn what_is_newer_than_we_are_is_left_alone() {

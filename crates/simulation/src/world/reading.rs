@@ -252,7 +252,9 @@ impl World<'_> {
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
         let kind = feed.follower.kind().clone();
-        self.tell(|| format!("controller {process} hears of {kind}: {}", input.summary()));
+        if !matches!(input, Input::UpTo(..) | Input::Rested) {
+            self.tell(|| format!("controller {process} hears of {kind}: {}", input.summary()));
+        }
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id) else { return };
         let mut known = None;
