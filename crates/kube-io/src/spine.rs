@@ -98,7 +98,9 @@ impl Spine {
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     let effects = self.driver.tick(Timestamp::now());
-                    self.follow_up(effects);
+                    if !effects.is_empty() {
+                        self.follow_up(effects);
+                    }
                 }
             }
             self.count();
@@ -135,7 +137,7 @@ impl Spine {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
                     info!("{object}: {condition} is {to:?} now, {}: {why}", turn.reason);
-                    // Whoever leads by now has seen the turn too, and tells of it.
+                    // Somebody else leads by now, and may have told of it: rather untold than told twice.
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
                         self.recorder.record(turn);
                     }

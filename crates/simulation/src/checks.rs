@@ -168,6 +168,10 @@ impl Context<'_> {
             });
         }
         must!(bare[0] == bare[1], "more than the owners of {kind} {name} was written");
+        let foreign = |owners: &[Value]| -> Vec<Value> {
+            owners.iter().filter(|owner| owner["kind"] != "Application").cloned().collect()
+        };
+        must!(foreign(&old) == foreign(&new), "owners of {kind} {name} that are none of ours were changed");
         for added in new.iter().filter(|owner| !old.iter().any(|other| other["uid"] == owner["uid"])) {
             let uid = added["uid"].as_str().unwrap_or_default();
             must!(
@@ -277,7 +281,9 @@ pub(crate) fn is_right(
     kinds.insert(nowhere, Known { unreadable, ..Known::default() });
     let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
-        let Some(expected) = oracle.status(app) else { continue };
+        let Some(expected) = oracle.status(app) else {
+            return Err(Wrong::new(format!("in the end nobody can tell of {name}")));
+        };
         let stored = store.get(&Kind::own("Application"), name).map(|it| &it.value["status"]);
         let said = shape(stored.unwrap_or(&Value::Null), &expected);
         must!(said == expected, "in the end {name} says{}", difference(&said, &expected));

@@ -123,7 +123,7 @@ pub(crate) struct World<'p> {
     collecting: bool,
     running_pods: bool,
     tally: Tally,
-    /// The uids of the objects that were deleted by us, or because of what we wrote.
+    /// What happens, line by line, if anybody wants to know.
     story: Option<Vec<String>>,
 }
 
@@ -203,7 +203,10 @@ impl<'p> World<'p> {
                 continue;
             }
             let is_late = self.now > calm + PATIENCE;
-            if !is_late && !self.is_quiet() {
+            if !self.is_quiet() {
+                if is_late {
+                    return Err(Wrong::new("it never comes to rest"));
+                }
                 continue;
             }
             if !is_late
@@ -498,13 +501,12 @@ impl<'p> World<'p> {
             self.processes[process].steps = true;
             self.soon(Happening::Step(process, epoch));
         }
-        if let Some(next) = self.processes[process].driver.next() {
-            // A clock that jumps is noticed within a minute.
-            let at = self.moment(process, next).min(self.now + 60_000);
-            if self.processes[process].wakes.is_none_or(|wakes| at < wakes || wakes < self.now) {
-                self.processes[process].wakes = Some(at);
-                self.schedule(at, Happening::Wake(process, epoch));
-            }
+        // A clock that jumps is noticed within a minute.
+        let next = self.processes[process].driver.next().map_or(u64::MAX, |next| self.moment(process, next));
+        let at = next.min(self.now + 60_000);
+        if self.processes[process].wakes.is_none_or(|wakes| at < wakes || wakes < self.now) {
+            self.processes[process].wakes = Some(at);
+            self.schedule(at, Happening::Wake(process, epoch));
         }
         Ok(())
     }

@@ -74,6 +74,8 @@ pub struct Heard {
     pub nonsense: usize,
     /// Whether the server has spoken of its own accord.
     pub bookmark: bool,
+    /// Whether nothing came of it.
+    pub failed: bool,
 }
 
 /// Follows one kind.
@@ -97,7 +99,7 @@ enum Said {
     Nothing,
     Served(Served),
     NotServed,
-    /// It is served, and cannot be read.
+    /// It cannot be read, or nobody knows whether it is served.
     Unreadable,
 }
 
@@ -137,14 +139,19 @@ impl Follower {
         &self.kind
     }
 
-    /// What is to be told next, if anything is. It stays until it is [taken](Self::take).
+    /// Whether there is something to tell. It stays until it is [taken](Self::take).
     pub fn has_news(&self) -> bool {
         !self.news.is_empty()
     }
 
     /// Takes what is to be told next.
     pub fn take(&mut self) -> Option<News> {
-        self.news.pop_front()
+        let next = self.news.pop_front();
+        if self.news.is_empty() {
+            // A page takes room for hundreds, and most of the time there is nothing.
+            self.news = VecDeque::new();
+        }
+        next
     }
 
     /// Whether everything was listed once.
@@ -159,7 +166,7 @@ impl Follower {
         self.stage = Stage::Finding;
     }
 
-    /// What to do next, whatever was begun before.
+    /// What to do next.
     pub fn next(&self) -> Next {
         let path = || {
             let served = self.reads.as_ref().map(|(served, _)| served);
@@ -251,7 +258,7 @@ impl Follower {
             Ok(heard) => heard,
             Err(trouble) => {
                 self.ended(trouble.into(), now.instant);
-                Heard::default()
+                Heard { failed: true, ..Heard::default() }
             }
         }
     }
@@ -481,7 +488,7 @@ mod tests {
         assert_eq!(follower.next(), list(Some("more")));
         let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
         let heard = follower.page(Ok(second.as_bytes()), now());
-        assert_eq!(heard, Heard { read: 1, nonsense: 1, bookmark: false });
+        assert_eq!(heard, Heard { read: 1, nonsense: 1, ..Heard::default() });
         assert_eq!(told(&mut follower), "served, listing, shop/a, shop/b, listed");
         assert_eq!(follower.next(), watch("5"));
     }

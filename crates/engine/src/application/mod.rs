@@ -293,8 +293,11 @@ impl Applications {
                 {
                     if app.check.written(&slot.object.name, *dry_run, outcome, room.now) {
                         self.dirty.insert(*id);
-                    } else if !dry_run && matches!(outcome, Outcome::Done(_)) && app.lingers.is_some() {
-                        // It was made although the check is gone: it will come into sight.
+                    } else if !dry_run
+                        && matches!(outcome, Outcome::Done(_) | Outcome::Failed(_))
+                        && app.lingers.is_some()
+                    {
+                        // It was made although the check is gone, or may have been: it will come into sight.
                         app.lingers = room.now.checked_add(check::FAR_BEHIND).ok();
                         self.dirty.insert(*id);
                     }

@@ -82,6 +82,8 @@ pub(super) struct Watch {
     /// How long it may be silent, from when the server has shown that it speaks of its own accord.
     silence: Duration,
     speaks: bool,
+    /// When something was last heard.
+    heard: Instant,
 }
 
 impl Watch {
@@ -101,7 +103,7 @@ impl Watch {
         let body = ask(client, question, settings.answers_within).await?.into_body();
         let deadline = begun + lasts + settings.slack;
         let (piece, lines, silence) = (Bytes::new(), Lines::new(LONGEST_LINE), settings.silence);
-        Ok(Self { body, piece, lines, begun, lasts, deadline, silence, speaks: false })
+        Ok(Self { body, piece, lines, begun, lasts, deadline, silence, speaks: false, heard: Instant::now() })
     }
 
     /// Whether it has lasted long enough to be called alive, even if nothing has happened.
@@ -124,10 +126,10 @@ impl Watch {
                     Err(TooLong) => return Err(Trouble::away("a line of a watch is too long")),
                 }
             }
-            let silent_until = self.speaks.then(|| Instant::now() + self.silence);
+            let silent_until = self.speaks.then(|| self.heard + self.silence);
             let deadline = silent_until.unwrap_or(self.deadline).min(self.deadline);
             match next_piece(&mut self.body, deadline).await? {
-                Some(piece) => self.piece = piece,
+                Some(piece) => (self.piece, self.heard) = (piece, Instant::now()),
                 None if self.lines.is_torn() => return Err(Trouble::away("a watch ended within a line")),
                 None => return Ok(false),
             }

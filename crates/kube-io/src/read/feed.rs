@@ -81,7 +81,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 Next::List { path, rest } => self.list(path, rest).await,
                 Next::Watch { path, since } => {
                     if let Some(ended) = self.watch(path, &since).await {
-                        self.count_error(ended.trouble.as_ref());
+                        self.place.tally.errors.add(usize::from(ended.trouble.is_some()));
                         self.follower.ended(ended, now().instant);
                     }
                 }
@@ -119,7 +119,6 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         if answer.is_ok() {
             self.pulse.beat(now.time);
         }
-        self.count_error(answer.as_ref().err());
         let heard = self.follower.page(answer.as_deref().map_err(Trouble::clone), now);
         self.count(heard);
     }
@@ -189,12 +188,9 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     }
 
     fn count(&self, heard: Heard) {
+        self.place.tally.errors.add(usize::from(heard.failed));
         self.place.tally.read.add(heard.read);
         self.place.tally.unreadable.add(heard.nonsense);
-    }
-
-    fn count_error(&self, trouble: Option<&Trouble>) {
-        self.place.tally.errors.add(usize::from(trouble.is_some()));
     }
 }
 
