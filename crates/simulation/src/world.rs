@@ -5,30 +5,29 @@
 
 mod leading;
 mod reading;
+mod tidying;
+mod trouble;
 mod writing;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
+    collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-use bellwether_engine::{Effect, Event, Kind};
+use bellwether_engine::{Effect, Event};
 use bellwether_wire::election::Record;
 use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
-use serde_json::json;
 
 use crate::{
     checks::{self, Wrong},
-    load::{APP, Action},
-    objects,
-    plan::{Deed, Fault, Moment, Plan, Point},
+    plan::{Moment, Plan},
     process::Process,
     store::Store,
 };
 use leading::Lead;
 use reading::{Asker, Connection, Input, Question};
+use trouble::Trouble;
 use writing::{Flight, Journey};
 
 /// When every run begins.
@@ -73,20 +72,6 @@ enum Happening {
     RunPods,
     /// The API server that was behind is not any more.
     CatchUp,
-}
-
-/// What goes wrong at the moment, and until when.
-#[derive(Default)]
-struct Trouble {
-    outage: Moment,
-    errors: (u16, Moment),
-    lost_requests: Moment,
-    lost_answers: Moment,
-    refused: Moment,
-    lag: Moment,
-    late: (Moment, Moment),
-    forbidden: BTreeMap<Kind, Moment>,
-    unserved: BTreeMap<Kind, (Moment, bellwether_engine::Served)>,
 }
 
 /// What a run came to.
@@ -333,118 +318,6 @@ impl<'p> World<'p> {
         }
     }
 
-    fn deed(&mut self, number: usize) {
-        let plan = self.plan;
-        match &plan.deeds[number].1 {
-            Deed::Act(action) => {
-                self.tell(|| format!("somebody: {action}"));
-                action.apply(&mut self.store);
-            }
-            Deed::Fault(fault) => {
-                self.tell(|| format!("fault: {fault:?}"));
-                self.fault(*fault);
-            }
-        }
-    }
-
-    fn fault(&mut self, fault: Fault) {
-        let until = |lasts: Moment| self.now + lasts;
-        match fault {
-            Fault::Crash { process, point: Point::Now, down } => self.crash(process, down),
-            Fault::Crash { process, point, down } => self.processes[process].doom = Some((point, down)),
-            Fault::Freeze { process, lasts } => {
-                let until = until(lasts).max(self.processes[process].frozen_until);
-                self.processes[process].frozen_until = until;
-            }
-            Fault::Jump { process, seconds } => {
-                self.processes[process].skew += seconds;
-                self.processes[process].put_back |= seconds < 0;
-            }
-            Fault::Cut { kind, torn } => self.cut(kind.map(objects::kind).as_ref(), torn),
-            Fault::Silence { kind } => self.silence(&objects::kind(kind)),
-            Fault::Lag { lasts } => {
-                self.trouble.lag = until(lasts);
-                self.schedule(self.trouble.lag, Happening::CatchUp);
-            }
-            Fault::Late { by, lasts } => self.trouble.late = (by, until(lasts)),
-            Fault::Compact => self.store.compacted = self.store.revision,
-            Fault::Outage { lasts } => {
-                self.trouble.outage = until(lasts);
-                self.cut(None, true);
-            }
-            Fault::Errors { code, lasts } => self.trouble.errors = (code, until(lasts)),
-            Fault::LoseRequests { lasts } => self.trouble.lost_requests = until(lasts),
-            Fault::LoseAnswers { lasts } => self.trouble.lost_answers = until(lasts),
-            Fault::Forbid { kind, lasts } => {
-                let (kind, until) = (objects::kind(kind), until(lasts));
-                // Rights are looked at when a watch begins.
-                self.cut(Some(&kind), false);
-                self.trouble.forbidden.insert(kind, until);
-            }
-            Fault::Unserve { kind, lasts } => {
-                let (kind, until) = (objects::kind(kind), until(lasts));
-                if let Some(served) = self.store.unserve(&kind) {
-                    self.trouble.unserved.insert(kind, (until, served));
-                    self.kinds_changed();
-                    self.schedule(until, Happening::CatchUp);
-                }
-            }
-            Fault::Refuse { lasts } => self.trouble.refused = until(lasts),
-        }
-    }
-
-    /// Nothing goes wrong any more.
-    fn calm(&mut self) {
-        self.tell(|| "all faults are over".to_owned());
-        self.calm = Some(self.now);
-        for (kind, (_, served)) in std::mem::take(&mut self.trouble.unserved) {
-            self.store.kinds.insert(kind, served);
-            self.kinds_changed();
-        }
-        self.trouble = Trouble::default();
-        for process in 0..self.processes.len() {
-            self.processes[process].doom = None;
-            self.processes[process].frozen_until = 0;
-        }
-        if self.plan.sweep {
-            self.tell(|| "all Applications are deleted".to_owned());
-            for name in ["a", "b", "c"] {
-                Action::Delete((APP, name)).apply(&mut self.store);
-            }
-        }
-    }
-
-    fn start(&mut self, process: usize) {
-        self.tell(|| format!("controller {process} begins"));
-        self.processes[process].start();
-        let epoch = self.processes[process].epoch;
-        self.soon(Happening::Kinds(process, epoch));
-        if self.processes[process].election.is_some() {
-            self.soon(Happening::Lead(process, epoch, Lead::Look));
-        }
-        self.schedule(self.now, Happening::Step(process, epoch));
-    }
-
-    fn crash(&mut self, process: usize, down: Moment) {
-        if !self.processes[process].alive {
-            return;
-        }
-        self.tell(|| format!("controller {process} is killed"));
-        self.processes[process].end();
-        self.connections.retain(|_, connection| connection.asker.process != process);
-        let at = self.now + down;
-        self.schedule(at, Happening::Start(process));
-    }
-
-    /// Whether a controller ends at this point.
-    fn ends_at(&mut self, process: usize, point: Point) -> bool {
-        let doom = self.processes[process].doom.take_if(|(other, _)| *other == point);
-        if let Some((_, down)) = doom {
-            self.crash(process, down);
-        }
-        doom.is_some()
-    }
-
     /// The engine takes some of what waits for it.
     fn step(&mut self, process: usize) -> Result<(), Wrong> {
         self.processes[process].steps = false;
@@ -545,84 +418,11 @@ impl<'p> World<'p> {
         self.pump_all();
     }
 
-    /// The garbage collector removes what is owned by nobody who is there.
-    fn collect(&mut self) {
-        self.collecting = false;
-        let there: BTreeSet<String> =
-            self.store.objects.values().map(|object| object.uid().to_owned()).collect();
-        let is_there = |uid: &str| uid == "f1" || there.contains(uid);
-        let owned: Vec<_> = self
-            .store
-            .objects
-            .values()
-            .filter(|object| object.owners().next().is_some())
-            .map(Rc::clone)
-            .collect();
-        for object in owned {
-            let (solid, dangling): (Vec<&str>, Vec<&str>) = object.owners().partition(|uid| is_there(uid));
-            if dangling.is_empty() {
-                continue;
-            }
-            self.tell(|| {
-                format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
-            });
-            if solid.is_empty() {
-                self.store.remove(&object.kind, &object.name);
-            } else {
-                let mut value = object.value.clone();
-                let owners = value["metadata"]["ownerReferences"].as_array_mut().into_iter();
-                owners.for_each(|owners| owners.retain(|owner| owner["uid"].as_str().is_some_and(is_there)));
-                self.store.put(value);
-            }
-        }
-    }
-
-    /// Whoever runs Pods starts those that check something, and removes those that are to end.
-    fn run_pods(&mut self) {
-        self.running_pods = false;
-        let pods: Vec<_> =
-            self.store.of_kind(&Kind::pod()).filter(|pod| pod.is_check()).map(Rc::clone).collect();
-        for pod in pods {
-            if pod.is_deleting() {
-                self.store.remove(&pod.kind, &pod.name);
-            } else if pod.value.get("status").is_none_or(serde_json::Value::is_null) {
-                let mut value = pod.value.clone();
-                let ready = if self.chance.random() { "True" } else { "False" };
-                value["status"] =
-                    json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]});
-                self.store.put(value);
-            }
-        }
-    }
-
     /// The time as the cluster has it, in words.
     fn time(&self) -> String {
         let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
         let passed = SignedDuration::from_millis(i64::try_from(self.now).unwrap_or_default());
         now.saturating_add(passed).map(|now| now.to_string()).unwrap_or_default()
-    }
-}
-
-impl Deed {
-    /// How long it lasts.
-    fn lasts(&self) -> Moment {
-        match self {
-            Self::Act(_) => 0,
-            Self::Fault(fault) => match fault {
-                Fault::Crash { down, .. } => *down,
-                Fault::Freeze { lasts, .. }
-                | Fault::Lag { lasts }
-                | Fault::Late { lasts, .. }
-                | Fault::Outage { lasts }
-                | Fault::Errors { lasts, .. }
-                | Fault::LoseRequests { lasts }
-                | Fault::LoseAnswers { lasts }
-                | Fault::Forbid { lasts, .. }
-                | Fault::Unserve { lasts, .. }
-                | Fault::Refuse { lasts } => *lasts,
-                Fault::Jump { .. } | Fault::Cut { .. } | Fault::Silence { .. } | Fault::Compact => 0,
-            },
-        }
     }
 }
 

@@ -1,0 +1,61 @@
+//! Those who tidy up in a cluster: the garbage collector, and whoever runs Pods.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use bellwether_engine::Kind;
+use rand::Rng as _;
+use serde_json::json;
+
+use super::World;
+
+impl World<'_> {
+    /// The garbage collector removes what is owned by nobody who is there.
+    pub(super) fn collect(&mut self) {
+        self.collecting = false;
+        let there: BTreeSet<String> =
+            self.store.objects.values().map(|object| object.uid().to_owned()).collect();
+        let is_there = |uid: &str| uid == "f1" || there.contains(uid);
+        let owned: Vec<_> = self
+            .store
+            .objects
+            .values()
+            .filter(|object| object.owners().next().is_some())
+            .map(Rc::clone)
+            .collect();
+        for object in owned {
+            let (solid, dangling): (Vec<&str>, Vec<&str>) = object.owners().partition(|uid| is_there(uid));
+            if dangling.is_empty() {
+                continue;
+            }
+            self.tell(|| {
+                format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
+            });
+            if solid.is_empty() {
+                self.store.remove(&object.kind, &object.name);
+            } else {
+                let mut value = object.value.clone();
+                let owners = value["metadata"]["ownerReferences"].as_array_mut().into_iter();
+                owners.for_each(|owners| owners.retain(|owner| owner["uid"].as_str().is_some_and(is_there)));
+                self.store.put(value);
+            }
+        }
+    }
+
+    /// Whoever runs Pods starts those that check something, and removes those that are to end.
+    pub(super) fn run_pods(&mut self) {
+        self.running_pods = false;
+        let pods: Vec<_> =
+            self.store.of_kind(&Kind::pod()).filter(|pod| pod.is_check()).map(Rc::clone).collect();
+        for pod in pods {
+            if pod.is_deleting() {
+                self.store.remove(&pod.kind, &pod.name);
+            } else if pod.value.get("status").is_none_or(serde_json::Value::is_null) {
+                let mut value = pod.value.clone();
+                let ready = if self.chance.random() { "True" } else { "False" };
+                value["status"] =
+                    json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]});
+                self.store.put(value);
+            }
+        }
+    }
+}
