@@ -44,6 +44,9 @@ pub(super) struct Lookout {
     first: Option<Instant>,
     /// What is to be there, or not to be there.
     expected: BTreeMap<Box<str>, bool>,
+    /// Whether it has only begun to hear. An API server that has just begun itself serves what is defined a moment later,
+    /// and tells nobody.
+    fresh: bool,
     looks: usize,
 }
 
@@ -57,6 +60,7 @@ impl Lookout {
             not_before: now,
             first: None,
             expected: BTreeMap::new(),
+            fresh: false,
             looks: LOOKS.len(),
         }
     }
@@ -76,6 +80,8 @@ impl Lookout {
             }
             Heard::Hears => {
                 self.deaf = false;
+                self.fresh = true;
+                self.looks = 0;
                 self.soon(now);
             }
             Heard::Deaf => {
@@ -96,7 +102,7 @@ impl Lookout {
         self.next = now + if self.deaf { self.every } else { self.every * RARELY };
         self.expected.retain(|name, there| is_there(name) != *there);
         match LOOKS.get(self.looks) {
-            Some(&pause) if !self.expected.is_empty() => {
+            Some(&pause) if self.fresh || !self.expected.is_empty() => {
                 self.looks += 1;
                 self.no_later_than(now + pause);
             }
@@ -105,7 +111,10 @@ impl Lookout {
                 self.looks = LOOKS.len();
                 self.no_later_than(now + PATIENCE);
             }
-            None => self.expected.clear(),
+            None => {
+                self.fresh = false;
+                self.expected.clear();
+            }
         }
     }
 
@@ -142,11 +151,13 @@ mod tests {
         Heard::Changed { name: "widgets.acme.io".into(), there }
     }
 
-    /// One that hears, and has looked when it began.
+    /// One that hears, and has looked as often as it does when it begins.
     fn settled(start: Instant) -> Lookout {
         let mut lookout = Lookout::new(EVERY, start);
         lookout.heard(Heard::Hears, start);
-        lookout.looked(|_| false, start);
+        for _ in 0..=LOOKS.len() {
+            lookout.looked(|_| false, start);
+        }
         lookout
     }
 
@@ -177,7 +188,17 @@ mod tests {
         assert_eq!(looks(&mut lookout, start, |_| false)[..2], [30_000, 60_000]);
         let later = start + milliseconds(5);
         lookout.heard(Heard::Hears, later);
-        assert_eq!(looks(&mut lookout, start, |_| false), [105], "what came before is not missed");
+        assert_eq!(looks(&mut lookout, start, |_| false)[0], 105, "what came before is not missed");
+    }
+
+    /// It answers before it serves all that is defined, and nothing changes when it does.
+    #[test]
+    fn an_api_server_that_has_just_begun_is_looked_at_several_times() {
+        let start = Instant::now();
+        let mut lookout = Lookout::new(EVERY, start);
+        lookout.looked(|_| false, start);
+        lookout.heard(Heard::Hears, start);
+        assert_eq!(looks(&mut lookout, start, |_| false), [100, 400, 1400, 4400, 10_400]);
     }
 
     #[test]
