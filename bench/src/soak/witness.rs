@@ -304,7 +304,11 @@ impl Seen {
         if was.as_ref().is_some_and(|was| was.0 == is.0) || is.0 == ApplicationStatus::default() {
             return Ok(());
         }
-        if let Some((_, foreign)) = was.filter(|_| !listed)
+        // What was written while nobody looked is not judged: the spec may have changed since.
+        if listed {
+            return Ok(());
+        }
+        if let Some((_, foreign)) = was
             && foreign != is.1
         {
             self.alarms.raise(&format!(
