@@ -121,7 +121,14 @@ impl Stage<'_> {
             self.land.is_ready("db", true).await?;
             self.says(SHOP, (2, 2)).await?;
         }
-        self.fence().await?;
+        let fence = self.fence().await?;
+        if work == Work::Event {
+            // Those of before look the same.
+            for application in [SHOP, &fence] {
+                let is_told = |witness: &Witness| has_told(witness, application, "is False").then_some(());
+                self.witness.until("people were told of what was before", is_told).await?;
+            }
+        }
         if work == Work::PodDeleted {
             self.check(health_check()).await?;
             self.pod_answers().await?;
@@ -201,16 +208,21 @@ impl Stage<'_> {
             "{left} Pods are there"
         );
         // A turn is told once, or, if whoever was to tell it was killed, not at all.
-        let turns = turns_told(&self.witness);
+        let turns = turns_told(&self.witness, SHOP);
         let differ: BTreeSet<_> = turns.iter().collect();
         ensure!(differ.len() == turns.len(), "something was told twice: {turns:?}");
         Ok(())
     }
 }
 
-/// What people were told of the shop.
-pub(super) fn turns_told(witness: &Witness) -> Vec<String> {
+/// What people were told of an Application.
+fn turns_told(witness: &Witness, application: &str) -> Vec<String> {
     let events = witness.present(EVENTS.plural).into_values();
-    let events = events.filter(|event| event.object["regarding"]["name"] == SHOP);
+    let events = events.filter(|event| event.object["regarding"]["name"] == application);
     events.map(|event| text(&event.object["note"])).collect()
+}
+
+/// Whether people were told of an Application in these words.
+pub(super) fn has_told(witness: &Witness, application: &str, words: &str) -> bool {
+    turns_told(witness, application).iter().any(|note| note.contains(words))
 }
