@@ -22,6 +22,10 @@ const RESTORED_TIME: Duration = Duration::from_mins(1);
 const STUBBORN_ATTEMPTS: u32 = 5;
 const STUBBORN_TIME: Duration = Duration::from_secs(30);
 
+/// A server that has just begun forbids everything, until it has read who may do what. What could be read before has to be
+/// forbidden for so long to be believed.
+const FORBIDDEN_TIME: Duration = Duration::from_secs(5);
+
 /// A server that has answered for so long that it cannot will not soon. Most are well again before that, and what was
 /// known until then is likely to be true still.
 const UNWELL_TIME: Duration = Duration::from_mins(2);
@@ -94,6 +98,8 @@ pub struct Course {
     refused: Option<(Instant, u32)>,
     /// Since when it has answered that it cannot.
     unwell: Option<Instant>,
+    /// Since when it has answered that it must not.
+    forbidden: Option<Instant>,
 }
 
 impl Course {
@@ -107,6 +113,7 @@ impl Course {
             state: State::Well,
             refused: None,
             unwell: None,
+            forbidden: None,
         }
     }
 
@@ -129,6 +136,7 @@ impl Course {
         self.state = State::Well;
         self.refused = None;
         self.unwell = None;
+        self.forbidden = None;
         self.backoff.reset();
     }
 
@@ -198,7 +206,7 @@ impl Course {
                 self.list = !Bug::ResumeAfterGone.is_planted();
                 self.state
             }
-            Trouble::Forbidden { .. } => State::Forbidden,
+            Trouble::Forbidden { .. } if self.is_forbidden_for_good(now) => State::Forbidden,
             Trouble::Absent { .. } | Trouble::Refused { .. } if self.is_stubborn(now) => State::Failing,
             Trouble::Unwell { .. } if self.is_unwell_for_long(now) => State::Failing,
             Trouble::Away { .. } | Trouble::Unwell { .. }
@@ -206,7 +214,8 @@ impl Course {
             {
                 State::Away
             }
-            Trouble::Absent { .. }
+            Trouble::Forbidden { .. }
+            | Trouble::Absent { .. }
             | Trouble::Refused { .. }
             | Trouble::Away { .. }
             | Trouble::Unwell { .. } => self.state,
@@ -225,9 +234,16 @@ impl Course {
         now.saturating_duration_since(*self.unwell.get_or_insert(now)) >= UNWELL_TIME
     }
 
+    /// The server has answered once more that it must not. Gives whether that is to be believed.
+    fn is_forbidden_for_good(&mut self, now: Instant) -> bool {
+        let since = *self.forbidden.get_or_insert(now);
+        self.list || now.saturating_duration_since(since) >= FORBIDDEN_TIME
+    }
+
     fn recover(&mut self) -> Option<State> {
         self.refused = None;
         self.unwell = None;
+        self.forbidden = None;
         let before = mem::replace(&mut self.state, State::Well);
         (before != State::Well).then_some(State::Well)
     }
@@ -268,7 +284,12 @@ mod tests {
 
     /// Fails at once so many times; gives how the state turned each time.
     fn fail(course: &mut Course, trouble: &Trouble, times: usize) -> Vec<Option<State>> {
-        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        fail_from(course, trouble, times, Instant::now())
+    }
+
+    /// Fails so many times at this moment.
+    fn fail_from(course: &mut Course, trouble: &Trouble, times: usize, now: Instant) -> Vec<Option<State>> {
+        let mut random = StdRng::seed_from_u64(1);
         (0..times).map(|_| course.ended(&trouble.clone().into(), now, &mut random).turned).collect()
     }
 
@@ -311,7 +332,10 @@ mod tests {
     #[test]
     fn what_was_forbidden_is_listed_when_it_is_allowed() {
         let mut course = watching(5);
-        assert_eq!(fail(&mut course, &forbidden(), 3), [Some(State::Forbidden), None, None]);
+        let begun = Instant::now();
+        assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
+        let later = begun + FORBIDDEN_TIME;
+        assert_eq!(fail_from(&mut course, &forbidden(), 2, later), [Some(State::Forbidden), None]);
         assert_eq!(course.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
         assert!(!course.opened());
         assert_eq!(course.step(), Step::List);
@@ -320,9 +344,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_never_read_is_forbidden_at_once() {
+        assert_eq!(fail(&mut course(), &forbidden(), 2), [Some(State::Forbidden), None]);
+    }
+
+    #[test]
     fn a_server_that_goes_away_gives_no_rights_back() {
         let mut course = watching(5);
-        fail(&mut course, &forbidden(), 1);
+        let begun = Instant::now();
+        fail_from(&mut course, &forbidden(), 1, begun);
+        fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
         assert_eq!(fail(&mut course, &away(), 5), [None; 5]);
         assert!(!course.opened(), "it is still to be listed");
     }
