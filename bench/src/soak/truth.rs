@@ -99,6 +99,11 @@ impl App {
             && self.has(fact)
     }
 
+    /// Whether its status names a kind of which it owns objects.
+    pub(super) fn says_it_owns(&self, kind: Kind) -> bool {
+        self.status.owned_kinds.iter().any(|it| Kind::find(&it.group, &it.kind) == Some(kind))
+    }
+
     /// What there is to say of its objects of a kind, while a rule is in force.
     pub(super) fn share(&self, kind: Kind, objects: &Objects, rule: usize) -> Share {
         let mut share = Share::default();

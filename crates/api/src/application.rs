@@ -276,6 +276,12 @@ pub struct ApplicationStatus {
         "x-kubernetes-list-map-keys" = ["name"]
     ))]
     pub dependencies: Vec<DependencyStatus>,
+
+    /// The kinds of which this Application owns objects, or may own some. A kind is named here before the first of its
+    /// objects is taken over, and until the last has been let go of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
+    pub owned_kinds: Vec<ComponentKind>,
 }
 
 /// The state of one member.

@@ -26,8 +26,8 @@ pub(crate) struct Desk {
 pub(crate) enum Timer {
     /// The verdict on an object turns into another.
     Verdict(ObjectId),
-    /// It is time for another health-check Pod of an Application.
-    HealthCheck(Name),
+    /// Something of an Application may be over: it is time for another Pod of its health check, or to leave a kind.
+    Application(Name),
 }
 
 impl Desk {
@@ -60,13 +60,13 @@ impl Desk {
         self.timers.insert((time, timer));
     }
 
-    /// The clock was put back by this much. When the verdict on an object turns is for the object to say.
-    pub(crate) fn put_back(&mut self, by: SignedDuration) {
-        let put_back = |(time, timer): (Timestamp, Timer)| match timer {
+    /// Somebody has set the clock. When the verdict on an object turns is for the object to say.
+    pub(crate) fn clock_set(&mut self, by: SignedDuration) {
+        let set = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
-            Timer::HealthCheck(_) => (time.checked_add(by).unwrap_or(time), timer),
+            Timer::Application(_) => (time.checked_add(by).unwrap_or(time), timer),
         };
-        self.timers = std::mem::take(&mut self.timers).into_iter().map(put_back).collect();
+        self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
     }
 
     /// What is due.
@@ -75,6 +75,11 @@ impl Desk {
             return None;
         }
         self.timers.pop_first().map(|(_, timer)| timer)
+    }
+
+    /// How much has been asked for.
+    pub(crate) fn notes(&self) -> usize {
+        self.asked.len()
     }
 
     /// All that is to be done now.

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    clock::{Clock, Now},
     effect::{Change, Effect, Slot},
     engine::{Census, Engine},
     event::{Event, Outcome},
@@ -17,20 +18,20 @@ pub struct Driver {
     outbox: Outbox,
     /// When the engine wants to be told the time.
     wake: Option<Timestamp>,
-    /// What the time was when it was last told.
-    now: Timestamp,
+    clock: Clock,
 }
 
 impl Driver {
     /// One that knows nothing, and has at most so many writes under way at a time.
     pub fn new(most: usize) -> Self {
-        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None, now: Timestamp::MIN }
+        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None, clock: Clock::default() }
     }
 
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
     /// whom to follow, whom to leave, and what to tell people.
-    pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
-        self.now = now;
+    pub fn step(&mut self, now: Now, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
+        self.tell_time(now);
+        let now = now.time;
         let mut effects = self.engine.step(now, events);
         effects.retain(|effect| match effect {
             Effect::Want(slot, haste) => {
@@ -46,9 +47,9 @@ impl Driver {
         effects
     }
 
-    /// Tells the time, if it is time to, or if it is earlier than it was.
-    pub fn tick(&mut self, now: Timestamp) -> Vec<Effect> {
-        let is_time = self.wake.is_some_and(|wake| wake <= now) || now < self.now;
+    /// Tells the time, if it is time to, or if somebody has set the clock.
+    pub fn tick(&mut self, now: Now) -> Vec<Effect> {
+        let is_time = self.tell_time(now) || self.wake.is_some_and(|wake| wake <= now.time);
         if is_time { self.step(now, [Event::Tick]) } else { Vec::new() }
     }
 
@@ -61,12 +62,13 @@ impl Driver {
     /// A write has ended. The server may have said how long it does not want to be asked again.
     pub fn written(
         &mut self,
-        now: Timestamp,
+        now: Now,
         (slot, change): (Slot, Change),
         outcome: Outcome,
         retry_after: Option<SignedDuration>,
     ) -> Vec<Effect> {
-        self.outbox.done(now, &slot, &outcome, retry_after);
+        self.tell_time(now);
+        self.outbox.done(now.time, &slot, &outcome, retry_after);
         self.step(now, [Event::Written { slot, change, outcome }])
     }
 
@@ -83,5 +85,15 @@ impl Driver {
     /// How much there is.
     pub fn census(&self) -> Census {
         self.engine.census()
+    }
+
+    /// Gives back whether somebody has set the clock.
+    fn tell_time(&mut self, now: Now) -> bool {
+        let by = self.clock.tell(now);
+        if let Some(by) = by {
+            self.engine.clock_set(by);
+            self.outbox.clock_set(by);
+        }
+        by.is_some()
     }
 }

@@ -29,8 +29,6 @@ pub struct Engine {
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
-    /// What the time was when we were last told.
-    now: Timestamp,
 }
 
 /// How much an engine has to do with.
@@ -44,6 +42,8 @@ pub struct Census {
     pub feeds: usize,
     /// How many objects are kept.
     pub objects: usize,
+    /// How many notes are kept besides: what belongs to whom, who owns what, what has been asked for.
+    pub notes: usize,
     /// The kinds of which it is not known yet what there is.
     pub unknown: Vec<Kind>,
 }
@@ -64,13 +64,12 @@ impl Engine {
             feeds.acquire(&Cluster::hub(), &kind, lens, &mut desk.effects)
         };
         let base = vec![follow("Application"), follow("HealthRule")];
-        let (applications, open, now) = (Applications::default(), false, Timestamp::MIN);
-        Self { feeds, desk, rules, applications, base, open, now }
+        let (applications, open) = (Applications::default(), false);
+        Self { feeds, desk, rules, applications, base, open }
     }
 
     /// Takes in what has happened, and says what follows from it.
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
-        self.tell_time(now);
         for event in events {
             match event {
                 Event::Feed(feed, news) => self.news(feed, news, now),
@@ -81,7 +80,7 @@ impl Engine {
         while let Some(timer) = self.desk.due(now) {
             match timer {
                 Timer::Verdict(object) => self.grow_older(object, now),
-                Timer::HealthCheck(name) => self.applications.wake(&name),
+                Timer::Application(name) => self.applications.wake(&name),
             }
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
@@ -119,19 +118,16 @@ impl Engine {
             applications: self.applications.by_readiness(),
             feeds,
             objects,
+            notes: self.applications.notes() + self.desk.notes(),
             unknown: self.feeds.unknown(),
         }
     }
 
-    /// A clock that was put back would have everything wait until it is where it was: what waits for so long from some
-    /// moment on is put back with it. What an hour has made of an object that has not passed yet is looked at again.
-    fn tell_time(&mut self, now: Timestamp) {
-        let by = self.now.duration_until(now);
-        self.now = now;
-        if by.is_negative() {
-            self.desk.put_back(by);
-            self.applications.put_back(by);
-        }
+    /// Somebody has set the clock. What waits for so long from some moment on waits no longer and no shorter for that. What
+    /// an hour has made of an object that has not passed yet is looked at again.
+    pub fn clock_set(&mut self, by: SignedDuration) {
+        self.desk.clock_set(by);
+        self.applications.clock_set(by);
         if by < -LONG_WAY_BACK {
             self.feeds.look_again(&mut self.desk.effects);
         }

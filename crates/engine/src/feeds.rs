@@ -37,6 +37,8 @@ pub(crate) struct Stored {
     pub(crate) own: Option<Ours>,
     /// The list in which it was last seen.
     round: u64,
+    /// Whether we have deleted it, and were told so.
+    pub(crate) doomed: bool,
 }
 
 /// One kind in one cluster.
@@ -229,7 +231,7 @@ impl Feeds {
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
-                stored.facts.version = Version::unknown();
+                (stored.facts.version, stored.doomed) = (Version::unknown(), false);
             }
         }
     }
@@ -276,6 +278,8 @@ impl Feeds {
             if facts.version.is_before(&stored.facts.version) {
                 return Some(Became::Older);
             }
+            // News of the time before may come after the answer.
+            facts.deleting |= stored.doomed;
             stored.facts.version = facts.version.clone();
             if stored.facts == facts && stored.own == own {
                 return Some(Became::Same(id));
@@ -291,7 +295,7 @@ impl Feeds {
         }
         let name = Name { namespace: self.words.one(&name.namespace), name: name.name };
         self.words.share(&mut facts.labels);
-        let stored = Stored { feed: id, name: name.clone(), facts, own, round: feed.round };
+        let stored = Stored { feed: id, name: name.clone(), facts, own, round: feed.round, doomed: false };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);
         Some(Became::Changed(object, None))

@@ -1,6 +1,7 @@
 //! Events in, effects out: which objects belong together, and how they are as one.
 
 mod application;
+mod clock;
 mod desk;
 mod digest;
 mod driver;
@@ -21,6 +22,7 @@ mod selector;
 mod stored_status;
 mod words;
 
+pub use clock::Now;
 pub use driver::Driver;
 pub use effect::{Adopter, Change, Effect, Haste, Part, Slot, Turn};
 pub use engine::{Census, Engine};

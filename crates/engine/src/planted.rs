@@ -19,6 +19,8 @@ pub enum Bug {
     TrustOlderList,
     /// An object is given to an Application without a last look whether that is still there.
     AdoptBlindly,
+    /// An object is given to an Application before its status says where to look for it.
+    AdoptUnannounced,
     /// Conditions of others are dropped from a status.
     DropForeignConditions,
     /// An object under the same name is taken for the same object.
@@ -29,7 +31,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
         Self::SkipCompare,
@@ -37,6 +39,7 @@ impl Bug {
         Self::DropRetry,
         Self::TrustOlderList,
         Self::AdoptBlindly,
+        Self::AdoptUnannounced,
         Self::DropForeignConditions,
         Self::IgnoreUid,
         Self::ResumeAfterGone,

@@ -116,15 +116,17 @@ impl<S: Status> Publication<S> {
         self.outdated.take_if(|outdated| *outdated != self.version).is_some()
     }
 
-    /// The conditions are these now. Asks for them to be written, and for whatever words go with them.
+    /// The conditions are these now. Asks for them to be written, and for whatever words go with them: at once if one has
+    /// turned, or if something else is waited for.
     pub(crate) fn want(
         &mut self,
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
+        is_urgent: bool,
         now: Timestamp,
         desk: &mut Desk,
     ) {
         let before = std::mem::take(&mut self.looks);
-        let mut turns = self.stored.observed_generation != Some(self.generation);
+        let mut turns = is_urgent || self.stored.observed_generation != Some(self.generation);
         for (kind, status) in conditions {
             let stored = said::status(self.stored(), kind) == status;
             turns |= !stored;

@@ -119,7 +119,7 @@ impl Rules {
         while let Some(name) = self.dirty.pop_first() {
             let Some(says) = self.statement(&name) else { continue };
             let Some(rule) = self.by_name.get_mut(&name) else { continue };
-            rule.publication.want([(VALID, Some(says.status))], now, desk);
+            rule.publication.want([(VALID, Some(says.status))], false, now, desk);
         }
     }
 

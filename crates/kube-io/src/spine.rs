@@ -14,6 +14,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
+    clock::now,
     read::{Reader, Settings},
     vitals::Vitals,
     write::{Done, Leadership, PATIENCE, Recorder, perform},
@@ -97,7 +98,7 @@ impl Spine {
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
-                    let effects = self.driver.tick(Timestamp::now());
+                    let effects = self.driver.tick(now());
                     if !effects.is_empty() {
                         self.follow_up(effects);
                     }
@@ -116,7 +117,7 @@ impl Spine {
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
-        let (begun, now) = (Instant::now(), Timestamp::now());
+        let (begun, now) = (Instant::now(), now());
         let mut count = 0;
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
@@ -184,7 +185,7 @@ impl Spine {
             outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
-        let (begun, now) = (Instant::now(), Timestamp::now());
+        let (begun, now) = (Instant::now(), now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(effects);
         self.vitals.stepped(1, begun.elapsed().as_secs_f64());

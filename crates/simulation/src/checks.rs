@@ -1,9 +1,12 @@
 //! What must be so: at every write, and in the end.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use bellwether_api::{Application, Ownership, State};
-use bellwether_engine::{Change, Kind, Name};
+use bellwether_engine::{Census, Change, Kind, Name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,7 +14,7 @@ use crate::{
     api::Deed,
     known::Known,
     object::Object,
-    oracle::{Oracle, belongs, needed, shape},
+    oracle::{Oracle, belongs, is_announced, needed, shape},
     process::Process,
     store::Store,
 };
@@ -79,10 +82,7 @@ impl Context<'_> {
                 self.owners(before, after)
             }
             (Deed::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
-            (Deed::Deleted(object), Change::Delete { .. }) => {
-                must!(object.is_check(), "{} {} is deleted, which is not ours", object.kind, object.name);
-                Ok(())
-            }
+            (Deed::Deleted(object), Change::Delete { .. }) => self.deleted(object),
             (deed, change) => Err(Wrong::new(format!("{deed:?} came of {change:?}"))),
         }
     }
@@ -109,6 +109,11 @@ impl Context<'_> {
         );
         let Some(app) = after.application() else { return Ok(()) };
         let status = &after.value["status"];
+        let (observed, generation) = (&status["observedGeneration"], &after.metadata()["generation"]);
+        must!(
+            observed == generation,
+            "what is said of {name} is about generation {observed}, not {generation}"
+        );
         if let Some(expected) = self.expected {
             let said = shape(status, expected);
             must!(said == *expected, "by what was known, {name} says{}", difference(&said, expected));
@@ -150,6 +155,23 @@ impl Context<'_> {
                 "{own} is said to be ready, and there is no {kind} {name}"
             );
         }
+        if app.spec.health_check.is_some() {
+            let uid = app.metadata.uid.as_deref();
+            let was_ready = |pod: &Object| {
+                let mut conditions = pod.value["status"]["conditions"].as_array().into_iter().flatten();
+                conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+            };
+            let pods = self.store.log.iter().map(|entry| &entry.object);
+            let mut checks = pods.filter(|pod| pod.is_check() && pod.owners().next() == uid);
+            let knew = self.knew(&Kind::pod());
+            must!(
+                checks.any(|pod| {
+                    let states = self.store.since(&pod.kind, &pod.name, knew);
+                    states.iter().flatten().any(|state| was_ready(state))
+                }),
+                "{own} is said to be ready, and its check has not been since it was known"
+            );
+        }
         Ok(())
     }
 
@@ -182,6 +204,7 @@ impl Context<'_> {
                 ),
                 "{kind} {name} is given to {uid}, which has no right to it"
             );
+            self.was_announced(uid, kind)?;
             // It was looked at after this was sent.
             must!(
                 self.was_so(uid, |_, stays| stays, self.sent),
@@ -203,6 +226,15 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Whether the status of an Application has named a kind before something of it came to be owned.
+    fn was_announced(&self, uid: &str, kind: &Kind) -> Result<(), Wrong> {
+        must!(
+            self.was_so(uid, |app, _| is_announced(app, kind), self.knew(&Kind::own("Application"))),
+            "{uid} owns something of {kind}, and does not say where to look for it"
+        );
+        Ok(())
+    }
+
     /// Whether something was so of the Application of this uid at some moment since this change. One that is gone does
     /// not stay.
     fn was_so(&self, uid: &str, is_so: impl Fn(&Application, bool) -> bool, since: u64) -> bool {
@@ -214,6 +246,29 @@ impl Context<'_> {
         })
     }
 
+    fn deleted(&self, pod: &Object) -> Result<(), Wrong> {
+        must!(pod.is_check(), "{} {} is deleted, which is not ours", pod.kind, pod.name);
+        let uid = pod.owners().next().unwrap_or_default();
+        let asks_for_it = |app: &Application| {
+            app.spec
+                .health_check
+                .as_ref()
+                .is_some_and(|check| json!(check.template.spec) == pod.value["spec"])
+        };
+        let has_ended = ["Succeeded", "Failed"].iter().any(|phase| pod.value["status"]["phase"] == *phase);
+        must!(
+            has_ended
+                || self.was_so(
+                    uid,
+                    |app, stays| !stays || !asks_for_it(app),
+                    self.knew(&Kind::own("Application"))
+                ),
+            "{} is deleted, and {uid} needs it",
+            pod.name
+        );
+        Ok(())
+    }
+
     fn created(&self, after: &Object) -> Result<(), Wrong> {
         must!(after.is_check(), "{} {} is created, which is none of ours", after.kind, after.name);
         let uid = after.owners().next().unwrap_or_default();
@@ -223,7 +278,25 @@ impl Context<'_> {
             "{} is created for {uid}, which has no check",
             after.name
         );
-        Ok(())
+        self.was_announced(uid, &Kind::pod())
+    }
+}
+
+/// Which objects were given to whom, by us.
+#[derive(Debug, Default)]
+pub(crate) struct Adopted(BTreeSet<(String, String)>);
+
+impl Adopted {
+    /// Takes note of what was done.
+    pub(crate) fn note(&mut self, deed: &Deed, change: &Change) {
+        if let (Deed::Changed { before: Some(before), after }, Change::Owners { .. }) = (deed, change) {
+            let new = after.owners().filter(|uid| !before.owners().any(|other| other == *uid));
+            self.0.extend(new.map(|uid| (after.uid().to_owned(), uid.to_owned())));
+        }
+    }
+
+    fn contains(&self, object: &str, owner: &str) -> bool {
+        self.0.iter().any(|(it, by)| it == object && by == owner)
     }
 }
 
@@ -233,6 +306,12 @@ fn counts(app: &Application, kind: &Kind) -> bool {
     named
         .chain(app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind)))
         .any(|it| it == *kind)
+}
+
+/// Whether an Application may own objects of a kind, by its spec.
+fn may_own(app: &Application, kind: &Kind) -> bool {
+    app.spec.ownership == Ownership::Adopt && counts(app, kind)
+        || app.spec.health_check.is_some() && *kind == Kind::pod()
 }
 
 /// Whether an object is an Application's own.
@@ -269,9 +348,10 @@ pub(crate) fn is_right(
     store: &Store,
     processes: &[Process],
     leader: Option<usize>,
+    adopted: &Adopted,
     now: Timestamp,
 ) -> Result<(), Wrong> {
-    let Some(leader) = leader else { return Err(Wrong::new("nobody leads")) };
+    must!(leader.is_some(), "nobody leads");
     let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
     for kind in store.kinds.keys() {
         kinds.insert(kind.clone(), store.known(kind));
@@ -299,12 +379,32 @@ pub(crate) fn is_right(
             Some(_) => checks == 1,
         };
         must!(is_right, "{name} has {checks} Pods that check its health");
+        let condition = |kind: &str| {
+            let conditions = stored.and_then(|status| status["conditions"].as_array()).into_iter().flatten();
+            let mut found = conditions.filter(|it| it["type"] == kind);
+            found.next().and_then(|it| it["status"].as_str())
+        };
+        let valid = image.map(|image| if image.is_empty() { "False" } else { "True" });
+        must!(
+            condition("HealthCheckValid") == valid,
+            "in the end {name} says {:?} of its check, and it is {valid:?}",
+            condition("HealthCheckValid")
+        );
+        for named in app.status.iter().flat_map(|status| &status.owned_kinds) {
+            let kind = Kind::new(&named.group, &named.kind);
+            must!(may_own(app, &kind), "in the end {name} still speaks of {kind}, and owns nothing of it");
+        }
+        must!(condition("Adopted").is_none(), "in the end {name} still complains about owners");
     }
     let needed: Vec<_> = needed(&oracle).collect();
     for (kind, known) in &kinds {
         for object in known.objects.values() {
-            if let Some(expected) = oracle.owners(kind, object).filter(|_| needed.contains(kind)) {
-                let owners: Vec<_> = object.owners().collect();
+            let Some(expected) = oracle.owners(kind, object) else { continue };
+            let owners: Vec<_> = object.owners().collect();
+            let is_left = |uid: &&str| !expected.iter().any(|other| other == uid);
+            let left = owners.iter().copied().filter(is_left).find(|uid| adopted.contains(object.uid(), uid));
+            must!(left.is_none(), "{kind} {} was not let go of by {left:?}", object.name);
+            if needed.contains(kind) {
                 must!(
                     owners == expected,
                     "the owners of {kind} {} are {owners:?}, not {expected:?}",
@@ -313,15 +413,28 @@ pub(crate) fn is_right(
             }
         }
     }
-    has_let_go(store, &processes[leader], &needed)
+    processes
+        .iter()
+        .filter(|process| process.alive)
+        .try_for_each(|process| has_let_go(store, process, &needed))
+}
+
+/// Whether a controller that has begun anew keeps as much as the one before it did in the end.
+pub(crate) fn keeps_as_much(before: &Census, now: &Census) -> Result<(), Wrong> {
+    must!(before == now, "who begins anew keeps {now:?}, and before it was {before:?}");
+    Ok(())
 }
 
 /// Whether a controller keeps no more than it needs.
 fn has_let_go(store: &Store, process: &Process, needed: &[Kind]) -> Result<(), Wrong> {
     let census = process.driver.census();
+    let own = Kind::own("Application");
+    let apps: Vec<_> = store.of_kind(&own).collect();
     for feed in process.feeds.values() {
         let kind = feed.follower.kind();
-        let is_owned = store.of_kind(kind).any(|object| object.owners().next().is_some());
+        let living: Vec<_> = apps.iter().map(|app| app.uid()).collect();
+        let is_ours = |object: &Object| object.owners().any(|uid| living.contains(&uid));
+        let is_owned = store.of_kind(kind).any(|object| is_ours(object));
         must!(needed.contains(kind) || is_owned, "{kind} is followed, and nobody needs it");
     }
     must!(

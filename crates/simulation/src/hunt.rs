@@ -89,7 +89,8 @@ pub fn hunt(limits: Limits) -> Hunt {
                 total.happenings += own.happenings;
                 total.writes += own.writes;
                 total.longest = total.longest.max(own.longest);
-                total.wrong = total.wrong.take().or(own.wrong);
+                // The same seed, whichever thread is quicker.
+                total.wrong = [total.wrong.take(), own.wrong].into_iter().flatten().min();
             });
         }
     });

@@ -29,6 +29,8 @@ struct Part {
     state: State,
     progress: u8,
     settled: bool,
+    /// Whether it is to be owned.
+    handed_over: bool,
     /// Its reason, message and rule; none where it is not the object itself that tells.
     says: Option<(String, String, String)>,
 }
@@ -106,6 +108,7 @@ impl Oracle<'_> {
             "missing": missing,
             "objectCounts": counts(&parts),
             "dependencies": dependencies,
+            "ownedKinds": self.owned_kinds(app, &parts),
             "objects": parts.iter().map(|part| self.entry(part)).collect::<Vec<_>>(),
             "Ready": self.ready(app, &parts),
             "Settled": settled,
@@ -113,6 +116,14 @@ impl Oracle<'_> {
             "Resolved": if unresolved == 0 { "True" } else { "False" },
             "DependencyCycle": self.is_in_a_circle(app),
         }))
+    }
+
+    /// The kinds that the status has to name, because something of them is to be owned.
+    fn owned_kinds(&self, app: &Application, parts: &[Part]) -> Value {
+        let members = parts.iter().filter(|part| part.handed_over).map(|part| part.kind.clone());
+        let has_check = app.spec.health_check.is_some() && self.kinds[&Kind::pod()].unreadable.is_none();
+        let kinds: BTreeSet<_> = members.chain(has_check.then(Kind::pod)).collect();
+        kinds.iter().map(|kind| json!({"group": *kind.group, "kind": *kind.kind})).collect()
     }
 
     /// The members of an Application and the components that it misses, worst first.
@@ -146,7 +157,15 @@ impl Oracle<'_> {
             }
             unclear |= !is_clear;
             let state = if is_clear { State::Missing } else { State::Unknown };
-            parts.push(Part { kind, name: name.clone(), state, progress: 0, settled: true, says: None });
+            parts.push(Part {
+                kind,
+                name: name.clone(),
+                state,
+                progress: 0,
+                settled: true,
+                handed_over: false,
+                says: None,
+            });
         }
         parts.sort_by_key(|part| {
             let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
@@ -203,7 +222,9 @@ impl Oracle<'_> {
         for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(kind)) {
             for (name, object) in &known.objects {
                 if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object) {
-                    members.push(self.part(kind, known, object));
+                    let handed_over =
+                        is_handed_over(app, object) && known.unreadable.is_none() && !object.is_deleting();
+                    members.push(Part { handed_over, ..self.part(kind, known, object) });
                 }
             }
         }
@@ -225,6 +246,7 @@ impl Oracle<'_> {
             // Of what cannot be read, nobody can tell.
             settled: !is_readable
                 || observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
+            handed_over: false,
             says: is_readable.then(|| (verdict.reason.into(), verdict.message.into(), rule)),
         }
     }
@@ -346,24 +368,36 @@ impl Oracle<'_> {
             .filter(|app| metadata["namespace"] == json!(app.metadata.namespace))
             .collect();
         let rightful = living.iter().find(|app| {
-            metadata["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
-                && app.spec.ownership == Ownership::Adopt
+            is_handed_over(app, object)
                 && belongs(app, object)
                 && self
                     .members(app)
                     .iter()
                     .any(|part| part.kind == *kind && metadata["name"] == part.name.as_str())
         });
+        let is_announced = rightful.is_some_and(|app| is_announced(app, kind));
         let rightful = rightful.and_then(|app| app.metadata.uid.clone());
         let mut owners: Vec<_> = object.owners().map(str::to_owned).collect();
         owners.retain(|uid| {
             Some(uid) == rightful.as_ref() || !living.iter().any(|app| app.metadata.uid.as_ref() == Some(uid))
         });
-        if let Some(uid) = rightful.filter(|uid| !owners.contains(uid)) {
+        if let Some(uid) = rightful.filter(|uid| is_announced && !owners.contains(uid)) {
             owners.push(uid);
         }
         Some(owners)
     }
+}
+
+/// Whether the annotation of an object hands it over to an Application that takes it.
+fn is_handed_over(app: &Application, object: &Object) -> bool {
+    object.metadata()["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
+        && app.spec.ownership == Ownership::Adopt
+}
+
+/// Whether the status of an Application says that it may own objects of a kind.
+pub fn is_announced(app: &Application, kind: &Kind) -> bool {
+    let mut kinds = app.status.iter().flat_map(|status| &status.owned_kinds);
+    kinds.any(|named| Kind::new(&named.group, &named.kind) == *kind)
 }
 
 /// Whether an object of its namespace belongs to an Application.
@@ -444,6 +478,10 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
     });
     let (ready, settled) = (condition("Ready"), condition("Settled"));
     let list = |field: &str| json!(status[field].as_array().cloned().unwrap_or_default());
+    // A kind may be named for longer than something of it is to be owned.
+    let owned = status["ownedKinds"].as_array().cloned().unwrap_or_default().into_iter();
+    let has_to_be_named =
+        |kind: &Value| expected["ownedKinds"].as_array().is_some_and(|all| all.contains(kind));
     json!({
         "observedGeneration": status["observedGeneration"],
         "ready": status["ready"],
@@ -453,6 +491,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
         "missing": list("missing"),
         "objectCounts": status["objectCounts"],
         "dependencies": dependencies.collect::<Vec<_>>(),
+        "ownedKinds": owned.filter(has_to_be_named).collect::<Vec<_>>(),
         "objects": objects.collect::<Vec<_>>(),
         "Ready": [ready["status"], ready["reason"], unless_unknown(&expected["Ready"][2], ready["message"].clone())],
         "Settled": [settled["status"], unless_unknown(&expected["Settled"][1], settled["message"].clone())],

@@ -18,6 +18,8 @@ pub struct Plan {
     pub(crate) processes: usize,
     /// Whether all Applications are deleted in the end.
     pub(crate) sweep: bool,
+    /// Whether in the end all controllers begin anew.
+    pub(crate) encore: bool,
     /// What happens, in its order.
     pub(crate) deeds: Vec<(Moment, Deed)>,
 }
@@ -102,7 +104,7 @@ impl Plan {
             (moment, deed)
         });
         let deeds = deeds.collect();
-        Self { seed, processes, sweep: chance.random_bool(0.2), deeds }
+        Self { seed, processes, sweep: chance.random_bool(0.2), encore: chance.random_bool(0.25), deeds }
     }
 
     /// How many things happen.
@@ -191,7 +193,10 @@ impl fmt::Display for Plan {
                 Deed::Fault(fault) => writeln!(f, "{moment:>8} ms  {fault:?}")?,
             }
         }
-        if self.sweep { writeln!(f, "in the end all Applications are deleted") } else { Ok(()) }
+        if self.sweep {
+            writeln!(f, "in the end all Applications are deleted")?;
+        }
+        if self.encore { writeln!(f, "then all controllers begin anew") } else { Ok(()) }
     }
 }
 

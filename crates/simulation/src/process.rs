@@ -88,6 +88,8 @@ pub(crate) struct Process {
     pub(crate) skew: i64,
     /// Whether its clock was put back: then what time has made of objects is wrong for a while.
     pub(crate) put_back: bool,
+    /// Until when it may not have noticed that its clock was set.
+    pub(crate) unaware: Moment,
     pub(crate) frozen_until: Moment,
     /// Where it is to end, and how long there is none then.
     pub(crate) doom: Option<(Point, Moment)>,
@@ -111,6 +113,7 @@ impl Process {
             election: (candidates > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
             skew: 0,
             put_back: false,
+            unaware: 0,
             frozen_until: 0,
             doom: None,
             wakes: None,
@@ -128,7 +131,7 @@ impl Process {
         self.inbox.clear();
         self.kinds = None;
         self.deleted.clear();
-        self.put_back = false;
+        (self.put_back, self.unaware) = (false, 0);
         let identity = format!("{}-{}", self.name, self.epoch);
         self.election = self.election.take().map(|_| Election::new(&identity, LEASE, RENEW_DEADLINE));
         (self.frozen_until, self.doom, self.wakes, self.steps) = (0, None, None, false);

@@ -1,6 +1,6 @@
 //! Makes a plan that goes wrong shorter, as long as it goes wrong.
 
-use crate::{plan::Plan, run};
+use crate::{hunt::try_out, plan::Plan};
 
 /// So many plans are tried.
 const MOST: usize = 5_000;
@@ -11,10 +11,11 @@ pub fn shrink(plan: &Plan) -> Plan {
     let mut tried = 0;
     let mut attempt = |candidate: &Plan| {
         tried += 1;
-        tried <= MOST && run(candidate).is_err()
+        tried <= MOST && try_out(candidate).is_err()
     };
     loop {
-        let before = (best.deeds.len(), best.processes, best.sweep);
+        let size_of = |plan: &Plan| (plan.deeds.len(), plan.processes, plan.sweep, plan.encore);
+        let before = size_of(&best);
         let mut size = best.deeds.len().max(1);
         while size > 0 {
             let mut from = 0;
@@ -29,13 +30,18 @@ pub fn shrink(plan: &Plan) -> Plan {
             }
             size /= 2;
         }
-        for simpler in [Plan { sweep: false, ..best.clone() }, with_one_process(&best)] {
-            let mut candidate = simpler;
+        let simpler: [fn(&Plan) -> Plan; 3] = [
+            |plan| Plan { sweep: false, ..plan.clone() },
+            |plan| Plan { encore: false, ..plan.clone() },
+            with_one_process,
+        ];
+        for simpler in simpler {
+            let mut candidate = simpler(&best);
             if any_seed(&mut candidate, &mut attempt) {
                 best = candidate;
             }
         }
-        if (best.deeds.len(), best.processes, best.sweep) == before {
+        if size_of(&best) == before {
             return best;
         }
     }

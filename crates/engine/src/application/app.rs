@@ -10,17 +10,16 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    desk::{Desk, Timer},
     facts::Facts,
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
     publication::Publication,
-    said,
     selector::Selector,
 };
 
 use super::{
-    check::{Check, FAR_BEHIND, HEALTH_CHECK_VALID, OUT_OF_SIGHT, is_health_check},
+    check::{Check, is_health_check},
+    holdings::Holdings,
     index,
     members::Members,
 };
@@ -41,18 +40,13 @@ pub(super) struct App {
     pub(super) components: Vec<Component>,
     pub(super) members: Members,
     pub(super) check: Check,
-    /// Until when a Pod of a health check that was removed may still come into being: its making may be under way.
-    pub(super) lingers: Option<Timestamp>,
-    /// Whether it may now.
-    pub(super) is_lingering: bool,
+    pub(super) holdings: Holdings,
     /// Objects whose owners could not be changed, and why.
     pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
     pub(super) cycle: Option<Vec<Name>>,
     /// Its readiness, when it was last looked at.
     pub(super) shown: Option<ConditionStatus>,
-    /// The kinds of the objects that its status lists.
-    pub(super) listed: BTreeSet<Kind>,
     /// Since when objects were in a state, as was written before.
     pub(super) remembered: HashMap<(Kind, Box<str>), (State, Timestamp)>,
 }
@@ -134,26 +128,9 @@ impl App {
         wishes
     }
 
-    /// The kinds of which something may be left that it owned by an earlier spec, as its status tells.
-    pub(super) fn left_behind(&self) -> BTreeSet<Kind> {
-        let had_check = said::status(self.publication.stored(), HEALTH_CHECK_VALID).is_some();
-        self.listed.iter().cloned().chain(had_check.then(Kind::pod)).collect()
-    }
-
-    /// Finds out whether a Pod of an earlier health check may still come into being, or into sight.
-    pub(super) fn linger(&mut self, now: Timestamp, desk: &mut Desk) {
-        let had_check = said::status(self.publication.stored(), HEALTH_CHECK_VALID).is_some();
-        if self.spec.health_check.is_some() || !had_check {
-            (self.lingers, self.is_lingering) = (None, false);
-            return;
-        }
-        // One that is known to have been made is waited for, however far behind an API server may be.
-        let wait = if self.check.awaited.is_some() { FAR_BEHIND } else { OUT_OF_SIGHT };
-        let until = *self.lingers.get_or_insert_with(|| now.checked_add(wait).unwrap_or(now));
-        self.is_lingering = until > now;
-        if self.is_lingering {
-            desk.at(until, Timer::HealthCheck(self.name.clone()));
-        }
+    /// Where objects of a kind are seen.
+    pub(super) fn feed_of(&self, kind: &Kind) -> Option<FeedId> {
+        self.needs.get(kind).map(|need| need.feed).or_else(|| self.leaving.get(kind).copied())
     }
 
     /// The components that the spec names. Nobody has looked for them yet.

@@ -20,10 +20,7 @@ pub(super) const LABEL: &str = "bellwether.dev/health-check";
 pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
 
 /// How long a Pod that was made may stay out of sight.
-pub(super) const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
-
-/// How far behind an API server may be at most.
-pub(super) const FAR_BEHIND: SignedDuration = SignedDuration::from_mins(10);
+const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
 
 /// After so long a life, a Pod that goes is replaced as if it were the first.
 const LONG_LIFE: SignedDuration = SignedDuration::from_mins(10);
@@ -52,9 +49,6 @@ pub(super) struct Check {
     pub(super) next: Option<Timestamp>,
     /// Until when one that was made may stay out of sight.
     pub(super) awaited: Option<Timestamp>,
-    /// Whether the status has to speak of the check before its Pod can be made. Otherwise nobody would know of the Pod if
-    /// we ended now and the check was removed before another begins.
-    pub(super) unannounced: bool,
 }
 
 /// Whether the template makes a Pod.

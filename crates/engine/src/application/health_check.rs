@@ -17,13 +17,12 @@ use crate::{
     effect::Change,
     facts::Facts,
     id::{Kind, Name},
-    said,
 };
 
 use super::{
     AppId, Applications, Room,
     app::App,
-    check::{HEALTH_CHECK_VALID, LABEL, Validity, slot},
+    check::{LABEL, Validity, slot},
     ownership::Owned,
 };
 
@@ -31,9 +30,10 @@ impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
     pub(super) fn look_after_health_check(&mut self, id: AppId, room: &mut Room<'_>) {
         let Some(app) = self.apps.get_mut(id.0) else { return };
-        let feed =
-            app.needs.get(&Kind::pod()).map(|need| need.feed).or(app.leaving.get(&Kind::pod()).copied());
-        let Some((id, feed)) = feed.and_then(|id| Some((id, room.feeds.get(id)?))) else { return };
+        let Some((id, feed)) = app.feed_of(&Kind::pod()).and_then(|id| Some((id, room.feeds.get(id)?)))
+        else {
+            return;
+        };
         if !feed.listed || feed.unreadable.is_some() {
             app.check.ready = None;
             // What nobody can see is not made.
@@ -72,9 +72,8 @@ fn look_after(
         app.check.forget(desk);
         app.check.pod = Some(name.clone());
     }
-    let is_announced = said::status(app.publication.stored(), HEALTH_CHECK_VALID).is_some();
+    let is_announced = app.holdings.claim(&Kind::pod());
     let check = &mut app.check;
-    check.unannounced = false;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
     match present {
@@ -107,8 +106,8 @@ fn look_after(
             check.lose(now);
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
-                (Validity::Valid, Some(time)) => desk.at(time, Timer::HealthCheck(app.name.clone())),
-                (Validity::Valid, None) if !is_announced => check.unannounced = true,
+                (Validity::Valid, Some(time)) => desk.at(time, Timer::Application(app.name.clone())),
+                (Validity::Valid, None) if !is_announced => {}
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     desk.want(slot(&name), Some(Change::Create { manifest, dry_run: false }));

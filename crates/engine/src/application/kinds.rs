@@ -6,7 +6,6 @@ use std::{
 };
 
 use crate::{
-    event::Unreadable,
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Lens,
@@ -91,8 +90,7 @@ impl Applications {
         let mut before: BTreeMap<_, _> =
             std::mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
-        let left_behind: Vec<_> =
-            app.left_behind().into_iter().filter(|kind| !wishes.contains_key(kind)).collect();
+        let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
         let (desk, rules, feeds, users) = (&mut room.desk, room.rules, &mut room.feeds, &mut self.users);
         let mut follow = |kind: &Kind| {
             let lens = || Arc::new(Lens::new(kind, Arc::clone(rules)));
@@ -104,43 +102,10 @@ impl Applications {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
             app.needs.insert(kind, Need { feed, versions: wish.versions, counts: wish.counts });
         }
-        for kind in left_behind {
+        for kind in held {
             before.entry(kind).or_insert_with_key(&mut follow);
         }
         app.leaving = before;
-    }
-
-    /// Follows no longer what an Application had to let go of, as far as it has.
-    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
-        if app.leaving.is_empty() {
-            return;
-        }
-        let owned = self.owned.get(app.uid());
-        let has_left = |id: FeedId| {
-            let Some(feed) = room.feeds.get(id) else { return true };
-            // Of what cannot be read, something may be left.
-            let is_seen = match feed.unreadable {
-                Some(Unreadable::NotServed) => true,
-                Some(_) => false,
-                None => feed.listed,
-            };
-            is_seen
-                && !(app.is_lingering && feed.kind == Kind::pod())
-                && !owned.is_some_and(|owned| owned.has_of(id, &feed.kind))
-        };
-        let left: Vec<_> = app
-            .leaving
-            .iter()
-            .filter(|(_, feed)| has_left(**feed))
-            .map(|(kind, feed)| (kind.clone(), *feed))
-            .collect();
-        for (kind, feed) in left {
-            if let Some(app) = self.apps.get_mut(id.0) {
-                app.leaving.remove(&kind);
-            }
-            self.let_go_of(feed, id, room);
-        }
     }
 
     pub(super) fn let_go_of(&mut self, feed: FeedId, id: AppId, room: &mut Room<'_>) {

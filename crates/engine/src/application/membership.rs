@@ -1,9 +1,6 @@
 //! Who is a member, and what is counted of them.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use bellwether_api::{ApplicationStatus, ObjectStatus, State};
 use jiff::Timestamp;
@@ -174,9 +171,4 @@ pub(super) fn remembered(status: &ApplicationStatus) -> HashMap<(Kind, Box<str>)
         Some((key, (object.status, object.since.as_ref()?.0)))
     };
     status.objects.iter().filter_map(time).collect()
-}
-
-/// The kinds of the objects that a status lists.
-pub(super) fn listed(status: &ApplicationStatus) -> BTreeSet<Kind> {
-    status.objects.iter().map(|object| Kind::new(&object.group, &object.kind)).collect()
 }

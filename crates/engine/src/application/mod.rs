@@ -7,6 +7,7 @@ mod app;
 mod check;
 mod dependencies;
 mod health_check;
+mod holdings;
 mod index;
 mod kinds;
 mod members;
@@ -23,6 +24,7 @@ use std::{
 use bellwether_api::{ApplicationSpec, ApplicationStatus, ConditionStatus};
 use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize as _;
 use slab::Slab;
 
 use crate::{
@@ -38,9 +40,10 @@ use crate::{
 
 use app::App;
 use dependencies::Dependencies;
+use holdings::Holdings;
 use index::Index;
 use members::{Members, Whose};
-use membership::{agree, count, listed, remembered};
+use membership::{agree, count, remembered};
 use ownership::Owned;
 
 /// An Application of the table.
@@ -87,13 +90,13 @@ impl Applications {
         }
     }
 
-    /// The clock was put back by this much.
-    pub(crate) fn put_back(&mut self, by: SignedDuration) {
+    /// Somebody has set the clock.
+    pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         for (_, app) in &mut self.apps {
-            let times = app.check.times().into_iter().chain([&mut app.lingers]);
-            for time in times.flatten() {
+            for time in app.check.times().into_iter().flatten() {
                 *time = time.checked_add(by).unwrap_or(*time);
             }
+            app.holdings.clock_set(by);
         }
     }
 
@@ -118,8 +121,8 @@ impl Applications {
                 self.dirty.insert(id);
             }
             app.deleting = facts.deleting;
-            app.listed = listed(&written.status);
-            if !same {
+            self.announced(id, &written.status.owned_kinds, room);
+            if !same && let Some(app) = self.apps.get_mut(id.0) {
                 app.spec = written.spec.clone();
                 app.selector = Selector::new(&written.spec.selector);
                 self.settle_in(id, room);
@@ -138,11 +141,9 @@ impl Applications {
             components: Vec::new(),
             members: Members::default(),
             check: check::Check::default(),
-            lingers: None,
-            is_lingering: false,
+            holdings: Holdings::of(&written.status),
             refused: BTreeMap::new(),
             cycle: None,
-            listed: listed(&written.status),
             remembered: remembered(&written.status),
             shown: None,
         };
@@ -290,17 +291,9 @@ impl Applications {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
                 if let Some(id) = owner.as_str().and_then(|uid| self.by_uid.get(uid))
                     && let Some(app) = self.apps.get_mut(id.0)
+                    && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
                 {
-                    if app.check.written(&slot.object.name, *dry_run, outcome, room.now) {
-                        self.dirty.insert(*id);
-                    } else if !dry_run
-                        && matches!(outcome, Outcome::Done(_) | Outcome::Failed(_))
-                        && app.lingers.is_some()
-                    {
-                        // It was made although the check is gone, or may have been: it will come into sight.
-                        app.lingers = room.now.checked_add(check::FAR_BEHIND).ok();
-                        self.dirty.insert(*id);
-                    }
+                    self.dirty.insert(*id);
                 }
             }
             Change::Delete { uid } => {
@@ -310,7 +303,7 @@ impl Applications {
                     && let Some(stored) = room.feeds.object_mut(id)
                     && stored.facts.uid == *uid
                 {
-                    stored.facts.deleting = true;
+                    (stored.facts.deleting, stored.doomed) = (true, true);
                     let owners = stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid));
                     self.dirty.extend(owners);
                 }
@@ -318,7 +311,7 @@ impl Applications {
         }
     }
 
-    /// It is time to look at the health check of an Application again.
+    /// It is time to look at an Application again.
     pub(crate) fn wake(&mut self, name: &Name) {
         self.touch(name);
     }
@@ -329,9 +322,6 @@ impl Applications {
             return;
         }
         while let Some(id) = self.dirty.pop_first() {
-            if let Some(app) = self.apps.get_mut(id.0) {
-                app.linger(room.now, room.desk);
-            }
             self.leave_kinds(id, room);
             self.look_after_health_check(id, room);
             let Some(app) = self.apps.get_mut(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
@@ -350,7 +340,8 @@ impl Applications {
             if app.deleting {
                 app.publication.withdraw(room.desk);
             } else {
-                app.publication.want(conditions, room.now, room.desk);
+                let is_urgent = app.holdings.has_to_be_told();
+                app.publication.want(conditions, is_urgent, room.now, room.desk);
             }
         }
     }
@@ -362,6 +353,13 @@ impl Applications {
         is_ours_to_say
             .then(|| status::render(app, feeds, self.needed(app), now))
             .and_then(|status| app.publication.change(&status))
+    }
+
+    /// How much is noted of what belongs to whom.
+    pub(crate) fn notes(&self) -> usize {
+        let of = |app: &App| app.members.total() + app.remembered.len() + app.refused.len();
+        let apps: usize = self.apps.iter().map(|(_, app)| of(app)).sum();
+        apps + self.counting.len() + self.owned.len() + self.refused.len() + self.users.len()
     }
 
     /// How many are ready, are not, and of how many nobody can tell.
@@ -385,8 +383,13 @@ impl Applications {
         let id = self.by_name.get(name).copied()?;
         let app = self.apps.get_mut(id.0)?;
         let version = app.publication.written(change, outcome, room.desk);
-        if app.publication.is_behind(outcome) || app.check.unannounced {
+        if app.publication.is_behind(outcome) || app.holdings.has_to_be_told() {
             self.dirty.insert(id);
+        }
+        if let (Some(_), Change::Status { patch, .. }) = (&version, change)
+            && let Some(named) = patch.get("ownedKinds")
+        {
+            self.announced(id, &Vec::deserialize(named).unwrap_or_default(), room);
         }
         version
     }

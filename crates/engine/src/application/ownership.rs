@@ -15,7 +15,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
 };
 
-use super::{Applications, Room, app::App, check::is_health_check};
+use super::{AppId, Applications, Room, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.
@@ -34,15 +34,25 @@ impl Applications {
             return room.desk.want(slot, None);
         }
         let counting = self.counting.get(&object).map(|counting| &**counting).unwrap_or_default();
-        let counting = counting.iter().filter_map(|id| self.apps.get(id.0));
-        let owner = counting.clone().find(|app| app.adopts(facts) && !app.deleting);
+        let adopts = |id: &AppId| self.apps.get(id.0).is_some_and(|app| app.adopts(facts) && !app.deleting);
+        let owner = counting.iter().copied().find(adopts);
+        // Before it is written where to look for what is owned, nothing is taken over.
+        let is_announced = owner.is_some_and(|id| {
+            let Some(app) = self.apps.get_mut(id.0) else { return false };
+            let is_announced = app.holdings.claim(&feed.kind);
+            if !is_announced {
+                self.dirty.insert(id);
+            }
+            is_announced
+        });
+        let owner = owner.and_then(|id| self.apps.get(id.0));
         let owners = applications(facts).filter_map(|uid| self.apps.get(self.by_uid.get(uid)?.0));
         // What is being deleted takes with it what it owns: that was agreed.
         let strangers: Vec<_> = owners
             .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace)
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let change = change(facts, owner, &strangers);
+        let change = change(facts, owner.filter(|_| is_announced), &strangers);
         if change.is_none() {
             self.accept(&slot.object.kind, &slot.object.name);
         }
@@ -60,7 +70,7 @@ impl Applications {
         let is_check = now.or(before).is_some_and(is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
-                && (is_check || self.apps.get(id.0).is_some_and(|app| !app.leaving.is_empty()))
+                && (is_check || self.apps.get(id.0).is_some_and(|app| app.holdings.has_to_let_go()))
             {
                 self.dirty.insert(*id);
             }
@@ -197,9 +207,9 @@ impl Owned {
         self.checks.iter().copied()
     }
 
-    /// Whether it owns anything of a kind.
-    pub(super) fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
-        self.members.contains_key(&feed) || (*kind == Kind::pod() && !self.checks.is_empty())
+    /// Whether it owns members that are seen there.
+    pub(super) fn has_members_of(&self, feed: FeedId) -> bool {
+        self.members.contains_key(&feed)
     }
 
     fn insert(&mut self, feed: FeedId, object: ObjectId, is_check: bool) {

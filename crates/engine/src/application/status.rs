@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use bellwether_api::{
-    ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, State,
+    ApplicationStatus, ComponentKind, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, State,
 };
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
@@ -89,7 +89,12 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
+        owned_kinds: app.holdings.kinds().map(component_kind).collect(),
     }
+}
+
+fn component_kind(kind: &Kind) -> ComponentKind {
+    ComponentKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
 }
 
 /// The named components and dependencies that are there, and those that are not.
@@ -361,14 +366,7 @@ impl std::fmt::Display for Unresolved {
 /// Whether the template makes a Pod; nothing where there is no health check.
 fn health_check(app: &App) -> Option<Says<'_>> {
     let stored = app.publication.stored();
-    if app.spec.health_check.is_none() {
-        // As long as a Pod of an earlier one may be left, this says so also after a restart.
-        let left = app.is_lingering || app.leaving.contains_key(&Kind::pod());
-        let before = said::status(stored, HEALTH_CHECK_VALID).is_some();
-        return (left && before).then(|| {
-            says(ConditionStatus::Unknown, "Removed", || "The health check is being removed".to_owned())
-        });
-    }
+    app.spec.health_check.as_ref()?;
     Some(match &app.check.validity {
         // Whoever asked before was answered about the same template, if the spec is the same.
         Validity::Unasked => match said::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {

@@ -28,9 +28,10 @@ const MEMORY: SignedDuration = SignedDuration::from_secs(10);
 /// What did not get through is tried again after so long, and then after twice as long, up to the longest.
 const AGAIN: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
-/// What was refused is refused again, unless somebody changes something that we cannot see.
+/// What was refused is refused again, unless somebody changes something that we cannot see; or unless a server has just
+/// begun, and has not read yet who may do what.
 const AGAIN_IF_REFUSED: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_secs(30), SignedDuration::from_mins(10));
+    (SignedDuration::from_secs(2), SignedDuration::from_mins(10));
 
 /// So often is asked at a time what is wanted. Whoever takes over has all to look at, and other things to do as well.
 const LOOKS_AT_A_TIME: usize = 64;
@@ -46,8 +47,6 @@ pub struct Outbox {
     under_way: BTreeMap<Cluster, usize>,
     most: usize,
     leading: bool,
-    /// What the time was when we were last told.
-    now: Timestamp,
 }
 
 #[derive(Debug)]
@@ -77,7 +76,6 @@ impl Outbox {
             under_way: BTreeMap::new(),
             most,
             leading: false,
-            now: Timestamp::MIN,
         }
     }
 
@@ -93,7 +91,6 @@ impl Outbox {
 
     /// From now on something is wanted there, or nothing is.
     pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Haste>) {
-        self.tell_time(now);
         if !self.entries.contains_key(slot) {
             if haste.is_none() {
                 return;
@@ -121,7 +118,6 @@ impl Outbox {
         now: Timestamp,
         mut change: impl FnMut(&Slot) -> Option<Change>,
     ) -> Vec<(Slot, Change)> {
-        self.tell_time(now);
         self.forget(now);
         let mut taken = Vec::new();
         if !self.leading {
@@ -162,7 +158,6 @@ impl Outbox {
         outcome: &Outcome,
         retry_after: Option<SignedDuration>,
     ) {
-        self.tell_time(now);
         if let Some(under_way) = self.under_way.get_mut(&slot.object.cluster) {
             *under_way = under_way.saturating_sub(1);
         }
@@ -218,21 +213,16 @@ impl Outbox {
         self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
     }
 
-    /// A clock that was put back would have everything wait until it is where it was: all times are put back with it.
-    fn tell_time(&mut self, now: Timestamp) {
-        let back = self.now.duration_until(now);
-        self.now = now;
-        if !back.is_negative() {
-            return;
-        }
-        let put_back = |time: Timestamp| time.checked_add(back).unwrap_or(now);
+    /// Somebody has set the clock: all that waits for so long from some moment on waits no longer and no shorter for that.
+    pub fn clock_set(&mut self, by: SignedDuration) {
+        let set = |time: Timestamp| time.checked_add(by).unwrap_or(time);
         for entry in self.entries.values_mut() {
-            entry.due = put_back(entry.due);
-            entry.last = entry.last.map(put_back);
-            entry.not_before = entry.not_before.map(put_back);
+            entry.due = set(entry.due);
+            entry.last = entry.last.map(set);
+            entry.not_before = entry.not_before.map(set);
         }
         for times in self.due.values_mut().chain([&mut self.idle]) {
-            *times = std::mem::take(times).into_iter().map(|(time, slot)| (put_back(time), slot)).collect();
+            *times = std::mem::take(times).into_iter().map(|(time, slot)| (set(time), slot)).collect();
         }
     }
 

@@ -1,5 +1,6 @@
 //! Who owns what, and who lets go of it.
 
+use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -71,20 +72,63 @@ fn what_does_not_belong_any_more_is_let_go(
     world.settle();
     assert_eq!(world.owners(KIND, "front"), "foreign");
     assert_eq!(owner_writes(&world), 2);
+    world.pass(SignedDuration::from_mins(10));
     let follows = world.feeds.values().any(|feed| feed.kind.to_string() == KIND);
     let needs = json!(world.status("web").objects).to_string().contains("front");
-    assert!(needs || !follows || kind.to_string() == KIND, "its kind is followed no longer than that takes");
+    assert!(
+        needs || !follows || kind.to_string() == KIND,
+        "its kind is followed no longer than that can take"
+    );
 }
 
-/// The annotation moves an object from one Application to another: in one write, so that it is never nobody's.
-#[test]
-fn an_object_moves_from_one_to_another_in_one_write() {
-    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), mine()]);
+/// The annotation moves an object from one Application to another: in one write, so that it is never nobody's, if both
+/// have owned something of its kind.
+#[rstest]
+#[case::to_one_that_owns(json!({"metadata": {"annotations": {"kubernetes.io/application": "shop"}}}), 1)]
+#[case::to_one_that_does_not(json!({}), 2)]
+fn an_object_moves_from_one_to_another(#[case] other: Value, #[case] expected: usize) {
+    let other = with(deployment("back", 3, 3), &other);
+    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), other, mine()]);
     assert_eq!(world.owners(KIND, "front"), "web");
     let writes = owner_writes(&world);
     world
         .edit(KIND, "front", |it| it["metadata"]["annotations"]["kubernetes.io/application"] = "shop".into());
-    assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("shop", writes + 1));
+    assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("shop", writes + expected));
+}
+
+/// The status names a kind before anything of it is taken over. So whatever is under way when the kind is dropped from the
+/// spec is let go of; also by one who comes after us, or when the answer never came.
+#[rstest]
+fn what_is_taken_over_too_late_is_let_go(
+    #[values(Fault::None, Fault::Lose)] fault: Fault,
+    #[values(false, true)] restart: bool,
+) {
+    let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
+    assert_eq!(world.status("web").owned_kinds, []);
+    world.faults = [Fault::None, fault].into();
+    world.slow = true;
+    world.server.put(mine());
+    while !world.owners_are_under_way() {
+        assert!(world.happen(), "it is taken over");
+    }
+    assert_eq!(world.status("web").owned_kinds.len(), 1);
+    world.held.insert(key(KIND, "").0);
+    let (kind, name) = key(APP, "web");
+    let patch = json!({"spec": {"componentKinds": null, "dependencies": ["base"]}});
+    world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
+    while world.tell() {}
+    world.land(0);
+    if restart {
+        world.restart();
+    }
+    world.slow = false;
+    world.pass(SignedDuration::from_mins(5));
+    world.held.clear();
+    world.settle();
+    assert_eq!(world.owners(KIND, "front"), "");
+    world.pass(SignedDuration::from_mins(10));
+    assert_eq!(world.status("web").owned_kinds, []);
+    assert!(!world.feeds.values().any(|feed| feed.kind.to_string() == KIND));
 }
 
 /// A reference is patched only where it differs: flags that somebody chose stay.
@@ -132,11 +176,11 @@ fn an_application_that_is_created_again_takes_over() {
 #[test]
 fn an_owner_that_is_refused_is_said() {
     let mut world = World::new();
-    world.faults.extend([Fault::None, Fault::Refuse]);
+    world.faults.extend([Fault::None, Fault::Refuse, Fault::None, Fault::Refuse]);
     world.put(mine()).put(app("web", &json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]})));
     assert_eq!(world.of_app("web", "Adopted"), "False OwnersNotChanged: Deployment.apps front not today");
     assert!(world.of_app("web", "Ready").starts_with("True "), "its members are counted all the same");
-    world.pass(jiff::SignedDuration::from_mins(1));
+    world.pass(SignedDuration::from_mins(1));
     assert_eq!(
         (world.owners(KIND, "front").as_str(), world.of_app("web", "Adopted").as_str()),
         ("web", "none")

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::Application;
-use bellwether_engine::{Change, Cluster, Kind, Name, ObjectKey, Part, Slot, Unreadable};
+use bellwether_engine::{Change, Cluster, Kind, Name, ObjectKey, Part, Slot};
+use bellwether_simulation::known::Known;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -57,9 +58,6 @@ proptest! {
             for (_, app) in oracle.applications() {
                 prop_assert!(pods(&world, app) <= 1, "a Pod is left of an earlier template");
             }
-            for kind in not_needed(&oracle).into_iter().filter(|kind| !lingers(&oracle, kind)) {
-                prop_assert!(oracle.kinds[&kind].unreadable.is_some(), "nobody needs {kind}, and it is still followed");
-            }
         }
     }
 }
@@ -85,19 +83,15 @@ pub(crate) fn oracle(world: &World) -> Oracle<'_> {
     Oracle { kinds, now: world.now }
 }
 
-/// The kinds that are followed although nobody needs them.
-fn not_needed(oracle: &Oracle<'_>) -> Vec<Kind> {
+/// The kinds that are followed although nobody needs them, and nothing of them can be left.
+pub(crate) fn not_needed(oracle: &Oracle<'_>) -> Vec<Kind> {
     let needed: BTreeSet<_> = needed(oracle).collect();
-    oracle.kinds.keys().filter(|kind| !needed.contains(kind)).cloned().collect()
-}
-
-/// Whether a Pod of a health check that was removed may still be on its way.
-fn lingers(oracle: &Oracle<'_>, kind: &Kind) -> bool {
-    let has_condition = |app: &Application| {
-        let mut conditions = app.status.iter().flat_map(|status| &status.conditions);
-        conditions.any(|condition| condition.type_ == "HealthCheckValid")
+    let may_be_left = |known: &Known| {
+        let is_owned = known.objects.values().any(|object| object.owners().next().is_some());
+        is_owned || known.unreadable.is_some()
     };
-    *kind == Kind::pod() && oracle.applications().any(|(_, app)| has_condition(app))
+    let kinds = oracle.kinds.iter().filter(|(kind, known)| !needed.contains(kind) && !may_be_left(known));
+    kinds.map(|(kind, _)| kind.clone()).collect()
 }
 
 fn followed(world: &World, kind: &Kind) -> usize {
@@ -123,20 +117,6 @@ pub(crate) fn compare(world: &World) {
     }
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
         assert_eq!(count, 1, "{kind} is followed once");
-    }
-    for kind in not_needed(&oracle).into_iter().filter(|kind| !lingers(&oracle, kind)) {
-        let known = oracle.kinds[&kind];
-        let is_owned = known.objects.values().any(|object| !object.metadata()["ownerReferences"].is_null());
-        // Before it has been seen what there is of it, something may be owned.
-        let is_seen = match known.unreadable {
-            Some(Unreadable::NotServed) => true,
-            Some(_) => false,
-            None => known.listed,
-        };
-        assert!(
-            is_owned || !is_seen,
-            "nobody needs {kind}, nothing of it is owned, and it is still followed"
-        );
     }
     for (kind, known) in &oracle.kinds {
         for (name, object) in &known.objects {

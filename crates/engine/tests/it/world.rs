@@ -173,6 +173,15 @@ impl World {
         panic!("time does not pass: {:?}, {:?}", self.outbox, self.wake);
     }
 
+    /// Somebody sets the clock.
+    pub(crate) fn set_clock(&mut self, by: SignedDuration) -> &mut Self {
+        self.now += by;
+        self.engine.clock_set(by);
+        self.outbox.clock_set(by);
+        self.step(Event::Tick);
+        self
+    }
+
     /// Lets happen what happens at this moment.
     pub(crate) fn settle_now(&mut self) {
         if self.feeds.is_empty() {

@@ -1,6 +1,6 @@
 //! What becomes of the engine's writes on their way to the cluster and back.
 
-use bellwether_engine::{Change, Event, Outcome, Slot};
+use bellwether_engine::{Change, Event, Outcome, Part, Slot};
 
 use crate::world::World;
 
@@ -46,6 +46,11 @@ impl World {
             self.answer(0);
         }
         departed
+    }
+
+    /// Whether owners are being written.
+    pub(crate) fn owners_are_under_way(&self) -> bool {
+        self.flights.iter().any(|flight| flight.slot.part == Part::Owners)
     }
 
     /// The writes that are due leave.

@@ -10,7 +10,7 @@ use crate::{
     plan::{Deed, Fault, Moment, Point},
 };
 
-use super::{Happening, World, leading::Lead};
+use super::{Happening, NOTICED, World, leading::Lead};
 
 /// What goes wrong at the moment, and until when.
 #[derive(Default)]
@@ -52,6 +52,7 @@ impl World<'_> {
             }
             Fault::Jump { process, seconds } => {
                 self.processes[process].skew += seconds;
+                self.processes[process].unaware = self.now + NOTICED;
                 self.processes[process].put_back |= seconds < 0;
             }
             Fault::Cut { kind, torn } => self.cut(kind.map(objects::kind).as_ref(), torn),
@@ -119,7 +120,7 @@ impl World<'_> {
         self.schedule(self.now, Happening::Step(process, epoch));
     }
 
-    fn crash(&mut self, process: usize, down: Moment) {
+    pub(super) fn crash(&mut self, process: usize, down: Moment) {
         if !self.processes[process].alive {
             return;
         }

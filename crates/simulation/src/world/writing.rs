@@ -76,6 +76,10 @@ impl World<'_> {
         self.tell(|| {
             format!("controller {process} writes {:?} of {}: {}", slot.part, slot.object, summary(&change))
         });
+        if self.was_right && !matches!(change, Change::Create { dry_run: true, .. }) {
+            let (part, object) = (slot.part, &slot.object);
+            return Err(Wrong::new(format!("{part:?} of {object} is written although everything was right")));
+        }
         let it = &self.processes[process];
         let served = it.kinds.as_ref().and_then(|kinds| kinds.get(&slot.object.kind)).cloned();
         let Some(served) = served else {
@@ -150,6 +154,7 @@ impl World<'_> {
                     now: self.wall(flight.process),
                 };
                 context.check(deed)?;
+                self.adopted.note(deed, &flight.change);
                 if self.processes[flight.process].epoch == flight.epoch {
                     self.ends_at(flight.process, Point::AfterWrite);
                 }
@@ -207,7 +212,7 @@ impl World<'_> {
         if let (Change::Delete { uid }, Outcome::Done(_)) = (&change, &done.outcome) {
             self.processes[process].deleted.insert(uid.clone());
         }
-        let now = self.wall(process);
+        let now = self.clock(process);
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         let effects = self.processes[process].driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(process, effects);

@@ -1,0 +1,161 @@
+//! The kinds of which an Application owns objects, or may own some.
+//!
+//! Its status names them before the first object is taken over or made, and until it is certain that none is left. Whoever
+//! comes after one that has ended, or that never heard an answer, finds there where to look, however the spec has been
+//! changed since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_api::{ApplicationStatus, ComponentKind, Ownership};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    desk::Timer,
+    event::Unreadable,
+    id::{FeedId, Kind},
+    planted::Bug,
+};
+
+use super::{AppId, Applications, Room, app::App, ownership::Owned};
+
+/// How long what is under way may stay out of sight: so far behind may an API server be.
+const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_mins(10);
+
+/// The kinds of which an Application owns objects, or may own some.
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    /// The kinds; and of which it is to own nothing more, until when something may still come into sight.
+    kinds: BTreeMap<Kind, Option<Timestamp>>,
+    /// Those that its status names, as the cluster has it.
+    announced: BTreeSet<Kind>,
+}
+
+impl Holdings {
+    /// As a status that was found names them.
+    pub(super) fn of(status: &ApplicationStatus) -> Self {
+        let mut holdings = Self::default();
+        holdings.announced(&status.owned_kinds);
+        holdings
+    }
+
+    /// The status names these kinds. Gives back whether there are some among them that it did not name before.
+    pub(super) fn announced(&mut self, named: &[ComponentKind]) -> bool {
+        let announced: BTreeSet<_> = named.iter().map(|named| Kind::new(&named.group, &named.kind)).collect();
+        // One that it named before, and that has been dropped since, is only named still.
+        let more: Vec<_> = announced.difference(&self.announced).cloned().collect();
+        self.announced = announced;
+        let is_more = !more.is_empty();
+        for kind in more {
+            self.kinds.entry(kind).or_default();
+        }
+        is_more
+    }
+
+    /// Something of a kind is to be owned. Gives back whether it may be, and otherwise sees to it.
+    pub(super) fn claim(&mut self, kind: &Kind) -> bool {
+        if !self.kinds.contains_key(kind) {
+            self.kinds.insert(kind.clone(), None);
+        }
+        self.announced.contains(kind) || Bug::AdoptUnannounced.is_planted()
+    }
+
+    /// Whether there is a kind that the status has to name before anything can be done.
+    pub(super) fn has_to_be_told(&self) -> bool {
+        self.kinds.keys().any(|kind| !self.announced.contains(kind))
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.keys()
+    }
+
+    pub(super) fn contains(&self, kind: &Kind) -> bool {
+        self.kinds.contains_key(kind)
+    }
+
+    /// Whether there is a kind of which nothing more is to be owned.
+    pub(super) fn has_to_let_go(&self) -> bool {
+        self.kinds.values().any(Option::is_some)
+    }
+
+    /// Somebody has set the clock.
+    pub(super) fn clock_set(&mut self, by: SignedDuration) {
+        for until in self.kinds.values_mut().flatten() {
+            *until = until.checked_add(by).unwrap_or(*until);
+        }
+    }
+
+    /// Drops the kinds of which nothing is to be owned any more and certainly nothing is. Gives back when to look again.
+    fn drop_what_is_over(
+        &mut self,
+        may_own: impl Fn(&Kind) -> bool,
+        may_be_left: impl Fn(&Kind) -> bool,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.kinds.retain(|kind, until| {
+            if may_own(kind) {
+                *until = None;
+                return true;
+            }
+            // What was never named was never touched.
+            if !self.announced.contains(kind) {
+                return false;
+            }
+            let until = *until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
+            until > now || may_be_left(kind)
+        });
+        self.kinds.values().flatten().copied().filter(|until| *until > now).min()
+    }
+}
+
+impl App {
+    /// Whether it may own objects of a kind, by its spec.
+    fn may_own(&self, kind: &Kind) -> bool {
+        self.spec.ownership == Ownership::Adopt && self.counts(kind)
+            || self.spec.health_check.is_some() && *kind == Kind::pod()
+    }
+}
+
+impl Applications {
+    /// The status of an Application names the kinds of which it may own objects: what waited for that is done.
+    pub(super) fn announced(&mut self, id: AppId, named: &[ComponentKind], room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        if app.holdings.announced(named) {
+            self.dirty.insert(id);
+            for object in app.members.objects() {
+                self.look_at_owners(object, room);
+            }
+        }
+    }
+
+    /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
+    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let mut holdings = std::mem::take(&mut app.holdings);
+        let owned = self.owned.get(app.uid());
+        let may_be_left = |kind: &Kind| {
+            let feed = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?)));
+            feed.is_some_and(|(id, feed)| match feed.unreadable {
+                Some(Unreadable::NotServed) => false,
+                // Nobody can tell.
+                Some(_) => true,
+                None => !feed.listed || owned.is_some_and(|owned| owned.has_of(id, kind)),
+            })
+        };
+        let again = holdings.drop_what_is_over(|kind| app.may_own(kind), may_be_left, room.now);
+        if let Some(again) = again {
+            room.desk.at(again, Timer::Application(app.name.clone()));
+        }
+        app.holdings = holdings;
+        let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();
+        for (_, feed) in left {
+            self.let_go_of(feed, id, room);
+        }
+    }
+}
+
+impl Owned {
+    /// Whether there is anything of a kind.
+    fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
+        self.has_members_of(feed) || (*kind == Kind::pod() && self.checks().next().is_some())
+    }
+}
