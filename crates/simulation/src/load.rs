@@ -42,6 +42,8 @@ pub(crate) enum Action {
     Remark(&'static str, bool),
     /// Overwrites the status of an Application.
     Overwrite(&'static str),
+    /// Clears the status of an Application, except for what it says of its owning.
+    Clear(&'static str),
     /// Changes something that means nothing to us.
     Annotate(Target, u32),
 }
@@ -49,7 +51,7 @@ pub(crate) enum Action {
 impl Action {
     /// Something, by chance.
     pub(crate) fn draw(chance: &mut impl Rng) -> Self {
-        match chance.random_range(0..34) {
+        match chance.random_range(0..35) {
             0..8 => Self::Put(application(chance)),
             8..20 => Self::Put(object(chance)),
             20..23 => Self::Delete(target(chance)),
@@ -61,6 +63,7 @@ impl Action {
             29..31 => Self::Own(target(chance), pick(chance, &APPS)),
             31 => Self::Remark(pick(chance, &APPS), chance.random()),
             32 => Self::Overwrite(pick(chance, &APPS)),
+            33 => Self::Clear(pick(chance, &APPS)),
             _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
         }
     }
@@ -109,6 +112,9 @@ impl Action {
                     }
                 }
             }),
+            Self::Clear(app) => edit(store, &(APP, app), |value| {
+                value["status"] = json!({"ownedKinds": value["status"]["ownedKinds"]});
+            }),
             Self::Annotate(target, number) => edit(store, target, |value| {
                 value["metadata"]["annotations"]["example.com/seen"] = json!(number.to_string());
             }),
@@ -127,6 +133,7 @@ impl fmt::Display for Action {
             Self::Own(target, app) => write!(f, "makes {app} the owner of {}", one(target)),
             Self::Remark(app, good) => write!(f, "says in the status of {app} that it was reviewed: {good}"),
             Self::Overwrite(app) => write!(f, "turns the Ready of {app} over"),
+            Self::Clear(app) => write!(f, "clears the status of {app}"),
             Self::Annotate(target, number) => write!(f, "annotates {} with {number}", one(target)),
         }
     }

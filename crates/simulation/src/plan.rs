@@ -75,8 +75,8 @@ pub(crate) enum Fault {
     LoseAnswers { lasts: Moment },
     /// A kind may not be read.
     Forbid { kind: &'static str, lasts: Moment },
-    /// A kind is not served, and its objects are gone.
-    Unserve { kind: &'static str, lasts: Moment },
+    /// A kind is not served, and its objects are gone. It may come back in other versions.
+    Unserve { kind: &'static str, lasts: Moment, changes: bool },
     /// Nothing may be written.
     Refuse { lasts: Moment },
 }
@@ -178,7 +178,7 @@ impl Fault {
             33 => Self::LoseRequests { lasts },
             34..36 => Self::LoseAnswers { lasts },
             36 => Self::Forbid { kind, lasts },
-            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts },
+            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts, changes: chance.random() },
             _ => Self::Refuse { lasts },
         }
     }

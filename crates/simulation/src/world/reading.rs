@@ -269,7 +269,17 @@ impl World<'_> {
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
             }
-            Input::Opened(Ok(connection)) if feed.follower.opened() => return self.begin(connection),
+            Input::Opened(Ok(connection)) if feed.follower.opened() => {
+                // The kind may be served in another way since it was last looked at.
+                let found = it.find(&kind);
+                let Some(feed) = it.feeds.get_mut(&id) else { return };
+                if !feed.follower.found(&found, instant) {
+                    return self.begin(connection);
+                }
+                feed.busy = false;
+                self.connections.remove(&connection);
+                None
+            }
             Input::Opened(Ok(connection)) => Some((Some(connection), true, None)),
             Input::Opened(Err(trouble)) => Some((None, false, Some(trouble))),
             Input::Line(connection, object, what) => {

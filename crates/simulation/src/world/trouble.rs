@@ -76,9 +76,13 @@ impl World<'_> {
                 self.cut(Some(&kind), false);
                 self.trouble.forbidden.insert(kind, until);
             }
-            Fault::Unserve { kind, lasts } => {
+            Fault::Unserve { kind, lasts, changes } => {
                 let (kind, until) = (objects::kind(kind), until(lasts));
-                if let Some(served) = self.store.unserve(&kind) {
+                if let Some(mut served) = self.store.unserve(&kind) {
+                    if changes {
+                        served.versions.rotate_left(1);
+                        served.version = (*served.versions[0]).into();
+                    }
                     self.trouble.unserved.insert(kind, (until, served));
                     self.kinds_changed();
                     self.schedule(until, Happening::CatchUp);
