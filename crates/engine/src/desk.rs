@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     effect::{Change, Effect, Haste, Slot},
+    facts::OurKind,
     feeds::ObjectId,
     id::Name,
 };
@@ -26,8 +27,11 @@ pub(crate) struct Desk {
 pub(crate) enum Timer {
     /// The verdict on an object turns into another.
     Verdict(ObjectId),
-    /// Something of an Application may be over: it is time for another Pod of its health check, or to leave a kind.
-    Application(Name),
+    /// A change of the owners of an object, which met another version of it that nobody has told of, is tried once more.
+    Owners(ObjectId),
+    /// Something that one of our own objects waits for is over: it is time for another Pod of a health check, to leave a kind,
+    /// or to write a status after all.
+    Own(OurKind, Name),
 }
 
 impl Desk {
@@ -56,6 +60,11 @@ impl Desk {
         }
     }
 
+    /// Whatever has been asked for in a place may be asked for again.
+    pub(crate) fn forget(&mut self, slot: &Slot) {
+        self.asked.remove(slot);
+    }
+
     pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {
         self.timers.insert((time, timer));
     }
@@ -64,7 +73,7 @@ impl Desk {
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let set = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
-            Timer::Application(_) => (time.checked_add(by).unwrap_or(time), timer),
+            Timer::Own(..) | Timer::Owners(_) => (time.checked_add(by).unwrap_or(time), timer),
         };
         self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
     }

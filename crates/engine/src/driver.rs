@@ -19,18 +19,27 @@ pub struct Driver {
     /// When the engine wants to be told the time.
     wake: Option<Timestamp>,
     clock: Clock,
+    /// Whether somebody has set the clock, and the engine has not looked at that yet.
+    clock_set: bool,
 }
 
 impl Driver {
     /// One that knows nothing, and has at most so many writes under way at a time.
     pub fn new(most: usize) -> Self {
-        Self { engine: Engine::new(), outbox: Outbox::new(most), wake: None, clock: Clock::default() }
+        Self {
+            engine: Engine::new(),
+            outbox: Outbox::new(most),
+            wake: None,
+            clock: Clock::default(),
+            clock_set: false,
+        }
     }
 
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
     /// whom to follow, whom to leave, and what to tell people.
     pub fn step(&mut self, now: Now, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
         self.tell_time(now);
+        self.clock_set = false;
         let now = now.time;
         let mut effects = self.engine.step(now, events);
         effects.retain(|effect| match effect {
@@ -49,12 +58,15 @@ impl Driver {
 
     /// Tells the time, if it is time to, or if somebody has set the clock.
     pub fn tick(&mut self, now: Now) -> Vec<Effect> {
-        let is_time = self.tell_time(now) || self.wake.is_some_and(|wake| wake <= now.time);
+        self.tell_time(now);
+        let is_time = self.clock_set || self.wake.is_some_and(|wake| wake <= now.time);
         if is_time { self.step(now, [Event::Tick]) } else { Vec::new() }
     }
 
     /// The writes that are due, and from now on under way; none for those who do not lead.
-    pub fn write(&mut self, now: Timestamp, leads: bool) -> Vec<(Slot, Change)> {
+    pub fn write(&mut self, now: Now, leads: bool) -> Vec<(Slot, Change)> {
+        self.tell_time(now);
+        let now = now.time;
         self.outbox.lead(leads || Bug::WriteWithoutLease.is_planted());
         self.outbox.take(now, |slot| self.engine.change(now, slot))
     }
@@ -74,6 +86,9 @@ impl Driver {
 
     /// When there is something to do, if nothing happens before.
     pub fn next(&self) -> Option<Timestamp> {
+        if self.clock_set {
+            return Some(Timestamp::MIN);
+        }
         [self.wake, self.outbox.next()].into_iter().flatten().min()
     }
 
@@ -87,13 +102,12 @@ impl Driver {
         self.engine.census()
     }
 
-    /// Gives back whether somebody has set the clock.
-    fn tell_time(&mut self, now: Now) -> bool {
-        let by = self.clock.tell(now);
-        if let Some(by) = by {
+    /// Looks whether somebody has set the clock.
+    fn tell_time(&mut self, now: Now) {
+        if let Some(by) = self.clock.tell(now) {
             self.engine.clock_set(by);
             self.outbox.clock_set(by);
+            self.clock_set = true;
         }
-        by.is_some()
     }
 }

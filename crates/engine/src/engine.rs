@@ -80,7 +80,12 @@ impl Engine {
         while let Some(timer) = self.desk.due(now) {
             match timer {
                 Timer::Verdict(object) => self.grow_older(object, now),
-                Timer::Application(name) => self.applications.wake(&name),
+                Timer::Owners(object) => {
+                    let (applications, mut room) = self.room(now);
+                    applications.try_owners_again(object, &mut room);
+                }
+                Timer::Own(OurKind::Application, name) => self.applications.wake(&name),
+                Timer::Own(OurKind::HealthRule, name) => self.rules.wake(&name),
             }
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
@@ -289,7 +294,7 @@ impl Engine {
         let object = &slot.object;
         let version = match OurKind::of(&object.kind) {
             Some(OurKind::HealthRule) => {
-                self.rules.status_written(&object.name, change, outcome, &mut self.desk)
+                self.rules.status_written(&object.name, change, outcome, now, &mut self.desk)
             }
             Some(OurKind::Application) => {
                 let (applications, mut room) = self.room(now);

@@ -183,7 +183,7 @@ pub(crate) struct Ours {
 }
 
 /// The kinds of our own that objects are read of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OurKind {
     Application,
     HealthRule,

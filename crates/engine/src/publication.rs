@@ -4,19 +4,22 @@ use std::{marker::PhantomData, sync::Arc};
 
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use crate::{
-    desk::Desk,
+    desk::{Desk, Timer},
     effect::{Change, Effect, Haste, Part, Slot, Turn},
     event::Outcome,
-    facts::{Facts, Version},
+    facts::{Facts, OurKind, Version},
     id::ObjectKey,
     said,
     stored_status::StoredStatus,
 };
+
+/// So long is waited for news of what a write conflicts with.
+pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The status of a kind of ours.
 pub(crate) trait Status: Serialize {
@@ -41,7 +44,10 @@ pub(crate) struct Publication<S> {
     looks: Vec<Look>,
     /// A turn that may have been written: nobody has answered.
     in_doubt: Option<Turn>,
-    /// A version that is not the latest, as we were told. Before another one is known, nothing can be written.
+    /// What people were told last, as long as that is stored.
+    told: Option<ConditionStatus>,
+    /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
+    /// word about that is true.
     outdated: Option<Version>,
     status: PhantomData<S>,
 }
@@ -69,6 +75,7 @@ impl<S: Status> Publication<S> {
             stored: StoredStatus::of(status),
             looks: Vec::new(),
             in_doubt: None,
+            told: None,
             outdated: None,
             status: PhantomData,
         }
@@ -105,8 +112,17 @@ impl<S: Status> Publication<S> {
     /// A turn that is stored was written, though the answer was lost.
     fn resolve_doubt(&mut self, desk: &mut Desk) {
         let stored = said::status(&self.stored.conditions, S::TOLD);
-        let turn = self.in_doubt.take_if(|turn| stored == Some(turn.to));
-        desk.effects.extend(turn.map(Effect::Record));
+        self.told.take_if(|told| Some(*told) != stored);
+        if let Some(turn) = self.in_doubt.take_if(|turn| stored == Some(turn.to)) {
+            self.tell(turn, desk);
+        }
+    }
+
+    /// Tells people of a turn, unless they were told already: it may have been tried more than once.
+    fn tell(&mut self, turn: Turn, desk: &mut Desk) {
+        if self.told.replace(turn.to) != Some(turn.to) {
+            desk.effects.push(Effect::Record(turn));
+        }
     }
 
     /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
@@ -182,7 +198,13 @@ impl<S: Status> Publication<S> {
     }
 
     /// A write of the status has ended. Gives back the version that the object has now, if that is news.
-    pub(crate) fn written(&mut self, change: &Change, outcome: &Outcome, desk: &mut Desk) -> Option<Version> {
+    pub(crate) fn written(
+        &mut self,
+        change: &Change,
+        outcome: &Outcome,
+        now: Timestamp,
+        desk: &mut Desk,
+    ) -> Option<Version> {
         let Change::Status { uid, version: before, patch, told } = change else { return None };
         // An answer may come so late that the name is another object's by now.
         if *uid != self.uid {
@@ -197,9 +219,18 @@ impl<S: Status> Publication<S> {
             }
             Outcome::Done(_) => {
                 self.in_doubt = None;
-                desk.effects.extend(told.as_deref().cloned().map(Effect::Record));
+                if let Some(turn) = told.as_deref() {
+                    self.tell(turn.clone(), desk);
+                }
             }
-            Outcome::Conflict if *before == self.version => self.outdated = Some(before.clone()),
+            Outcome::Conflict if *before == self.version => {
+                self.outdated = Some(before.clone());
+                if let (Some(kind), Ok(time)) =
+                    (OurKind::of(&self.slot.object.kind), now.checked_add(PATIENCE))
+                {
+                    desk.at(time, Timer::Own(kind, self.slot.object.name.clone()));
+                }
+            }
             Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => {}
         }
         let Outcome::Done(Some(version)) = outcome else { return None };
@@ -213,6 +244,11 @@ impl<S: Status> Publication<S> {
             look.stored = said::status(&self.stored.conditions, look.kind) == look.status;
         }
         Some(version.clone())
+    }
+
+    /// Another version should be known by now, if there is one.
+    pub(crate) fn try_again(&mut self) {
+        self.outdated = None;
     }
 
     /// Whether its status has to be looked at after a write has ended so: what was written may not be true any more.

@@ -133,16 +133,25 @@ impl Rules {
         rule.publication.change(&status)
     }
 
+    /// It is time to look at a rule again.
+    pub(crate) fn wake(&mut self, name: &Name) {
+        if let Some(rule) = self.by_name.get_mut(name) {
+            rule.publication.try_again();
+            self.dirty.insert(name.clone());
+        }
+    }
+
     /// A write of the status of a rule has ended. Gives back the version that the rule has now, if that is news.
     pub(crate) fn status_written(
         &mut self,
         name: &Name,
         change: &Change,
         outcome: &Outcome,
+        now: Timestamp,
         desk: &mut Desk,
     ) -> Option<Version> {
         let publication = &mut self.by_name.get_mut(name)?.publication;
-        let version = publication.written(change, outcome, desk);
+        let version = publication.written(change, outcome, now, desk);
         if publication.is_behind(outcome) {
             self.dirty.insert(name.clone());
         }

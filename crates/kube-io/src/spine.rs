@@ -155,7 +155,7 @@ impl Spine {
         // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        for (slot, change) in self.driver.write(Timestamp::now(), leading) {
+        for (slot, change) in self.driver.write(now(), leading) {
             let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {

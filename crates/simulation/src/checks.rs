@@ -6,7 +6,7 @@ use std::{
 };
 
 use bellwether_api::{Application, Ownership, State};
-use bellwether_engine::{Census, Change, Kind, Name};
+use bellwether_engine::{Census, Change, Kind, Name, Turn};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -109,6 +109,21 @@ impl Context<'_> {
         );
         let Some(app) = after.application() else { return Ok(()) };
         let status = &after.value["status"];
+        let stated = |object: &Object| -> BTreeMap<String, [Value; 2]> {
+            let conditions = object.value["status"]["conditions"].as_array().into_iter().flatten();
+            let stated = |it: &Value| {
+                Some((
+                    it["type"].as_str()?.to_owned(),
+                    [it["status"].clone(), it["lastTransitionTime"].clone()],
+                ))
+            };
+            conditions.filter_map(stated).collect()
+        };
+        let earlier = stated(before);
+        for (kind, [status, since]) in stated(after) {
+            let moves = earlier.get(&kind).is_some_and(|[before, then]| *before == status && *then != since);
+            must!(!moves, "{kind} of {name} is {status} as before, and has turned at {since}");
+        }
         let (observed, generation) = (&status["observedGeneration"], &after.metadata()["generation"]);
         must!(
             observed == generation,
@@ -279,6 +294,30 @@ impl Context<'_> {
             after.name
         );
         self.was_announced(uid, &Kind::pod())
+    }
+}
+
+/// How often people were told of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Told(BTreeMap<(Box<str>, String), usize>);
+
+impl Told {
+    /// People are told of a turn: not more often than there were turns.
+    pub(crate) fn note(&mut self, turn: &Turn, store: &Store) -> Result<(), Wrong> {
+        let to = json!(turn.to);
+        let told = self.0.entry((turn.uid.clone(), to.to_string())).or_default();
+        *told += 1;
+        let entries = store.log.iter().filter(|entry| *entry.object.uid() == *turn.uid && !entry.gone);
+        let (mut turns, mut before) = (0, &Value::Null);
+        for entry in entries {
+            let conditions = entry.object.value["status"]["conditions"].as_array().into_iter().flatten();
+            let ready = conditions.filter(|it| it["type"] == turn.condition).map(|it| &it["status"]).next();
+            let ready = ready.unwrap_or(&Value::Null);
+            turns += usize::from(*ready == to && *before != to);
+            before = ready;
+        }
+        must!(*told <= turns, "{} turned {to} {turns} times, and people were told {told} times", turn.object);
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What people and other controllers do to a cluster, by chance.
 
-use std::fmt;
+use std::{fmt, rc::Rc};
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
 use rand::{
@@ -10,7 +10,7 @@ use rand::{
 use serde_json::{Value, json};
 
 use crate::{
-    object::identity,
+    object::{Object, identity},
     objects::{self, app, deployment, health_check, pod, service, unschedulable_pod, widget, with},
     store::Store,
 };
@@ -42,8 +42,10 @@ pub(crate) enum Action {
     Remark(&'static str, bool),
     /// Overwrites the status of an Application.
     Overwrite(&'static str),
-    /// Clears the status of an Application, except for what it says of its owning.
-    Clear(&'static str),
+    /// Clears the status of an Application, or all of it except for what it says of its owning.
+    Clear(&'static str, bool),
+    /// Gives an Application the spec that it had before.
+    Revert(&'static str),
     /// Changes something that means nothing to us.
     Annotate(Target, u32),
 }
@@ -51,7 +53,7 @@ pub(crate) enum Action {
 impl Action {
     /// Something, by chance.
     pub(crate) fn draw(chance: &mut impl Rng) -> Self {
-        match chance.random_range(0..35) {
+        match chance.random_range(0..37) {
             0..8 => Self::Put(application(chance)),
             8..20 => Self::Put(object(chance)),
             20..23 => Self::Delete(target(chance)),
@@ -63,7 +65,8 @@ impl Action {
             29..31 => Self::Own(target(chance), pick(chance, &APPS)),
             31 => Self::Remark(pick(chance, &APPS), chance.random()),
             32 => Self::Overwrite(pick(chance, &APPS)),
-            33 => Self::Clear(pick(chance, &APPS)),
+            33 => Self::Clear(pick(chance, &APPS), chance.random()),
+            34..36 => Self::Revert(pick(chance, &APPS)),
             _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
         }
     }
@@ -112,9 +115,20 @@ impl Action {
                     }
                 }
             }),
-            Self::Clear(app) => edit(store, &(APP, app), |value| {
-                value["status"] = json!({"ownedKinds": value["status"]["ownedKinds"]});
+            Self::Clear(app, whole) => edit(store, &(APP, app), |value| {
+                let owned = value["status"]["ownedKinds"].take();
+                value["status"] =
+                    if *whole || owned.is_null() { json!({}) } else { json!({"ownedKinds": owned}) };
             }),
+            Self::Revert(app) => {
+                let (kind, name) = objects::key(APP, app);
+                let Some(now) = store.get(&kind, &name).map(Rc::clone) else { return };
+                let is_it = |it: &&Object| it.uid() == now.uid() && it.value["spec"] != now.value["spec"];
+                let before = store.log.iter().map(|entry| &*entry.object).filter(is_it).next_back();
+                if let Some(spec) = before.map(|before| before.value["spec"].clone()) {
+                    edit(store, &(APP, app), |value| value["spec"] = spec);
+                }
+            }
             Self::Annotate(target, number) => edit(store, target, |value| {
                 value["metadata"]["annotations"]["example.com/seen"] = json!(number.to_string());
             }),
@@ -133,7 +147,9 @@ impl fmt::Display for Action {
             Self::Own(target, app) => write!(f, "makes {app} the owner of {}", one(target)),
             Self::Remark(app, good) => write!(f, "says in the status of {app} that it was reviewed: {good}"),
             Self::Overwrite(app) => write!(f, "turns the Ready of {app} over"),
-            Self::Clear(app) => write!(f, "clears the status of {app}"),
+            Self::Clear(app, true) => write!(f, "clears the status of {app}"),
+            Self::Clear(app, false) => write!(f, "clears the status of {app}, but for what it owns"),
+            Self::Revert(app) => write!(f, "gives {app} the spec that it had before"),
             Self::Annotate(target, number) => write!(f, "annotates {} with {number}", one(target)),
         }
     }

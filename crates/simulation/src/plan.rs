@@ -103,7 +103,16 @@ impl Plan {
             };
             (moment, deed)
         });
-        let deeds = deeds.collect();
+        let mut deeds: Vec<_> = deeds.collect();
+        // Who ends, or takes over, knows only what is written: that must not be lost then.
+        let ends = |(_, deed): &(Moment, Deed)| matches!(deed, Deed::Fault(Fault::Crash { .. }));
+        if processes > 1 || deeds.iter().any(ends) {
+            for (_, deed) in &mut deeds {
+                if let Deed::Act(Action::Clear(_, whole)) = deed {
+                    *whole = false;
+                }
+            }
+        }
         Self { seed, processes, sweep: chance.random_bool(0.2), encore: chance.random_bool(0.25), deeds }
     }
 
@@ -154,6 +163,8 @@ impl Fault {
             1..3 => chance.random_range(200..5_000),
             _ => chance.random_range(5_000..40_000),
         };
+        // Now and then for longer than anybody waits.
+        let long = if chance.random_bool(0.1) { chance.random_range(600_000..900_000) } else { lasts };
         let kinds = ["Application.bellwether.dev", "Deployment.apps", "Widget.acme.io", "Service", "Pod"];
         let kind = kinds[chance.random_range(0..kinds.len())];
         match theme.draw(chance) {
@@ -172,14 +183,15 @@ impl Fault {
             23..26 => Self::Late { by: chance.random_range(10..5_000), lasts },
             26..29 => Self::Compact,
             29..31 => Self::Outage { lasts },
-            31..33 => {
-                Self::Errors { code: [429, 500, 503, 504, 410, 404, 401][chance.random_range(0..7)], lasts }
-            }
+            31..33 => Self::Errors {
+                code: [429, 500, 503, 504, 410, 404, 401, 409][chance.random_range(0..8)],
+                lasts,
+            },
             33 => Self::LoseRequests { lasts },
             34..36 => Self::LoseAnswers { lasts },
-            36 => Self::Forbid { kind, lasts },
-            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts, changes: chance.random() },
-            _ => Self::Refuse { lasts },
+            36 => Self::Forbid { kind, lasts: long },
+            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts: long, changes: chance.random() },
+            _ => Self::Refuse { lasts: long },
         }
     }
 }

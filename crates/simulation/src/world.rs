@@ -20,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 
 use crate::{
-    checks::{self, Adopted, Wrong},
+    checks::{self, Adopted, Told, Wrong},
     plan::{Moment, Plan},
     process::Process,
     store::Store,
@@ -41,6 +41,9 @@ const NOTICED: Moment = 60_000;
 
 /// So long after everything is right nothing may be written.
 const REST: Moment = 4_000;
+
+/// Or so long, which is longer than any watch lasts and anybody waits.
+const LONG_REST: Moment = 15 * 60 * 1000;
 
 /// So much may happen before it looks as if it never ends.
 const MOST: usize = 200_000;
@@ -111,6 +114,9 @@ pub(crate) struct World<'p> {
     collecting: bool,
     running_pods: bool,
     adopted: Adopted,
+    told: Told,
+    /// What went wrong on the way.
+    wrong: Option<Wrong>,
     /// Whether everything was right once after the last fault. From then on nothing may be written.
     was_right: bool,
     /// When all controllers began anew, and how much the leader had kept until then.
@@ -141,6 +147,8 @@ impl<'p> World<'p> {
             collecting: false,
             running_pods: false,
             adopted: Adopted::default(),
+            told: Told::default(),
+            wrong: None,
             was_right: false,
             begun_anew: None,
             tally: Tally::default(),
@@ -168,15 +176,16 @@ impl<'p> World<'p> {
     /// Lets everything happen: until all is right after the last fault, and stays so; and then perhaps once more, with
     /// controllers that begin anew and must find nothing to do.
     pub(crate) fn run(&mut self) -> Result<Tally, Wrong> {
-        // When it was last looked whether all is right, and after which change; and since when it is.
+        // When it was last looked whether all is right, and after which change; and how long it has to
+        // stay so.
         let mut looked: Option<(u64, Moment)> = None;
         let mut right: Option<Moment> = None;
         loop {
             let next = self.agenda.first_key_value().map(|((moment, _), _)| *moment);
-            if let (Some(since), Some(next)) = (right, next)
-                && next >= since + REST
+            if let (Some(until), Some(next)) = (right, next)
+                && next >= until
             {
-                self.now = since + REST;
+                self.now = until;
                 if !self.begin_anew() {
                     return Ok(self.tally);
                 }
@@ -194,6 +203,9 @@ impl<'p> World<'p> {
                 return Err(Wrong::new("it never ends"));
             }
             self.happen(number, happening)?;
+            if let Some(wrong) = self.wrong.take() {
+                return Err(wrong);
+            }
             self.pass_on();
             let Some(calm) = self.calm else { continue };
             if right.is_some() {
@@ -215,7 +227,7 @@ impl<'p> World<'p> {
             looked = Some((self.store.revision, self.now));
             match self.is_right() {
                 Ok(()) => {
-                    right = Some(self.now);
+                    right = Some(self.now + self.rest());
                     if !self.was_right {
                         (self.was_right, self.tally.until_right) = (true, self.now - calm);
                     }
@@ -226,8 +238,17 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock
-    /// or an Application of which nothing is written any more would make them say something else for a moment.
+    /// How long nothing may happen: longer, where nothing is waited for.
+    fn rest(&self) -> Moment {
+        let waits = |process: &Process| {
+            process.driver.next().is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
+        };
+        if self.plan.encore && !self.processes.iter().any(waits) { LONG_REST } else { REST }
+    }
+
+    /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock,
+    /// an Application of which nothing is written any more, or a watch that has fallen silent and will be noticed, would make
+    /// them say or keep something else.
     fn begin_anew(&mut self) -> bool {
         let is_clear = |process: &Process| {
             let next = process.driver.next();
@@ -238,6 +259,7 @@ impl<'p> World<'p> {
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
             || self.store.of_kind(&Kind::own("Application")).any(|app| app.is_deleting())
+            || self.connections.values().any(|connection| connection.silent)
         {
             return false;
         }
@@ -404,12 +426,15 @@ impl<'p> World<'p> {
                     self.close(process, feed);
                     self.processes[process].feeds.remove(&feed);
                 }
-                Effect::Record(turn) => self.tell(|| {
-                    format!(
-                        "controller {process} tells people: {} is {:?}: {}",
-                        turn.object, turn.to, turn.message
-                    )
-                }),
+                Effect::Record(turn) => {
+                    self.tell(|| {
+                        let (object, to, message) = (&turn.object, turn.to, &turn.message);
+                        format!("controller {process} tells people: {object} is {to:?}: {message}")
+                    });
+                    if self.leads(process) {
+                        self.wrong = self.wrong.take().or(self.told.note(&turn, &self.store).err());
+                    }
+                }
                 Effect::Want(..) | Effect::Wake(_) => {}
             }
         }

@@ -201,6 +201,9 @@ impl Course {
     }
 
     fn state_after(&mut self, trouble: &Trouble, now: Instant) -> State {
+        if !matches!(trouble, Trouble::Forbidden { .. }) {
+            self.forbidden = None;
+        }
         match trouble {
             Trouble::Gone | Trouble::Behind => {
                 self.list = !Bug::ResumeAfterGone.is_planted();
@@ -237,7 +240,7 @@ impl Course {
     /// The server has answered once more that it must not. Gives whether that is to be believed.
     fn is_forbidden_for_good(&mut self, now: Instant) -> bool {
         let since = *self.forbidden.get_or_insert(now);
-        self.list || now.saturating_duration_since(since) >= FORBIDDEN_TIME
+        !self.has_listed() || now.saturating_duration_since(since) >= FORBIDDEN_TIME
     }
 
     fn recover(&mut self) -> Option<State> {

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     desk::{Desk, Timer},
     effect::Change,
-    facts::Facts,
+    facts::{Facts, OurKind},
     id::{Kind, Name},
 };
 
@@ -106,7 +106,9 @@ fn look_after(
             check.lose(now);
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
-                (Validity::Valid, Some(time)) => desk.at(time, Timer::Application(app.name.clone())),
+                (Validity::Valid, Some(time)) => {
+                    desk.at(time, Timer::Own(OurKind::Application, app.name.clone()));
+                }
                 (Validity::Valid, None) if !is_announced => {}
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));

@@ -4,7 +4,10 @@
 //! comes after one that has ended, or that never heard an answer, finds there where to look, however the spec has been
 //! changed since.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use bellwether_api::{ApplicationStatus, ComponentKind, Ownership};
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     desk::Timer,
     event::Unreadable,
+    facts::OurKind,
     id::{FeedId, Kind},
     planted::Bug,
 };
@@ -24,10 +28,29 @@ const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_mins(10);
 /// The kinds of which an Application owns objects, or may own some.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
-    /// The kinds; and of which it is to own nothing more, until when something may still come into sight.
-    kinds: BTreeMap<Kind, Option<Timestamp>>,
+    kinds: BTreeMap<Kind, Holding>,
     /// Those that its status names, as the cluster has it.
     announced: BTreeSet<Kind>,
+}
+
+/// A kind of which an Application owns objects, or may own some.
+#[derive(Debug, Default)]
+struct Holding {
+    /// Whether the status has ever named it: what was never named was never touched.
+    named: bool,
+    /// Whether it is not served. What is gone with it may come back with it.
+    gone: bool,
+    /// If nothing more is to be owned of it: until when something may still come into sight.
+    until: Option<Timestamp>,
+}
+
+/// What is known of what an Application owns of a kind.
+enum Left {
+    Nothing,
+    /// Something, or nobody can tell.
+    Perhaps,
+    /// Nothing, because the kind is not served.
+    Gone,
 }
 
 impl Holdings {
@@ -38,23 +61,20 @@ impl Holdings {
         holdings
     }
 
-    /// The status names these kinds. Gives back whether there are some among them that it did not name before.
+    /// The status names these kinds. Gives back whether they are others than before.
     pub(super) fn announced(&mut self, named: &[ComponentKind]) -> bool {
         let announced: BTreeSet<_> = named.iter().map(|named| Kind::new(&named.group, &named.kind)).collect();
         // One that it named before, and that has been dropped since, is only named still.
-        let more: Vec<_> = announced.difference(&self.announced).cloned().collect();
-        self.announced = announced;
-        let is_more = !more.is_empty();
-        for kind in more {
-            self.kinds.entry(kind).or_default();
+        for kind in announced.difference(&self.announced) {
+            self.kinds.entry(kind.clone()).or_default().named = true;
         }
-        is_more
+        mem::replace(&mut self.announced, announced) != self.announced
     }
 
     /// Something of a kind is to be owned. Gives back whether it may be, and otherwise sees to it.
     pub(super) fn claim(&mut self, kind: &Kind) -> bool {
         if !self.kinds.contains_key(kind) {
-            self.kinds.insert(kind.clone(), None);
+            self.kinds.insert(kind.clone(), Holding::default());
         }
         self.announced.contains(kind) || Bug::AdoptUnannounced.is_planted()
     }
@@ -74,12 +94,12 @@ impl Holdings {
 
     /// Whether there is a kind of which nothing more is to be owned.
     pub(super) fn has_to_let_go(&self) -> bool {
-        self.kinds.values().any(Option::is_some)
+        self.kinds.values().any(|holding| holding.until.is_some())
     }
 
     /// Somebody has set the clock.
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
-        for until in self.kinds.values_mut().flatten() {
+        for until in self.kinds.values_mut().filter_map(|holding| holding.until.as_mut()) {
             *until = until.checked_add(by).unwrap_or(*until);
         }
     }
@@ -88,22 +108,26 @@ impl Holdings {
     fn drop_what_is_over(
         &mut self,
         may_own: impl Fn(&Kind) -> bool,
-        may_be_left: impl Fn(&Kind) -> bool,
+        left: impl Fn(&Kind) -> Left,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        self.kinds.retain(|kind, until| {
+        self.kinds.retain(|kind, holding| {
             if may_own(kind) {
-                *until = None;
+                holding.until = None;
                 return true;
             }
-            // What was never named was never touched.
-            if !self.announced.contains(kind) {
+            if !holding.named {
                 return false;
             }
-            let until = *until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
-            until > now || may_be_left(kind)
+            let left = left(kind);
+            let was_gone = mem::replace(&mut holding.gone, matches!(left, Left::Gone));
+            if holding.gone && !was_gone {
+                holding.until = None;
+            }
+            let until = *holding.until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
+            until > now || matches!(left, Left::Perhaps)
         });
-        self.kinds.values().flatten().copied().filter(|until| *until > now).min()
+        self.kinds.values().filter_map(|holding| holding.until).filter(|until| *until > now).min()
     }
 }
 
@@ -116,34 +140,43 @@ impl App {
 }
 
 impl Applications {
-    /// The status of an Application names the kinds of which it may own objects: what waited for that is done.
+    /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
+    /// named no longer waits.
     pub(super) fn announced(&mut self, id: AppId, named: &[ComponentKind], room: &mut Room<'_>) {
         let Some(app) = self.apps.get_mut(id.0) else { return };
-        if app.holdings.announced(named) {
-            self.dirty.insert(id);
-            for object in app.members.objects() {
-                self.look_at_owners(object, room);
-            }
+        if !app.holdings.announced(named) {
+            return;
+        }
+        self.dirty.insert(id);
+        if !self.open {
+            return;
+        }
+        // Somebody else may have named what the spec does not speak of any more.
+        self.choose_kinds(id, room);
+        let Some(app) = self.apps.get(id.0) else { return };
+        for object in app.members.objects() {
+            self.look_at_owners(object, room);
         }
     }
 
     /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
     pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
         let Some(app) = self.apps.get_mut(id.0) else { return };
-        let mut holdings = std::mem::take(&mut app.holdings);
+        let mut holdings = mem::take(&mut app.holdings);
         let owned = self.owned.get(app.uid());
-        let may_be_left = |kind: &Kind| {
-            let feed = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?)));
-            feed.is_some_and(|(id, feed)| match feed.unreadable {
-                Some(Unreadable::NotServed) => false,
-                // Nobody can tell.
-                Some(_) => true,
-                None => !feed.listed || owned.is_some_and(|owned| owned.has_of(id, kind)),
-            })
+        let left = |kind: &Kind| {
+            let Some((id, feed)) = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?))) else {
+                return Left::Perhaps;
+            };
+            match feed.unreadable {
+                Some(Unreadable::NotServed) => Left::Gone,
+                None if feed.listed && !owned.is_some_and(|owned| owned.has_of(id, kind)) => Left::Nothing,
+                Some(_) | None => Left::Perhaps,
+            }
         };
-        let again = holdings.drop_what_is_over(|kind| app.may_own(kind), may_be_left, room.now);
+        let again = holdings.drop_what_is_over(|kind| app.may_own(kind), left, room.now);
         if let Some(again) = again {
-            room.desk.at(again, Timer::Application(app.name.clone()));
+            room.desk.at(again, Timer::Own(OurKind::Application, app.name.clone()));
         }
         app.holdings = holdings;
         let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();

@@ -313,7 +313,12 @@ impl Applications {
 
     /// It is time to look at an Application again.
     pub(crate) fn wake(&mut self, name: &Name) {
-        self.touch(name);
+        if let Some(id) = self.by_name.get(name)
+            && let Some(app) = self.apps.get_mut(id.0)
+        {
+            app.publication.try_again();
+            self.dirty.insert(*id);
+        }
     }
 
     /// Asks for whatever follows from what has changed.
@@ -382,7 +387,7 @@ impl Applications {
     ) -> Option<Version> {
         let id = self.by_name.get(name).copied()?;
         let app = self.apps.get_mut(id.0)?;
-        let version = app.publication.written(change, outcome, room.desk);
+        let version = app.publication.written(change, outcome, room.now, room.desk);
         if app.publication.is_behind(outcome) || app.holdings.has_to_be_told() {
             self.dirty.insert(id);
         }

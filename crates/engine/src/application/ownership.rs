@@ -8,11 +8,13 @@ use std::{
 use bellwether_api::{GROUP, VERSION};
 
 use crate::{
+    desk::Timer,
     effect::{Adopter, Change, Part, Slot},
     event::Outcome,
     facts::{Facts, Owner},
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    publication::PATIENCE,
 };
 
 use super::{AppId, Applications, Room, app::App, check::is_health_check};
@@ -86,8 +88,13 @@ impl Applications {
     ) {
         let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
         let Some(stored) = room.feeds.object_mut(id) else { return };
-        let Change::Owners { uid, owners, .. } = change else { return };
+        let Change::Owners { uid, owners, version: before, .. } = change else { return };
         match outcome {
+            Outcome::Conflict if *before == stored.facts.version => {
+                if let Ok(time) = room.now.checked_add(PATIENCE) {
+                    room.desk.at(time, Timer::Owners(id));
+                }
+            }
             Outcome::Done(Some(version))
                 if stored.facts.uid == *uid && !version.is_before(&stored.facts.version) =>
             {
@@ -117,6 +124,16 @@ impl Applications {
             _ => {}
         }
         self.look_at_owners(id, room);
+    }
+
+    /// Another version of an object should be known by now, if there is one.
+    pub(crate) fn try_owners_again(&mut self, object: ObjectId, room: &mut Room<'_>) {
+        if let Some(stored) = room.feeds.object(object)
+            && let Some(feed) = room.feeds.get(stored.feed)
+        {
+            room.desk.forget(&slot(&feed.cluster, &feed.kind, &stored.name));
+            self.look_at_owners(object, room);
+        }
     }
 
     /// There is nothing to complain about the owners of an object any more.

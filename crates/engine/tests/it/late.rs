@@ -83,18 +83,34 @@ fn what_turns_back_on_the_way_is_written_at_once(#[case] milliseconds: i64) {
     assert_eq!(turns, [false, true, false]);
 }
 
-/// As long as nobody has told what a status conflicts with, it is not tried again.
+/// As long as nobody has told what a status conflicts with, it is tried again only now and then.
 #[test]
 fn a_conflict_is_met_once() {
     let mut world = waiting();
     world.held.insert(kind(APP));
     world.faults = [Fault::Conflict].into();
     world.put(deployment("front", 3, 3)).put(deployment("front", 2, 3)).put(deployment("front", 3, 3));
-    world.pass(SignedDuration::from_mins(10));
+    world.pass(SignedDuration::from_secs(20));
     assert_eq!(conflicts(&world), 1);
     world.held.clear();
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(conflicts(&world), 1);
+}
+
+/// Whoever says that there is a conflict may be wrong.
+#[test]
+fn a_conflict_that_nobody_tells_of_is_tried_again() {
+    let mut world = waiting();
+    world.faults = [Fault::Conflict].into();
+    world.put(deployment("front", 3, 3));
+    world.relist(&kind(APP));
+    assert_eq!(in_the_end(&mut world), READY);
+    let mine = objects::annotated(deployment("front", 3, 3), "web");
+    world.faults = [Fault::None, Fault::LieOfConflict].into();
+    world.put(mine);
+    assert_eq!(world.owners("Deployment.apps", "front"), "");
+    in_the_end(&mut world);
+    assert_eq!(world.owners("Deployment.apps", "front"), "web");
 }
 
 /// The feed may tell of the other version before the answer says that there is one.
@@ -137,6 +153,28 @@ fn a_turn_is_told_once_when_its_answer_is_lost() {
         assert_eq!(in_the_end(&mut world), READY);
         assert_eq!(world.turns.len() - before, 1, "{:?}", world.turns);
     }
+}
+
+/// The feed may also tell of the first attempt while the second is under way.
+#[test]
+fn a_turn_that_was_tried_twice_is_told_once() {
+    let mut world = waiting();
+    let before = world.turns.len();
+    world.faults = [Fault::Fail].into();
+    world.slow = true;
+    meanwhile(&mut world, deployment("front", 3, 3));
+    world.depart();
+    world.land(0);
+    world.answer(0);
+    world.now += SignedDuration::from_secs(1);
+    assert!(world.depart(), "it is tried again");
+    world.land(0);
+    while world.tell() {}
+    assert_eq!(world.turns.len(), before + 1, "it is stored, whichever attempt that was");
+    world.answer(0);
+    world.slow = false;
+    assert_eq!(in_the_end(&mut world), READY);
+    assert_eq!(world.turns.len(), before + 1);
 }
 
 /// The feed may tell that it was written before it is known that no answer comes.

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use bellwether_engine::Part;
+use bellwether_engine::{Part, Unreadable};
 
 use crate::{
     objects::{annotated, app, app_of_kinds, deployment, key, widget, with},
@@ -129,6 +129,45 @@ fn what_is_taken_over_too_late_is_let_go(
     world.pass(SignedDuration::from_mins(10));
     assert_eq!(world.status("web").owned_kinds, []);
     assert!(!world.feeds.values().any(|feed| feed.kind.to_string() == KIND));
+}
+
+/// What could not be let go of is not forgotten, whatever becomes of its kind or of what is written about it.
+#[rstest]
+#[case::not_served_for_a_moment(|world: &mut World| {
+    world.unreadable(KIND, Some(Unreadable::NotServed));
+    world.pass(SignedDuration::from_mins(5));
+    world.unreadable(KIND, None);
+})]
+#[case::status_cleared(|world: &mut World| {
+    world.edit(APP, "web", |it| it["status"] = json!({}));
+})]
+fn what_is_left_is_not_forgotten(#[case] happens: fn(&mut World)) {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
+    world.unreadable(KIND, Some(Unreadable::Forbidden { resource: "deployments".into() }));
+    world
+        .put(with(app_of_kinds("web"), &json!({"spec": {"componentKinds": null, "dependencies": ["base"]}})));
+    world.pass(SignedDuration::from_mins(30));
+    happens(&mut world);
+    world.pass(SignedDuration::from_mins(1));
+    world.unreadable(KIND, None);
+    world.settle();
+    assert_eq!(world.owners(KIND, "front"), "");
+}
+
+/// A kind that somebody else has named is looked at, though the spec does not speak of it.
+#[test]
+fn what_another_has_taken_over_is_let_go() {
+    let mut world = World::with([app("web", &json!({"dependencies": ["base"]})), mine()]);
+    let (kind, name) = key(APP, "web");
+    let uid = world.server.get(&kind, &name).map(|it| it["metadata"]["uid"].clone());
+    let owner = json!([{
+        "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "web", "uid": uid,
+    }]);
+    world.edit(KIND, "front", |it| it["metadata"]["ownerReferences"] = owner);
+    assert_eq!(world.owners(KIND, "front"), "web", "nobody looks there");
+    world
+        .edit(APP, "web", |it| it["status"]["ownedKinds"] = json!([{"group": "apps", "kind": "Deployment"}]));
+    assert_eq!(world.owners(KIND, "front"), "");
 }
 
 /// A reference is patched only where it differs: flags that somebody chose stay.

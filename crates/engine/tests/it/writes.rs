@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Lose,
     /// Somebody else was quicker.
     Conflict,
+    /// Nobody was, whatever the API server says.
+    LieOfConflict,
     /// The API server that is asked does not know of it.
     Absent,
     /// It is made, and the answer does not say in which version.
@@ -88,6 +90,7 @@ impl World {
         let outcome = match fault {
             Fault::None | Fault::EchoFirst => self.server.perform(slot, change),
             Fault::Refuse => Outcome::Refused("not today".into()),
+            Fault::LieOfConflict => Outcome::Conflict,
             Fault::Absent => Outcome::Absent,
             Fault::Fail => no_answer(),
             Fault::Lose => {

@@ -98,7 +98,7 @@ pub(super) struct Connection {
     /// Whether the client knows that it is open.
     open: bool,
     /// Whether the other end has fallen silent.
-    silent: bool,
+    pub(super) silent: bool,
     speaks: bool,
 }
 

@@ -49,7 +49,7 @@ pub(super) enum Journey {
 impl World<'_> {
     /// Sends the writes that are due.
     pub(super) fn write(&mut self, process: usize) -> Result<(), Wrong> {
-        let (now, leads) = (self.wall(process), self.leads(process));
+        let (now, leads) = (self.clock(process), self.leads(process));
         let left = self.processes[process].election.as_ref().and_then(|election| {
             let left = election.leads_until()?.checked_duration_since(self.instant())?;
             u64::try_from(left.as_millis()).ok()

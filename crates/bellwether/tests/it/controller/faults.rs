@@ -157,6 +157,12 @@ impl<'a> Stage<'a> {
         self.witness.until(&format!("{deployment} is owned"), is_so).await
     }
 
+    /// Waits until a Deployment has no owner any more.
+    async fn is_free(&self, deployment: &str) -> Result<Instant> {
+        let is_so = |witness: &Witness| witness.free_since(deployment);
+        self.witness.until(&format!("{deployment} is owned by nobody"), is_so).await
+    }
+
     /// All that was written, apart from what the fences of this stage, Events and Leases have been the cause of.
     fn writes(&self) -> Vec<Recorded> {
         let mut requests = self.proxy.requests();

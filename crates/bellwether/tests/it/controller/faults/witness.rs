@@ -198,6 +198,16 @@ impl Witness {
         Some(since.at)
     }
 
+    /// Since when a Deployment is owned by nobody who is there, as it should be.
+    pub(super) fn free_since(&self, deployment: &str) -> Option<Instant> {
+        let seen = self.seen(DEPLOYMENTS.plural);
+        let applications = self.present(APPLICATIONS.plural);
+        let is_so =
+            |seen: &&Seen| !seen.gone && owners(seen, &applications).is_ok_and(|owners| owners.is_empty());
+        let since = seen.iter().rev().filter(|seen| seen.name == deployment).take_while(is_so).last()?;
+        Some(since.at)
+    }
+
     /// Whether all Deployments have the owners that they should have; and whether nothing went but what people have
     /// deleted.
     pub(super) fn nothing_lost(&self, deleted: usize) -> Result<()> {
@@ -211,17 +221,26 @@ impl Witness {
     }
 }
 
-/// The Applications that own an object, of those that are there. They must be just the one that its annotation names.
+/// The Applications that own an object, of those that are there. They must be just the one that its annotation names, if
+/// that counts Deployments at all.
 fn owners(seen: &Seen, applications: &BTreeMap<String, Seen>) -> Result<Vec<String>> {
     let metadata = &seen.object["metadata"];
     let named = metadata["annotations"]["kubernetes.io/application"].as_str();
-    let expected = named.and_then(|name| applications.get(name)).map(|application| application.uid.clone());
+    let named_one = named.and_then(|name| applications.get(name));
+    let expected = named_one.filter(|it| counts_deployments(&it.object)).map(|it| it.uid.clone());
     let owners =
         metadata["ownerReferences"].as_array().into_iter().flatten().map(|owner| text(&owner["uid"]));
     let is_there = |uid: &String| applications.values().any(|application| application.uid == *uid);
     let owners: Vec<_> = owners.filter(is_there).collect();
     ensure!(owners == Vec::from_iter(expected), "{} is owned by {owners:?}, but names {named:?}", seen.name);
     Ok(owners)
+}
+
+/// Whether Deployments are members of an Application.
+fn counts_deployments(application: &Value) -> bool {
+    let kinds = application["spec"]["componentKinds"].as_array().into_iter().flatten();
+    let components = application["spec"]["components"].as_object().into_iter().flat_map(|all| all.values());
+    kinds.chain(components).any(|it| it["kind"] == "Deployment")
 }
 
 /// Whether Deployments alone decide about an Application.

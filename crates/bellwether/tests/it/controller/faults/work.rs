@@ -19,8 +19,12 @@ use crate::controller::Controller;
 pub(super) enum Work {
     /// The status of an Application.
     Status,
+    /// The first status, which names the kinds of which objects are to be owned.
+    Announced,
     /// The owners of a member.
     Owners,
+    /// The owners of one that is a member no longer, because its kind has left the spec.
+    Released,
     /// The question whether a Pod could be made.
     PodTried,
     /// The Pod of a health check.
@@ -40,7 +44,9 @@ impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Status => "a status",
+            Self::Announced => "a first status",
             Self::Owners => "owners",
+            Self::Released => "the end of owners",
             Self::PodTried => "a Pod's trial",
             Self::PodMade => "a Pod's creation",
             Self::PodDeleted => "a Pod's deletion",
@@ -52,9 +58,11 @@ impl fmt::Display for Work {
 }
 
 impl Work {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Status,
+        Self::Announced,
         Self::Owners,
+        Self::Released,
         Self::PodTried,
         Self::PodMade,
         Self::PodDeleted,
@@ -65,8 +73,8 @@ impl Work {
 
     fn requests(self) -> Requests {
         match self {
-            Self::Status => Requests::of(Verb::Patch, STATUS),
-            Self::Owners => Requests::of(Verb::Patch, MEMBERS),
+            Self::Status | Self::Announced => Requests::of(Verb::Patch, STATUS),
+            Self::Owners | Self::Released => Requests::of(Verb::Patch, MEMBERS),
             Self::PodTried | Self::PodMade => Requests::of(Verb::Create, "pods"),
             Self::PodDeleted => Requests::of(Verb::Delete, "pods"),
             Self::Event => Requests::of(Verb::Create, "events.events.k8s.io"),
@@ -107,7 +115,7 @@ pub(super) struct Struck {
 impl Stage<'_> {
     /// A controller in the middle of its work, one of whose writes a fault strikes.
     pub(super) async fn struck(&self, work: Work, fault: Fault) -> Result<Struck> {
-        if work == Work::LeaseTaken {
+        if matches!(work, Work::LeaseTaken | Work::Announced) {
             self.shop().await?;
             let fault = self.proxy.inject(work.requests(), fault);
             let controller = self.launch(work.arguments())?;
@@ -140,9 +148,13 @@ impl Stage<'_> {
         match work {
             Work::Status | Work::Event => self.land.is_ready("db", true).await?,
             Work::Owners => self.land.deployment("mail", SHOP).await.map(drop)?,
+            Work::Released => {
+                let other = json!({ "spec": { "componentKinds": [{ "kind": "ConfigMap" }] } });
+                self.land.patch(APPLICATIONS, SHOP, other).await.map(drop)?;
+            }
             Work::PodTried | Work::PodMade => self.check(health_check()).await?,
             Work::PodDeleted => self.check(Value::Null).await?,
-            Work::LeaseTaken | Work::LeaseRenewed => {}
+            Work::Announced | Work::LeaseTaken | Work::LeaseRenewed => {}
         }
         fault.struck(1).await;
         Ok(Struck { controller, fault, _before: before })
@@ -177,6 +189,14 @@ impl Stage<'_> {
     pub(super) async fn is_done(&self, work: Work) -> Result<Instant> {
         let at = match work {
             Work::Status | Work::Event => self.says(SHOP, (2, 2)).await?,
+            Work::Announced => {
+                self.says(SHOP, (2, 1)).await?;
+                self.is_owned("web").await?.max(self.is_owned("db").await?)
+            }
+            Work::Released => {
+                self.says(SHOP, (0, 0)).await?;
+                self.is_free("web").await?.max(self.is_free("db").await?)
+            }
             Work::Owners => {
                 self.says(SHOP, (3, 1)).await?;
                 self.is_owned("mail").await?
