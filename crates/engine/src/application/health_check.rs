@@ -121,11 +121,15 @@ fn look_after(
             }
         }
     }
-    // As long as there cannot be a new one, an old one is better than none.
-    if app.check.validity == Validity::Valid {
-        for (other, facts) in pods.iter().filter(|(other, _)| *other != name) {
-            delete(other, facts, desk);
-        }
+    let others = pods.iter().filter(|(other, _)| *other != name);
+    // As long as there cannot be a new one, an old one is better than none: the one that has changed last.
+    let last = others
+        .clone()
+        .filter(|(_, facts)| !facts.deleting)
+        .reduce(|one, other| if one.1.version.is_before(&other.1.version) { other } else { one });
+    let stays = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
+    for (other, facts) in others.filter(|(other, _)| Some(other) != stays) {
+        delete(other, facts, desk);
     }
 }
 

@@ -215,6 +215,19 @@ fn a_pod_that_is_not_in_sight_is_not_forgotten() {
     assert_eq!(images(&world), "");
 }
 
+/// While a template makes no Pod, one of an earlier one stays, and only one.
+#[test]
+fn one_earlier_pod_stays_while_there_cannot_be_a_new_one() {
+    let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
+    world.held.insert(Kind::pod());
+    world.put(checked("check:1")).put(checked("check:2"));
+    assert_eq!(pods(&world).len(), 2, "nobody has seen the first yet");
+    world.put(checked(""));
+    world.held.clear();
+    world.pass(SignedDuration::from_mins(1));
+    assert_eq!(images(&world), "check:2");
+}
+
 /// News of a Pod from before its deletion, which come after it, do not bring it back.
 #[test]
 fn a_pod_that_was_deleted_is_not_ready_any_more() {
