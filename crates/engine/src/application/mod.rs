@@ -28,13 +28,13 @@ use serde::Deserialize as _;
 use slab::Slab;
 
 use crate::{
-    desk::Desk,
+    desk::{Desk, Timer},
     effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, Version, Written},
+    facts::{Facts, OurKind, Version, Written},
     feeds::{Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
-    publication::Publication,
+    publication::{PATIENCE, Publication},
     selector::Selector,
 };
 
@@ -298,14 +298,25 @@ impl Applications {
             }
             Change::Delete { uid } => {
                 let object = &slot.object;
-                if let (Some(id), Outcome::Done(_)) =
-                    (room.feeds.find(&object.cluster, &object.kind, &object.name), outcome)
-                    && let Some(stored) = room.feeds.object_mut(id)
-                    && stored.facts.uid == *uid
-                {
-                    (stored.facts.deleting, stored.doomed) = (true, true);
-                    let owners = stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid));
-                    self.dirty.extend(owners);
+                let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
+                let Some(stored) = room.feeds.object_mut(id).filter(|stored| stored.facts.uid == *uid) else {
+                    return;
+                };
+                let owners = stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid));
+                match outcome {
+                    Outcome::Done(_) => {
+                        self.dirty.extend(owners);
+                        (stored.facts.deleting, stored.doomed) = (true, true);
+                    }
+                    // It is another one by now, as will be seen; or it is not.
+                    Outcome::Conflict => {
+                        for app in owners.filter_map(|id| self.apps.get(id.0)) {
+                            if let Ok(time) = room.now.checked_add(PATIENCE) {
+                                room.desk.at(time, Timer::Own(OurKind::Application, app.name.clone()));
+                            }
+                        }
+                    }
+                    Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => {}
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::{
     objects::{app, app_of, deployment, health_check, with},
     server::merge,
     world::World,
+    writes::Fault,
 };
 
 fn checked(image: &str) -> Value {
@@ -226,6 +227,17 @@ fn one_earlier_pod_stays_while_there_cannot_be_a_new_one() {
     world.held.clear();
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(images(&world), "check:2");
+}
+
+/// Whoever says that it is another Pod by now may be wrong.
+#[test]
+fn a_pod_that_is_said_to_be_another_is_deleted_after_all() {
+    let mut world = World::with([checked("check:1")]);
+    world.faults = [Fault::LieOfConflict, Fault::LieOfConflict].into();
+    world.server.put(app("web", &json!({"componentKinds": [{"kind": "Pod"}]})));
+    world.settle();
+    world.pass(SignedDuration::from_mins(1));
+    assert_eq!(images(&world), "");
 }
 
 /// News of a Pod from before its deletion, which come after it, do not bring it back.
