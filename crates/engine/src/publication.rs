@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use crate::{
@@ -42,8 +42,8 @@ pub(crate) struct Publication<S> {
     stored: StoredStatus,
     /// The conditions as they were when they were last looked at.
     looks: Vec<Look>,
-    /// A turn that may have been written: nobody has answered.
-    in_doubt: Option<Turn>,
+    /// A turn that may have been written, and the time at which it says that it was: nobody has answered.
+    in_doubt: Option<(Turn, Time)>,
     /// What people were told last, as long as that is stored.
     told: Option<ConditionStatus>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
@@ -113,7 +113,13 @@ impl<S: Status> Publication<S> {
     fn resolve_doubt(&mut self, desk: &mut Desk) {
         let stored = said::status(&self.stored.conditions, S::TOLD);
         self.told.take_if(|told| Some(*told) != stored);
-        if let Some(turn) = self.in_doubt.take_if(|turn| stored == Some(turn.to)) {
+        let conditions = &self.stored.conditions;
+        // Somebody else may have written the same, at another time.
+        let is_it = |(turn, since): &mut (Turn, Time)| {
+            let condition = conditions.iter().find(|condition| condition.type_ == S::TOLD);
+            stored == Some(turn.to) && condition.is_some_and(|it| it.last_transition_time == *since)
+        };
+        if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
             self.tell(turn, desk);
         }
     }
@@ -213,7 +219,11 @@ impl<S: Status> Publication<S> {
         match outcome {
             // An earlier turn may be in doubt still, and whatever became of it, this attempt does not say.
             Outcome::Failed(_) => {
-                self.in_doubt = told.as_deref().cloned().or(self.in_doubt.take());
+                let mut written = StoredStatus::default();
+                written.merge(patch);
+                let written = written.conditions.into_iter().find(|condition| condition.type_ == S::TOLD);
+                let turn = told.as_deref().cloned().zip(written.map(|it| it.last_transition_time));
+                self.in_doubt = turn.or(self.in_doubt.take());
                 // That it is stored may have been seen before it was known that no answer comes.
                 self.resolve_doubt(desk);
             }
