@@ -246,9 +246,8 @@ impl<'p> World<'p> {
         if self.plan.encore && !self.processes.iter().any(waits) { LONG_REST } else { REST }
     }
 
-    /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock,
-    /// an Application of which nothing is written any more, or a watch that has fallen silent and will be noticed, would make
-    /// them say or keep something else.
+    /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock
+    /// or an Application of which nothing is written any more would make them say something else for a moment.
     fn begin_anew(&mut self) -> bool {
         let is_clear = |process: &Process| {
             let next = process.driver.next();
@@ -259,7 +258,6 @@ impl<'p> World<'p> {
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
             || self.store.of_kind(&Kind::own("Application")).any(|app| app.is_deleting())
-            || self.connections.values().any(|connection| connection.silent)
         {
             return false;
         }
@@ -272,9 +270,10 @@ impl<'p> World<'p> {
         true
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is under way, and nothing is still to be noticed.
     fn is_quiet(&self) -> bool {
         self.foreground == 0
+            && !self.connections.values().any(|connection| connection.silent)
             && self.leader().is_some_and(|leader| {
                 let next = self.processes[leader].driver.next();
                 next.is_none_or(|next| self.moment(leader, next) > self.now + REST)
