@@ -155,6 +155,25 @@ fn a_turn_is_told_once_when_its_answer_is_lost() {
     }
 }
 
+/// Whoever led before may have written the same, and has told of it.
+#[test]
+fn a_turn_that_somebody_else_has_written_is_not_told() {
+    let mut world = waiting();
+    let before = world.turns.len();
+    world.held.insert(kind(APP));
+    world.faults = [Fault::Fail].into();
+    meanwhile(&mut world, deployment("front", 3, 3));
+    world.write();
+    let (kind, name) = objects::key(APP, "web");
+    world.server.edit(&kind, &name, |it| {
+        it["status"]["conditions"][0]["status"] = "True".into();
+        it["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-14T09:00:00Z".into();
+    });
+    world.held.clear();
+    assert_eq!(in_the_end(&mut world), READY);
+    assert_eq!(world.turns.len(), before);
+}
+
 /// The feed may also tell of the first attempt while the second is under way.
 #[test]
 fn a_turn_that_was_tried_twice_is_told_once() {
