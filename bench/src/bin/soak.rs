@@ -78,7 +78,9 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
     let mut checks = Vec::new();
     while begun.elapsed() < time && alarms.count() < ENOUGH {
         let until = Instant::now() + Duration::from_secs(random.random_range(STORM));
-        let broken = load.during(faults.run(until), &mut random).await?;
+        // How much a controller needs in the long run is seen only if it has one.
+        let spares = begun.elapsed() > time / 2;
+        let broken = load.during(faults.run(until, spares), &mut random).await?;
         stage.mend().await?;
         let right = settle(stage, alarms).await?;
         if right.is_some() {

@@ -42,6 +42,8 @@ struct Scene<'a> {
     troubles: &'a Troubles,
     alarms: &'a Alarms,
     until: Instant,
+    /// Whether the second controller is not to be ended.
+    spares: bool,
     room: Semaphore,
 }
 
@@ -70,14 +72,16 @@ impl Faults {
         &self.count
     }
 
-    /// Breaks things until a time, and mends them all. Gives back what it has broken.
-    pub async fn run(&mut self, until: Instant) -> Result<Vec<String>> {
+    /// Breaks things until a time, and mends them all. One of the controllers can be spared: whatever happens around it, it is
+    /// not ended. Gives back what was broken.
+    pub async fn run(&mut self, until: Instant, spares: bool) -> Result<Vec<String>> {
         let scene = Scene {
             stage: &self.stage,
             witness: &self.witness,
             troubles: &self.troubles,
             alarms: &self.alarms,
             until,
+            spares,
             room: Semaphore::new(AT_A_TIME),
         };
         let [first, second, third, fourth] = &mut self.courses;
@@ -147,7 +151,8 @@ impl Scene<'_> {
         while self.rest(random, 20.0).await {
             let _room = self.room.acquire().await?;
             let replicas = self.stage.replicas();
-            let mut replica = replicas.choose(random).context("no controller")?;
+            let mortal = if self.spares { &replicas[..1] } else { &replicas[..] };
+            let mut replica = mortal.choose(random).context("no controller")?;
             let name = match random.random_range(0..10) {
                 0..4 => {
                     replica.kill();

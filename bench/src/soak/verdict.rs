@@ -139,12 +139,12 @@ impl World {
                 let owned: BTreeSet<_> = owned.collect();
                 let is: Vec<_> =
                     living.clone().filter(|app| owned.contains(&app.uid)).map(|app| &app.name).collect();
-                let owner = living.filter(|app| app.owns(*kind, fact));
-                for app in owner.clone().filter(|app| !app.says_it_owns(*kind)) {
+                let rightful = living.filter(|app| app.owns(*kind, fact));
+                for app in rightful.clone().filter(|app| !app.says_it_owns(*kind)) {
                     let (app, kind) = (&app.name, kind.name());
                     mistakes.push(format!("{namespace}/{app} owns {kind} {name} and does not say so"));
                 }
-                let should: Vec<_> = owner.map(|app| &app.name).collect();
+                let should: Vec<_> = rightful.map(|app| &app.name).collect();
                 if is != should {
                     let kind = kind.name();
                     mistakes
