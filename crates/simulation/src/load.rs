@@ -124,7 +124,7 @@ impl Action {
                 let (kind, name) = objects::key(APP, app);
                 let Some(now) = store.get(&kind, &name).map(Rc::clone) else { return };
                 let is_it = |it: &&Object| it.uid() == now.uid() && it.value["spec"] != now.value["spec"];
-                let before = store.log.iter().map(|entry| &*entry.object).filter(is_it).next_back();
+                let before = store.log.iter().map(|entry| &*entry.object).rfind(is_it);
                 if let Some(spec) = before.map(|before| before.value["spec"].clone()) {
                     edit(store, &(APP, app), |value| value["spec"] = spec);
                 }
