@@ -13,7 +13,9 @@ pub mod oracle;
 pub mod plan;
 
 mod api;
+#[macro_use]
 mod checks;
+mod ends;
 mod load;
 mod process;
 mod shrink;

@@ -165,6 +165,12 @@ impl App {
         self.needs.get(kind).is_some_and(|need| need.counts)
     }
 
+    /// Whether it may own objects of a kind, by its spec.
+    pub(super) fn may_own(&self, kind: &Kind) -> bool {
+        self.spec.ownership == Ownership::Adopt && self.counts(kind)
+            || self.spec.health_check.is_some() && *kind == Kind::pod()
+    }
+
     /// Whether a member is to be owned: it has been handed over by its annotation.
     pub(super) fn adopts(&self, facts: &Facts) -> bool {
         self.spec.ownership == Ownership::Adopt && facts.application.as_deref() == Some(&self.name.name)

@@ -9,18 +9,10 @@ use std::{
     mem,
 };
 
-use bellwether_api::{ApplicationStatus, ComponentKind, Ownership};
+use bellwether_api::{ApplicationStatus, ComponentKind};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{
-    desk::Timer,
-    event::Unreadable,
-    facts::OurKind,
-    id::{FeedId, Kind},
-    planted::Bug,
-};
-
-use super::{AppId, Applications, Room, app::App, ownership::Owned};
+use crate::{id::Kind, planted::Bug};
 
 /// How long what is under way may stay out of sight: so far behind may an API server be.
 const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_mins(10);
@@ -45,7 +37,7 @@ struct Holding {
 }
 
 /// What is known of what an Application owns of a kind.
-enum Left {
+pub(super) enum Left {
     Nothing,
     /// Something, or nobody can tell.
     Perhaps,
@@ -105,7 +97,7 @@ impl Holdings {
     }
 
     /// Drops the kinds of which nothing is to be owned any more and certainly nothing is. Gives back when to look again.
-    fn drop_what_is_over(
+    pub(super) fn drop_what_is_over(
         &mut self,
         may_own: impl Fn(&Kind) -> bool,
         left: impl Fn(&Kind) -> Left,
@@ -128,67 +120,5 @@ impl Holdings {
             until > now || matches!(left, Left::Perhaps)
         });
         self.kinds.values().filter_map(|holding| holding.until).filter(|until| *until > now).min()
-    }
-}
-
-impl App {
-    /// Whether it may own objects of a kind, by its spec.
-    fn may_own(&self, kind: &Kind) -> bool {
-        self.spec.ownership == Ownership::Adopt && self.counts(kind)
-            || self.spec.health_check.is_some() && *kind == Kind::pod()
-    }
-}
-
-impl Applications {
-    /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
-    /// named no longer waits.
-    pub(super) fn announced(&mut self, id: AppId, named: &[ComponentKind], room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
-        if !app.holdings.announced(named) {
-            return;
-        }
-        self.dirty.insert(id);
-        if !self.open {
-            return;
-        }
-        // Somebody else may have named what the spec does not speak of any more.
-        self.choose_kinds(id, room);
-        let Some(app) = self.apps.get(id.0) else { return };
-        for object in app.members.objects() {
-            self.look_at_owners(object, room);
-        }
-    }
-
-    /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
-    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
-        let mut holdings = mem::take(&mut app.holdings);
-        let owned = self.owned.get(app.uid());
-        let left = |kind: &Kind| {
-            let Some((id, feed)) = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?))) else {
-                return Left::Perhaps;
-            };
-            match feed.unreadable {
-                Some(Unreadable::NotServed) => Left::Gone,
-                None if feed.listed && !owned.is_some_and(|owned| owned.has_of(id, kind)) => Left::Nothing,
-                Some(_) | None => Left::Perhaps,
-            }
-        };
-        let again = holdings.drop_what_is_over(|kind| app.may_own(kind), left, room.now);
-        if let Some(again) = again {
-            room.desk.at(again, Timer::Own(OurKind::Application, app.name.clone()));
-        }
-        app.holdings = holdings;
-        let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();
-        for (_, feed) in left {
-            self.let_go_of(feed, id, room);
-        }
-    }
-}
-
-impl Owned {
-    /// Whether there is anything of a kind.
-    fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
-        self.has_members_of(feed) || (*kind == Kind::pod() && self.checks().next().is_some())
     }
 }

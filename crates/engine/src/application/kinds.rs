@@ -2,10 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
 };
 
+use bellwether_api::ComponentKind;
+
 use crate::{
+    desk::Timer,
+    event::Unreadable,
+    facts::OurKind,
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Lens,
@@ -15,6 +21,7 @@ use super::{
     AppId, Applications, Room,
     app::{App, Need},
     health_check,
+    holdings::Left,
     membership::{count, look_for},
     ownership::{self, Owned, note_owners},
 };
@@ -66,8 +73,8 @@ impl Applications {
     /// Counts nothing for an Application any more. Gives back what was counted.
     pub(super) fn move_out(&mut self, id: AppId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id.0) else { return Vec::new() };
-        self.index.remove(&app.name.namespace, id, std::mem::take(&mut app.entry));
-        let members = std::mem::take(&mut app.members);
+        self.index.remove(&app.name.namespace, id, mem::take(&mut app.entry));
+        let members = mem::take(&mut app.members);
         for (kind, name, state, since) in members.times() {
             app.remembered.insert((kind, name), (state, since));
         }
@@ -88,7 +95,7 @@ impl Applications {
         let Some(app) = self.apps.get_mut(id.0) else { return };
         let wishes = app.wishes();
         let mut before: BTreeMap<_, _> =
-            std::mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
+            mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
         let (desk, rules, feeds, users) = (&mut room.desk, room.rules, &mut room.feeds, &mut self.users);
@@ -106,6 +113,51 @@ impl Applications {
             before.entry(kind).or_insert_with_key(&mut follow);
         }
         app.leaving = before;
+    }
+
+    /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
+    /// named no longer waits.
+    pub(super) fn announced(&mut self, id: AppId, named: &[ComponentKind], room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        if !app.holdings.announced(named) {
+            return;
+        }
+        self.dirty.insert(id);
+        if !self.open {
+            return;
+        }
+        // Somebody else may have named what the spec does not speak of any more.
+        self.choose_kinds(id, room);
+        let Some(app) = self.apps.get(id.0) else { return };
+        for object in app.members.objects() {
+            self.look_at_owners(object, room);
+        }
+    }
+
+    /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
+    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let mut holdings = mem::take(&mut app.holdings);
+        let owned = self.owned.get(app.uid());
+        let left = |kind: &Kind| {
+            let Some((id, feed)) = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?))) else {
+                return Left::Perhaps;
+            };
+            match feed.unreadable {
+                Some(Unreadable::NotServed) => Left::Gone,
+                None if feed.listed && !owned.is_some_and(|owned| owned.has_of(id, kind)) => Left::Nothing,
+                Some(_) | None => Left::Perhaps,
+            }
+        };
+        let again = holdings.drop_what_is_over(|kind| app.may_own(kind), left, room.now);
+        if let Some(again) = again {
+            room.desk.at(again, Timer::Own(OurKind::Application, app.name.clone()));
+        }
+        app.holdings = holdings;
+        let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();
+        for (_, feed) in left {
+            self.let_go_of(feed, id, room);
+        }
     }
 
     pub(super) fn let_go_of(&mut self, feed: FeedId, id: AppId, room: &mut Room<'_>) {

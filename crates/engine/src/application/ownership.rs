@@ -224,9 +224,9 @@ impl Owned {
         self.checks.iter().copied()
     }
 
-    /// Whether it owns members that are seen there.
-    pub(super) fn has_members_of(&self, feed: FeedId) -> bool {
-        self.members.contains_key(&feed)
+    /// Whether it owns anything of a kind.
+    pub(super) fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
+        self.members.contains_key(&feed) || (*kind == Kind::pod() && !self.checks.is_empty())
     }
 
     fn insert(&mut self, feed: FeedId, object: ObjectId, is_check: bool) {

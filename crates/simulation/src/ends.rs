@@ -1,0 +1,121 @@
+//! What must be so in the end, when nothing is under way any more.
+
+use std::collections::BTreeMap;
+
+use bellwether_engine::{Census, Kind};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    checks::{Adopted, Wrong, difference, may_own},
+    known::Known,
+    object::Object,
+    oracle::{Oracle, needed, shape},
+    process::Process,
+    store::Store,
+};
+
+/// Whether everything is as it should be, now that nothing is under way.
+pub(crate) fn is_right(
+    store: &Store,
+    processes: &[Process],
+    leader: Option<usize>,
+    adopted: &Adopted,
+    now: Timestamp,
+) -> Result<(), Wrong> {
+    must!(leader.is_some(), "nobody leads");
+    let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
+    for kind in store.kinds.keys() {
+        kinds.insert(kind.clone(), store.known(kind));
+    }
+    let nowhere = Kind::new("no.where", "Gone");
+    let unreadable = Some(bellwether_engine::Unreadable::NotServed);
+    kinds.insert(nowhere, Known { unreadable, ..Known::default() });
+    let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
+    for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
+        let Some(expected) = oracle.status(app) else {
+            return Err(Wrong::new(format!("in the end nobody can tell of {name}")));
+        };
+        let stored = store.get(&Kind::own("Application"), name).map(|it| &it.value["status"]);
+        let said = shape(stored.unwrap_or(&Value::Null), &expected);
+        must!(said == expected, "in the end {name} says{}", difference(&said, &expected));
+        let pods = Kind::pod();
+        let checks = store.of_kind(&pods).filter(|pod| pod.is_check() && !pod.is_deleting());
+        let checks = checks.filter(|pod| pod.owners().next() == app.metadata.uid.as_deref()).count();
+        let check = app.spec.health_check.as_ref().map(|check| json!(check.template.spec));
+        let image = check.as_ref().map(|check| check["containers"][0]["image"].as_str().unwrap_or_default());
+        // While a template is not accepted, the Pod of the one before stays.
+        let is_right = match image {
+            None => checks == 0,
+            Some("") => checks <= 1,
+            Some(_) => checks == 1,
+        };
+        must!(is_right, "{name} has {checks} Pods that check its health");
+        let condition = |kind: &str| {
+            let conditions = stored.and_then(|status| status["conditions"].as_array()).into_iter().flatten();
+            let mut found = conditions.filter(|it| it["type"] == kind);
+            found.next().and_then(|it| it["status"].as_str())
+        };
+        let valid = image.map(|image| if image.is_empty() { "False" } else { "True" });
+        must!(
+            condition("HealthCheckValid") == valid,
+            "in the end {name} says {:?} of its check, and it is {valid:?}",
+            condition("HealthCheckValid")
+        );
+        for named in app.status.iter().flat_map(|status| &status.owned_kinds) {
+            let kind = Kind::new(&named.group, &named.kind);
+            must!(may_own(app, &kind), "in the end {name} still speaks of {kind}, and owns nothing of it");
+        }
+        must!(condition("Adopted").is_none(), "in the end {name} still complains about owners");
+    }
+    let needed: Vec<_> = needed(&oracle).collect();
+    for (kind, known) in &kinds {
+        for object in known.objects.values() {
+            let Some(expected) = oracle.owners(kind, object) else { continue };
+            let owners: Vec<_> = object.owners().collect();
+            let is_left = |uid: &&str| !expected.iter().any(|other| other == uid);
+            let left = owners.iter().copied().filter(is_left).find(|uid| adopted.contains(object.uid(), uid));
+            must!(left.is_none(), "{kind} {} was not let go of by {left:?}", object.name);
+            if needed.contains(kind) {
+                must!(
+                    owners == expected,
+                    "the owners of {kind} {} are {owners:?}, not {expected:?}",
+                    object.name
+                );
+            }
+        }
+    }
+    processes
+        .iter()
+        .filter(|process| process.alive)
+        .try_for_each(|process| has_let_go(store, process, &needed))
+}
+
+/// Whether a controller that has begun anew keeps as much as the one before it did in the end.
+pub(crate) fn keeps_as_much(before: &Census, now: &Census) -> Result<(), Wrong> {
+    must!(before == now, "who begins anew keeps {now:?}, and before it was {before:?}");
+    Ok(())
+}
+
+/// Whether a controller keeps no more than it needs.
+fn has_let_go(store: &Store, process: &Process, needed: &[Kind]) -> Result<(), Wrong> {
+    let census = process.driver.census();
+    let own = Kind::own("Application");
+    let apps: Vec<_> = store.of_kind(&own).collect();
+    for feed in process.feeds.values() {
+        let kind = feed.follower.kind();
+        let living: Vec<_> = apps.iter().map(|app| app.uid()).collect();
+        let is_ours = |object: &Object| object.owners().any(|uid| living.contains(&uid));
+        let is_owned = store.of_kind(kind).any(|object| is_ours(object));
+        must!(needed.contains(kind) || is_owned, "{kind} is followed, and nobody needs it");
+    }
+    must!(
+        census.feeds == process.feeds.len(),
+        "{} kinds are followed, not {}",
+        process.feeds.len(),
+        census.feeds
+    );
+    let objects: usize = process.feeds.values().map(|feed| store.of_kind(feed.follower.kind()).count()).sum();
+    must!(census.objects == objects, "{} objects are kept, and there are {objects}", census.objects);
+    Ok(())
+}
