@@ -44,8 +44,9 @@ pub(crate) struct Publication<S> {
     looks: Vec<Look>,
     /// A turn that may have been written, and the time at which it says that it was: nobody has answered.
     in_doubt: Option<(Turn, Time)>,
-    /// What people were told last, as long as that is stored.
+    /// What people were told last, as long as that is stored, and the version in which it was.
     told: Option<ConditionStatus>,
+    told_of: Option<Version>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
     outdated: Option<Version>,
@@ -76,6 +77,7 @@ impl<S: Status> Publication<S> {
             looks: Vec::new(),
             in_doubt: None,
             told: None,
+            told_of: None,
             outdated: None,
             status: PhantomData,
         }
@@ -105,12 +107,12 @@ impl<S: Status> Publication<S> {
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
-        self.resolve_doubt(desk);
+        self.resolve_doubt(&facts.version, desk);
         self.seen_again(facts) || !is_same
     }
 
-    /// A turn that is stored was written, though the answer was lost.
-    fn resolve_doubt(&mut self, desk: &mut Desk) {
+    /// A turn that is stored in this version was written, though the answer was lost.
+    fn resolve_doubt(&mut self, version: &Version, desk: &mut Desk) {
         let stored = said::status(&self.stored.conditions, S::TOLD);
         self.told.take_if(|told| Some(*told) != stored);
         let conditions = &self.stored.conditions;
@@ -120,12 +122,16 @@ impl<S: Status> Publication<S> {
             stored == Some(turn.to) && condition.is_some_and(|it| it.last_transition_time == *since)
         };
         if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
-            self.tell(turn, desk);
+            self.tell(turn, Some(version), desk);
         }
     }
 
     /// Tells people of a turn, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, turn: Turn, desk: &mut Desk) {
+    fn tell(&mut self, turn: Turn, version: Option<&Version>, desk: &mut Desk) {
+        if version.is_some() && self.told_of.as_ref() == version {
+            return;
+        }
+        self.told_of = version.cloned();
         if self.told.replace(turn.to) != Some(turn.to) {
             desk.effects.push(Effect::Record(turn));
         }
@@ -225,12 +231,12 @@ impl<S: Status> Publication<S> {
                 let turn = told.as_deref().cloned().zip(written.map(|it| it.last_transition_time));
                 self.in_doubt = turn.or(self.in_doubt.take());
                 // That it is stored may have been seen before it was known that no answer comes.
-                self.resolve_doubt(desk);
+                self.resolve_doubt(&self.version.clone(), desk);
             }
-            Outcome::Done(_) => {
+            Outcome::Done(version) => {
                 self.in_doubt = None;
                 if let Some(turn) = told.as_deref() {
-                    self.tell(turn.clone(), desk);
+                    self.tell(turn.clone(), version.as_ref(), desk);
                 }
             }
             Outcome::Conflict if *before == self.version => {

@@ -175,8 +175,8 @@ fn a_turn_that_somebody_else_has_written_is_not_told() {
 }
 
 /// The feed may also tell of the first attempt while the second is under way.
-#[test]
-fn a_turn_that_was_tried_twice_is_told_once() {
+#[rstest]
+fn a_turn_that_was_tried_twice_is_told_once(#[values(false, true)] overturned: bool) {
     let mut world = waiting();
     let before = world.turns.len();
     world.faults = [Fault::Fail].into();
@@ -190,10 +190,20 @@ fn a_turn_that_was_tried_twice_is_told_once() {
     world.land(0);
     while world.tell() {}
     assert_eq!(world.turns.len(), before + 1, "it is stored, whichever attempt that was");
+    if overturned {
+        let (kind, name) = objects::key(APP, "web");
+        world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = "False".into());
+        while world.tell() {}
+    }
     world.answer(0);
+    assert_eq!(world.turns.len(), before + 1);
     world.slow = false;
     assert_eq!(in_the_end(&mut world), READY);
-    assert_eq!(world.turns.len(), before + 1);
+    assert_eq!(
+        world.turns.len(),
+        before + 1 + usize::from(overturned),
+        "what was turned over turns once more"
+    );
 }
 
 /// The feed may tell that it was written before it is known that no answer comes.
