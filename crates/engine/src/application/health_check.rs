@@ -109,7 +109,7 @@ fn look_after(
                 (Validity::Valid, Some(time)) => {
                     desk.at(time, Timer::Own(OurKind::Application, app.name.clone()));
                 }
-                (Validity::Valid, None) if !is_announced => {}
+                (Validity::Valid, None) if !is_announced => desk.want(slot(&name), None),
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     desk.want(slot(&name), Some(Change::Create { manifest, dry_run: false }));

@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{app, app_of, deployment, health_check, with},
+    objects::{app, app_of, deployment, health_check, key, with},
     server::merge,
     world::World,
     writes::Fault,
@@ -227,6 +227,24 @@ fn one_earlier_pod_stays_while_there_cannot_be_a_new_one() {
     world.held.clear();
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(images(&world), "check:2");
+}
+
+/// Nor is it made when the status does not speak of it any more, because somebody has cleared it.
+#[test]
+fn a_pod_waits_until_the_check_is_spoken_of_again() {
+    let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
+    world.slow = true;
+    world.server.put(checked("check:1"));
+    while !world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })) {
+        assert!(world.happen(), "a Pod is wanted");
+    }
+    let (kind, name) = key("Application.bellwether.dev", "web");
+    world.server.edit(&kind, &name, |it| it["status"] = json!({}));
+    while world.tell() {}
+    assert!(!world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })));
+    world.slow = false;
+    world.settle();
+    assert_eq!(images(&world), "check:1");
 }
 
 /// Whoever says that it is another Pod by now may be wrong.
