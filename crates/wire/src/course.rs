@@ -25,6 +25,8 @@ const STUBBORN_TIME: Duration = Duration::from_secs(30);
 /// A server that has just begun forbids everything, until it has read who may do what. What could be read before has to be
 /// forbidden for so long to be believed.
 const FORBIDDEN_TIME: Duration = Duration::from_secs(5);
+/// Until then it is asked at least so often.
+const FORBIDDEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A server that has answered for so long that it cannot will not soon. Most are well again before that, and what was
 /// known until then is likely to be true still.
@@ -193,9 +195,12 @@ impl Course {
             self.lived();
         }
         let wish = ended.trouble.as_ref().and_then(Trouble::come_back);
-        let pause = self.backoff.pause_or_as_asked(wish, random);
+        let mut pause = self.backoff.pause_or_as_asked(wish, random);
         if let Some(trouble) = &ended.trouble {
             self.state = self.state_after(trouble, now);
+        }
+        if self.forbidden.is_some() && self.state != State::Forbidden {
+            pause = pause.min(FORBIDDEN_PAUSE);
         }
         Reaction { pause, turned: (self.state != before).then_some(self.state) }
     }
@@ -337,6 +342,8 @@ mod tests {
         let mut course = watching(5);
         let begun = Instant::now();
         assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
+        let reaction = course.ended(&forbidden().into(), begun, &mut StdRng::seed_from_u64(1));
+        assert!(reaction.pause <= FORBIDDEN_PAUSE);
         let later = begun + FORBIDDEN_TIME;
         assert_eq!(fail_from(&mut course, &forbidden(), 2, later), [Some(State::Forbidden), None]);
         assert_eq!(course.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
@@ -433,9 +440,13 @@ mod tests {
     #[test]
     fn what_was_in_the_way_does_not_matter_after_a_new_start() {
         let mut course = watching(5);
-        fail(&mut course, &forbidden(), 3);
+        let begun = Instant::now();
+        fail_from(&mut course, &forbidden(), 1, begun);
+        fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
         course.start_over();
         assert_eq!(course.step(), Step::List);
-        assert_eq!(fail(&mut course, &forbidden(), 1), [Some(State::Forbidden)], "it is told anew");
+        let later = begun + FORBIDDEN_TIME * 2;
+        assert_eq!(fail_from(&mut course, &forbidden(), 1, later), [None]);
+        assert_eq!(fail_from(&mut course, &forbidden(), 1, later + FORBIDDEN_TIME), [Some(State::Forbidden)]);
     }
 }

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use bellwether_testkit::{Requests, Verb, eventually, rule};
-use http::Method;
+use http::{Method, Request};
 use serde_json::{Value, json};
 
 use super::{
     super::{Controller, condition, text, widgets},
     PATIENCE, SHOP, Stage,
-    land::What,
+    land::{DEPLOYMENTS, What},
     recovered,
     witness::Witness,
 };
@@ -125,13 +125,16 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
     grant.revoke().await?;
     let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
     // An API server looks at rights when a watch begins. Its own news of them may be a moment late.
-    let since = Instant::now();
-    let begins_again = async || {
-        stage.proxy.cut_all().await;
-        Ok(stage.witness.statuses(SHOP).last().is_some_and(|seen| forbidden(&seen.object["status"])))
+    let client = user.client().await?;
+    let is_refused = async || {
+        let list = Request::get(stage.land.path(DEPLOYMENTS, None)).body(Vec::new())?;
+        Ok(client.request::<Value>(list).await.is_err())
     };
-    eventually(PATIENCE, "it is said that the right is gone", begins_again).await?;
-    recovered("rights for one kind taken away", since, Instant::now())?;
+    eventually(PATIENCE, "the API server refuses", is_refused).await?;
+    stage.proxy.cut_all().await;
+    let since = Instant::now();
+    let at = stage.shows("that the right is gone", forbidden).await?;
+    recovered("rights for one kind taken away", since, at)?;
     let statuses = stage.witness.statuses(SHOP);
     let status = statuses.last().map(|seen| seen.object["status"].clone()).unwrap_or_default();
     let message = text(&condition(&status, "Resolved")["message"]);
