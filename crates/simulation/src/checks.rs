@@ -296,15 +296,19 @@ impl Context<'_> {
     }
 }
 
-/// How often people were told of a turn.
+/// How often people were told of a turn in one life of a controller. One that begins anew with a list from the past may
+/// take the turn that the last one has told for its own.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<(Box<str>, String), usize>);
+pub(crate) struct Told(BTreeMap<(Life, Box<str>, String), usize>);
+
+/// A controller, and how often it has been started.
+type Life = (usize, u64);
 
 impl Told {
     /// People are told of a turn: not more often than there were turns.
-    pub(crate) fn note(&mut self, turn: &Turn, store: &Store) -> Result<(), Wrong> {
+    pub(crate) fn note(&mut self, life: Life, turn: &Turn, store: &Store) -> Result<(), Wrong> {
         let to = json!(turn.to);
-        let told = self.0.entry((turn.uid.clone(), to.to_string())).or_default();
+        let told = self.0.entry((life, turn.uid.clone(), to.to_string())).or_default();
         *told += 1;
         let entries = store.log.iter().filter(|entry| *entry.object.uid() == *turn.uid && !entry.gone);
         let (mut turns, mut before) = (0, &Value::Null);

@@ -301,7 +301,8 @@ impl<'p> World<'p> {
                         format!("controller {process} tells people: {object} is {to:?}: {message}")
                     });
                     if self.leads(process) {
-                        self.wrong = self.wrong.take().or(self.told.note(&turn, &self.store).err());
+                        let life = (process, self.processes[process].epoch);
+                        self.wrong = self.wrong.take().or(self.told.note(life, &turn, &self.store).err());
                     }
                 }
                 Effect::Want(..) | Effect::Wake(_) => {}

@@ -1,6 +1,7 @@
 //! The course of a run: until all is right, and stays so.
 
 use bellwether_engine::Kind;
+use rand::Rng as _;
 
 use crate::{checks::Wrong, ends, plan::Moment, process::Process};
 
@@ -84,12 +85,13 @@ impl World<'_> {
         }
     }
 
-    /// How long nothing may happen: longer, where nothing is waited for.
-    fn rest(&self) -> Moment {
+    /// How long nothing may happen: now and then longer, where nothing is waited for.
+    fn rest(&mut self) -> Moment {
         let waits = |process: &Process| {
             process.driver.next().is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
         };
-        if self.plan.encore && !self.processes.iter().any(waits) { LONG_REST } else { REST }
+        let is_long = self.plan.encore && !self.processes.iter().any(waits);
+        if is_long && self.chance.random_bool(0.2) { LONG_REST } else { REST }
     }
 
     /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock
