@@ -281,7 +281,20 @@ pub struct ApplicationStatus {
     /// objects is taken over, and until the last has been let go of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
-    pub owned_kinds: Vec<ComponentKind>,
+    pub owned_kinds: Vec<OwnedKind>,
+}
+
+/// A kind of which an Application owns objects, or may own some.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnedKind {
+    /// The kind's API group; empty for the core group.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub group: String,
+
+    /// The kind.
+    #[schemars(length(max = 63))]
+    pub kind: String,
 }
 
 /// The state of one member.

@@ -9,7 +9,7 @@ use std::{
     mem,
 };
 
-use bellwether_api::{ApplicationStatus, ComponentKind};
+use bellwether_api::{ApplicationStatus, OwnedKind};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{id::Kind, planted::Bug};
@@ -54,7 +54,7 @@ impl Holdings {
     }
 
     /// The status names these kinds. Gives back whether they are others than before.
-    pub(super) fn announced(&mut self, named: &[ComponentKind]) -> bool {
+    pub(super) fn announced(&mut self, named: &[OwnedKind]) -> bool {
         let announced: BTreeSet<_> = named.iter().map(|named| Kind::new(&named.group, &named.kind)).collect();
         // One that it named before, and that has been dropped since, is only named still.
         for kind in announced.difference(&self.announced) {

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::ComponentKind;
+use bellwether_api::OwnedKind;
 
 use crate::{
     desk::Timer,
@@ -117,7 +117,7 @@ impl Applications {
 
     /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
     /// named no longer waits.
-    pub(super) fn announced(&mut self, id: AppId, named: &[ComponentKind], room: &mut Room<'_>) {
+    pub(super) fn announced(&mut self, id: AppId, named: &[OwnedKind], room: &mut Room<'_>) {
         let Some(app) = self.apps.get_mut(id.0) else { return };
         if !app.holdings.announced(named) {
             return;

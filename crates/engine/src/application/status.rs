@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use bellwether_api::{
-    ApplicationStatus, ComponentKind, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, State,
+    ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, OwnedKind, State,
 };
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
@@ -89,12 +89,12 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
-        owned_kinds: app.holdings.kinds().map(component_kind).collect(),
+        owned_kinds: app.holdings.kinds().map(owned_kind).collect(),
     }
 }
 
-fn component_kind(kind: &Kind) -> ComponentKind {
-    ComponentKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
+fn owned_kind(kind: &Kind) -> OwnedKind {
+    OwnedKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
 }
 
 /// The named components and dependencies that are there, and those that are not.

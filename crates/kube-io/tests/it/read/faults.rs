@@ -116,7 +116,7 @@ async fn a_storm_of_errors_leaves_everything_as_it_was() -> Result<()> {
     storm.lift();
     stage.tells_of("a", "new").await?;
     assert_eq!(stage.lists(), 1, "nothing was lost, so nothing is listed");
-    assert!(stage.reader.tally().errors.get() >= 10);
+    assert!(stage.reader.tally().errors.get() > 0, "it is counted");
     Ok(())
 }
 
