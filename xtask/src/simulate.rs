@@ -5,11 +5,11 @@ use clap::Args;
 
 use crate::run::{cargo, step};
 
-/// With every change histories are tried for so many seconds, others every time.
-const SECONDS: &str = "120";
+/// So many histories are tried with every change, from a seed that is the same every time.
+const RUNS: &str = "20000";
 
-/// So many runs at most until a planted bug is found, from a seed that is the same every time.
-const PLANTED_RUNS: &str = "100000";
+/// So many runs at most until a planted bug is found, from the same seed.
+const PLANTED_RUNS: &str = "50000";
 
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
@@ -24,9 +24,9 @@ impl Simulate {
     }
 }
 
-/// New histories, and all planted bugs.
+/// The first histories, and all planted bugs.
 pub(crate) fn check() -> Result<()> {
-    simulate(&["--seconds", SECONDS])?;
+    simulate(&["--runs", RUNS, "--first", "1"])?;
     simulate(&["--planted", PLANTED_RUNS, "--first", "1"])
 }
 

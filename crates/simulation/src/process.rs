@@ -47,6 +47,8 @@ pub(crate) struct View {
     pub(crate) revision: u64,
     /// Whether the kind was gone, and is not listed anew yet.
     pub(crate) empty: bool,
+    /// A list that was believed although it is older than what was known.
+    pub(crate) old_list: Option<u64>,
 }
 
 impl View {
@@ -63,6 +65,7 @@ impl View {
             News::Listing => self.telling = true,
             News::Listed => {
                 (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
+                self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }
             News::PutBack | News::Seen(..) | News::Gone(_) => {}
         }

@@ -266,6 +266,10 @@ impl<'p> World<'p> {
         self.processes[process].steps = false;
         let most = if self.chance.random_bool(0.7) { 1024 } else { self.chance.random_range(1..4) };
         let news = self.processes[process].take(most);
+        if let Some(feed) = self.processes[process].feeds.values().find(|feed| feed.view.old_list.is_some()) {
+            let kind = feed.follower.kind();
+            return Err(Wrong::new(format!("controller {process} believes an old list of {kind}")));
+        }
         let now = self.clock(process);
         let events = news.into_iter().map(|(feed, news)| Event::Feed(feed, news));
         let effects = self.processes[process].driver.step(now, events);
