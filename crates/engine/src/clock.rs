@@ -1,6 +1,6 @@
 //! What the time is, and whether somebody has set the clock.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Now {
     /// By the clock on the wall, which people put forward and back.
     pub time: Timestamp,
-    /// By a clock that only goes forward.
-    pub instant: Instant,
+    /// How long it has been since some beginning, by a clock that only goes forward.
+    pub passed: Duration,
 }
 
 /// Clocks that agree to this are left alone: they drift, and are kept right by little steps.
@@ -28,7 +28,7 @@ impl Clock {
     pub(crate) fn tell(&mut self, now: Now) -> Option<SignedDuration> {
         let told = *self.told.get_or_insert(now);
         let by_the_wall = told.time.duration_until(now.time);
-        let passed = SignedDuration::try_from(now.instant.saturating_duration_since(told.instant)).ok()?;
+        let passed = SignedDuration::try_from(now.passed.saturating_sub(told.passed)).ok()?;
         let by = by_the_wall.checked_sub(passed)?;
         (by.abs() > AGREES).then(|| {
             self.told = Some(now);
@@ -39,16 +39,14 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn a_clock_that_is_set_is_told_from_time_that_passes() {
         let (mut clock, mut now) =
-            (Clock::default(), Now { time: Timestamp::UNIX_EPOCH, instant: Instant::now() });
+            (Clock::default(), Now { time: Timestamp::UNIX_EPOCH, passed: Duration::ZERO });
         let mut after = |passed: u64, by_the_wall: i64| {
-            now.instant += Duration::from_secs(passed);
+            now.passed += Duration::from_secs(passed);
             now.time += SignedDuration::from_secs(by_the_wall);
             clock.tell(now).map(|by| by.as_secs())
         };

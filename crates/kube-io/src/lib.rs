@@ -1,6 +1,5 @@
 //! What talks to clusters: it reads them into news for the engine, and writes what the engine wants.
 
-mod clock;
 pub mod read;
 pub mod spine;
 pub mod vitals;

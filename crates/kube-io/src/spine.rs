@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
-use bellwether_engine::{Change, Driver, Effect, Event, FeedId, News, Outcome, Slot};
+use bellwether_engine::{Change, Driver, Effect, Event, FeedId, News, Now, Outcome, Slot};
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -14,7 +14,6 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    clock::now,
     read::{Reader, Settings},
     vitals::Vitals,
     write::{Done, Leadership, PATIENCE, Recorder, perform},
@@ -44,6 +43,7 @@ pub struct Spine {
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     vitals: Arc<Vitals>,
+    begun: Instant,
     /// When was counted last how much there is, and whether something has happened since then.
     counted: Instant,
     uncounted: bool,
@@ -70,6 +70,7 @@ impl Spine {
             recorder,
             leadership,
             vitals,
+            begun: Instant::now(),
             counted: Instant::now(),
             uncounted: true,
         }
@@ -98,7 +99,7 @@ impl Spine {
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
-                    let effects = self.driver.tick(now());
+                    let effects = self.driver.tick(self.now());
                     if !effects.is_empty() {
                         self.follow_up(effects);
                     }
@@ -117,7 +118,7 @@ impl Spine {
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
-        let (begun, now) = (Instant::now(), now());
+        let (begun, now) = (Instant::now(), self.now());
         let mut count = 0;
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
@@ -155,7 +156,7 @@ impl Spine {
         // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        for (slot, change) in self.driver.write(now(), leading) {
+        for (slot, change) in self.driver.write(self.now(), leading) {
             let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
@@ -185,10 +186,15 @@ impl Spine {
             outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
-        let (begun, now) = (Instant::now(), now());
+        let (begun, now) = (Instant::now(), self.now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(effects);
         self.vitals.stepped(1, begun.elapsed().as_secs_f64());
+    }
+
+    /// What the time is.
+    fn now(&self) -> Now {
+        Now { time: Timestamp::now(), passed: self.begun.elapsed() }
     }
 
     /// How long nothing has to be done, if nothing happens.

@@ -244,7 +244,7 @@ impl<'p> World<'p> {
 
     /// What both clocks of a controller say.
     fn clock(&self, process: usize) -> Now {
-        Now { time: self.wall(process), instant: self.instant() }
+        Now { time: self.wall(process), passed: Duration::from_millis(self.now) }
     }
 
     /// When the clock of a controller will say so.

@@ -5,7 +5,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration, time::Instant};
 
-use bellwether_engine::{Kind, Lens, News, Now, Served, Unreadable, Version};
+use bellwether_engine::{Kind, Lens, News, Served, Unreadable, Version};
 use jiff::Timestamp;
 use rand::{SeedableRng as _, rngs::SmallRng};
 use tracing::{debug, info, warn};
@@ -54,6 +54,15 @@ pub enum Found {
     Silent,
     /// It does not.
     NotServed,
+}
+
+/// What the time is.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// By the clock on the wall, which people put forward and back.
+    pub time: Timestamp,
+    /// By a clock that only goes forward.
+    pub instant: Instant,
 }
 
 /// What was in a line or in a page.

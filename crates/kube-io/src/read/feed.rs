@@ -3,15 +3,13 @@
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use bellwether_engine::{Kind, Lens, News, Version};
-use bellwether_wire::{Follower, Found, Heard, Next, course::Ended, trouble::Trouble};
+use bellwether_wire::{Follower, Found, Heard, Next, Now, course::Ended, trouble::Trouble};
 use jiff::Timestamp;
 use kube::{api::ListParams, core::Request};
 use tokio::{
     sync::{mpsc, watch},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
-
-use crate::clock::now;
 
 use super::{
     Place,
@@ -194,4 +192,9 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         self.place.tally.read.add(heard.read);
         self.place.tally.unreadable.add(heard.nonsense);
     }
+}
+
+/// What the time is.
+fn now() -> Now {
+    Now { time: Timestamp::now(), instant: Instant::now().into_std() }
 }

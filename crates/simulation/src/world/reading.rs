@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use bellwether_engine::{FeedId, Kind, Name};
-use bellwether_wire::{Next, course::Ended, trouble::Trouble};
+use bellwether_wire::{Next, Now, course::Ended, trouble::Trouble};
 use http::StatusCode;
 use rand::Rng as _;
 
@@ -248,8 +248,7 @@ impl World<'_> {
     /// What was asked has come to something.
     pub(super) fn hear(&mut self, asker: Asker, input: Input) {
         let Asker { process, feed: id, ticket, .. } = asker;
-        let now = self.clock(process);
-        let (instant, time) = (now.instant, now.time);
+        let (instant, time) = (self.instant(), self.wall(process));
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
         let kind = feed.follower.kind().clone();
@@ -264,7 +263,7 @@ impl World<'_> {
                 feed.busy = false;
                 let version = answer.as_ref().map_or(0, |(_, version)| *version);
                 let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(Trouble::clone);
-                feed.follower.page(page, now);
+                feed.follower.page(page, Now { time, instant });
                 let is_whole = !matches!(feed.follower.next(), Next::List { rest: Some(_), .. });
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
