@@ -4,7 +4,7 @@ use anyhow::Result;
 use bellwether_testkit::Binary;
 
 use crate::{
-    conformance, floors, generate,
+    conformance, faults, floors, generate,
     run::{cargo, say, step},
     simulate,
 };
@@ -33,5 +33,6 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
         command.arg("--").args(arguments);
     }
     step(&mut command)?;
+    faults::clocks()?;
     simulate::check()
 }

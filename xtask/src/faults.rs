@@ -1,22 +1,17 @@
 //! `cargo xtask faults`: the stories of what goes wrong, told again and again, and how long it took to be right again.
 
-use std::{
-    collections::BTreeMap,
-    env, fs, io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use crate::run::{cargo, print, say, step};
+use crate::{
+    faketime,
+    run::{cargo, print, say, step},
+};
 
 /// Where the stories write down how long they took.
 const RECOVERIES: &str = "BELLWETHER_RECOVERIES";
-
-/// Where libfaketime is.
-const FAKETIME: &str = "BELLWETHER_FAKETIME";
 
 #[derive(Debug, Args)]
 pub(crate) struct Faults {
@@ -31,10 +26,7 @@ pub(crate) struct Faults {
 impl Faults {
     pub(crate) fn run(&self) -> Result<()> {
         let file = env::temp_dir().join(format!("bellwether-recoveries-{}", std::process::id()));
-        let faketime = faketime();
-        if faketime.is_none() {
-            say("libfaketime is not installed: clocks do not jump in this run.");
-        }
+        let faketime = faketime::find();
         for round in 1..=self.rounds {
             say(&format!("\nround {round} of {}", self.rounds));
             let told = step(self.tests(faketime.as_deref()).env(RECOVERIES, &file));
@@ -48,19 +40,18 @@ impl Faults {
     fn tests(&self, faketime: Option<&Path>) -> Command {
         let mut command = cargo(&["test", "--package", "bellwether", "--test", "it", "--", &self.name]);
         if let Some(library) = faketime {
-            command.arg("--include-ignored").env(FAKETIME, library);
+            command.arg("--include-ignored").env(faketime::VARIABLE, library);
         }
         command
     }
 }
 
-/// The library that gives a program a clock of its own: where somebody says, or where Debian puts it.
-fn faketime() -> Option<PathBuf> {
-    if let Some(file) = env::var_os(FAKETIME) {
-        return Some(file.into());
-    }
-    let places = fs::read_dir("/usr/lib").into_iter().flatten().filter_map(io::Result::ok);
-    places.map(|place| place.path().join("faketime/libfaketime.so.1")).find(|file| file.exists())
+/// The stories that plain `cargo test` leaves out, because they need clocks of their own.
+pub(crate) fn clocks() -> Result<()> {
+    let Some(library) = faketime::find() else { return Ok(()) };
+    // The whole workspace is as it was built for all other tests.
+    let tests = ["test", "--workspace", "--test", "it", "--", "--ignored", "controller::faults::clock"];
+    step(cargo(&tests).env(faketime::VARIABLE, library))
 }
 
 /// The times of every fault in milliseconds, in order.

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod cluster;
 mod conformance;
+mod faketime;
 mod faults;
 mod floors;
 mod fuzz;
@@ -55,7 +56,8 @@ enum Command {
     ///
     /// Runs the end-to-end stories about faults as often as wanted, and stops at the first that fails. The table has the
     /// best, the median and the worst time from the end of each fault, or from what its name says, until the right status
-    /// was seen on a watch. Clocks jump only where libfaketime is installed, or BELLWETHER_FAKETIME names its file.
+    /// was seen on a watch. Clocks jump only where libfaketime is installed, can be fetched as a package of
+    /// Debian, or BELLWETHER_FAKETIME names its file.
     Faults(faults::Faults),
     /// Look for objects, expressions and scripts that break a promise; needs a nightly compiler and cargo-fuzz
     Fuzz(fuzz::Fuzz),

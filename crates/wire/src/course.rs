@@ -22,8 +22,8 @@ const RESTORED_TIME: Duration = Duration::from_mins(1);
 const STUBBORN_ATTEMPTS: u32 = 5;
 const STUBBORN_TIME: Duration = Duration::from_secs(30);
 
-/// A server that has just begun forbids everything, until it has read who may do what. What could be read before has to be
-/// forbidden for so long to be believed.
+/// A server that has just begun forbids everything, until it has read who may do what. What is forbidden has to be so for so
+/// long to be believed.
 const FORBIDDEN_TIME: Duration = Duration::from_secs(5);
 /// Until then it is asked at least so often.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(1);
@@ -244,8 +244,7 @@ impl Course {
 
     /// The server has answered once more that it must not. Gives whether that is to be believed.
     fn is_forbidden_for_good(&mut self, now: Instant) -> bool {
-        let since = *self.forbidden.get_or_insert(now);
-        !self.has_listed() || now.saturating_duration_since(since) >= FORBIDDEN_TIME
+        now.saturating_duration_since(*self.forbidden.get_or_insert(now)) >= FORBIDDEN_TIME
     }
 
     fn recover(&mut self) -> Option<State> {
@@ -353,9 +352,12 @@ mod tests {
         assert_eq!(course.step(), watch(9));
     }
 
+    /// Otherwise what is known without a kind would be told for a moment, though it is served.
     #[test]
-    fn what_was_never_read_is_forbidden_at_once() {
-        assert_eq!(fail(&mut course(), &forbidden(), 2), [Some(State::Forbidden), None]);
+    fn what_was_never_read_is_not_forbidden_at_once_either() {
+        let (mut course, begun) = (course(), Instant::now());
+        assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3]);
+        assert_eq!(fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME), [Some(State::Forbidden)]);
     }
 
     #[test]

@@ -218,8 +218,13 @@ impl Follower {
         let kind = &self.kind;
         match found {
             Found::Served(served) => {
-                if !matches!(&self.said, Said::Served(before) if looks_alike(before, served)) {
+                let is_said = matches!(&self.said, Said::Served(before) if looks_alike(before, served));
+                if !is_said {
                     info!("the cluster serves {kind} in version {}", served.version);
+                }
+                // What stood in the way of reading it so stands there still, for all that is known.
+                let is_read = self.reads.as_ref().is_some_and(|(before, _)| looks_alike(before, served));
+                if !is_said && !(is_read && self.said == Said::Unreadable) {
                     self.course.start_over();
                 }
                 self.say_served(served);
@@ -539,6 +544,24 @@ mod tests {
         assert_eq!((follower.next(), &*told(&mut follower)), (Next::Find, "not served"));
         follower.found(&Found::Served(served("v1")), now().instant);
         assert_eq!((follower.next(), &*told(&mut follower)), (list(None), "served"));
+    }
+
+    /// Discovery names it, and there is nothing behind the name: it is asked for less and less often, and told once.
+    #[test]
+    fn what_is_served_and_never_there_is_not_asked_for_again_and_again() {
+        let (mut follower, mut longest) = (follower(), Duration::ZERO);
+        follower.found(&Found::Served(served("v1")), now().instant);
+        for _ in 0..40 {
+            assert_eq!(follower.next(), list(None));
+            follower.page(Err(Trouble::Absent { why: "no".into() }), now());
+            follower.found(&Found::Served(served("v1")), now().instant);
+            let Next::Rest(pause) = follower.next() else { panic!("it rests") };
+            longest = longest.max(pause);
+            follower.rested();
+            follower.found(&Found::Served(served("v1")), now().instant);
+        }
+        assert_eq!(told(&mut follower), "served, failing, served");
+        assert!(longest > Duration::from_secs(10), "{longest:?}");
     }
 
     #[test]

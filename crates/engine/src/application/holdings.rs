@@ -66,7 +66,8 @@ impl Holdings {
     /// Something of a kind is to be owned. Gives back whether it may be, and otherwise sees to it.
     pub(super) fn claim(&mut self, kind: &Kind) -> bool {
         if !self.kinds.contains_key(kind) {
-            self.kinds.insert(kind.clone(), Holding::default());
+            let named = self.announced.contains(kind);
+            self.kinds.insert(kind.clone(), Holding { named, ..Holding::default() });
         }
         self.announced.contains(kind) || Bug::AdoptUnannounced.is_planted()
     }

@@ -22,6 +22,10 @@ use super::{AppId, Applications, Room, app::App, check::is_health_check};
 impl Applications {
     /// Asks for the owners that an object should have.
     pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
+        // Before all Applications are known, nobody can tell whose it is; and then, all are looked at.
+        if !self.open {
+            return;
+        }
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         let facts = &stored.facts;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use bellwether_engine::{Part, Unreadable};
 
 use crate::{
-    objects::{annotated, app, app_of_kinds, deployment, key, widget, with},
+    objects::{annotated, app, app_of, app_of_kinds, deployment, key, widget, with},
     world::World,
     writes::Fault,
 };
@@ -152,6 +152,46 @@ fn what_is_left_is_not_forgotten(#[case] happens: fn(&mut World)) {
     world.unreadable(KIND, None);
     world.settle();
     assert_eq!(world.owners(KIND, "front"), "");
+}
+
+/// A kind that is wanted again while its name still stands in the status is as good as named anew: what was taken over
+/// then is let go of like all else.
+#[test]
+fn a_kind_that_was_never_unnamed_is_let_go_of_again() {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
+    let bare =
+        || with(app_of_kinds("web"), &json!({"spec": {"componentKinds": null, "dependencies": ["base"]}}));
+    world.put(bare());
+    assert_eq!(world.owners(KIND, "front"), "");
+    world.pass(SignedDuration::from_mins(9));
+    world.faults.extend([Fault::Fail; 1000]);
+    world.pass(SignedDuration::from_mins(2));
+    assert_eq!(world.status("web").owned_kinds.len(), 1, "it could not be said that nothing is left");
+    world.server.put(app_of_kinds("web"));
+    while world.tell() {}
+    world.faults.clear();
+    world.pass(SignedDuration::from_mins(2));
+    assert_eq!(world.owners(KIND, "front"), "web");
+    world.put(bare());
+    assert_eq!(world.owners(KIND, "front"), "");
+}
+
+/// Before all Applications are known, nobody can tell whose an object is, and an Application may be one.
+#[test]
+fn nothing_is_let_go_of_before_all_is_known() {
+    let labels = json!({"metadata": {"labels": {"app": "web"}}});
+    let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let inner = annotated(with(app_of("inner", &["front"]), &labels), "all");
+    let mut world = World::with([app("all", &kinds), inner, deployment("front", 3, 3)]);
+    assert_eq!(world.owners(APP, "inner"), "all");
+    let writes = world.writes.len();
+    world.held.insert(key("HealthRule.bellwether.dev", "").0);
+    world.restart();
+    world.settle();
+    assert!(world.wants().is_empty(), "{:?}", world.wants());
+    world.held.clear();
+    world.settle();
+    assert_eq!((world.owners(APP, "inner").as_str(), world.writes.len()), ("all", writes));
 }
 
 /// A kind that somebody else has named is looked at, though the spec does not speak of it.

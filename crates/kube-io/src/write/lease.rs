@@ -38,7 +38,7 @@ pub enum Leadership {
     Leading {
         /// Since when.
         since: Timestamp,
-        /// Until when, unless the Lease is renewed. That moves it, and nobody is woken for it.
+        /// Until when, unless the Lease is renewed. That moves it, and nobody is woken for it while it lasts.
         until: Instant,
     },
 }
@@ -222,8 +222,10 @@ impl Candidate {
         let (place, holder) = (self.settings.place(), self.election.leader());
         self.announced.0.send_if_modified(|leadership| match (until, leadership) {
             (Some(until), Leadership::Leading { until: old, .. }) => {
+                // Whoever looked in between has seen that nobody led.
+                let had_lapsed = *old <= now;
                 *old = until;
-                false
+                had_lapsed
             }
             (Some(until), leadership) => {
                 tracing::info!("leads: holds the Lease {place}");

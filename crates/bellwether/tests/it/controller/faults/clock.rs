@@ -1,7 +1,7 @@
 //! Clocks that jump.
 //!
 //! The controller is given a clock of its own by libfaketime, whose file the variable BELLWETHER_FAKETIME names.
-//! `cargo xtask faults` sets it, and has these stories told, where that is installed (Debian has a package of that name).
+//! `cargo xtask test` and `cargo xtask faults` set it, and fetch the file where there is a Debian to fetch it from.
 
 use std::{
     collections::BTreeSet,
@@ -89,7 +89,7 @@ impl Stage<'_> {
 #[case::forward("clock a day forward", "+1d")]
 #[case::back("clock a day back", "-1d")]
 #[tokio::test]
-#[ignore = "needs libfaketime; cargo xtask faults tells it where that is installed"]
+#[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     let stage = Stage::set("clock").await?;
     let clock = Clock::new()?;
@@ -125,7 +125,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
 
 /// A health-check Pod that was to be made again in ten seconds is not made a day later because the clock was put back.
 #[tokio::test]
-#[ignore = "needs libfaketime; cargo xtask faults tells it where that is installed"]
+#[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn the_clock_is_put_back_while_a_pod_is_due() -> Result<()> {
     let stage = Stage::set("clock-pod").await?;
     let clock = Clock::new()?;
@@ -161,7 +161,7 @@ const TIMES: u32 = 30;
 
 /// A watch that falls silent for good is noticed by itself. That takes minutes, and so the clock is fast here.
 #[tokio::test]
-#[ignore = "needs libfaketime; cargo xtask faults tells it where that is installed"]
+#[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn silence_is_noticed() -> Result<()> {
     let stage = Stage::set("clock-silent").await?;
     let clock = Clock::new()?;
