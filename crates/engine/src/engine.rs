@@ -211,6 +211,10 @@ impl Engine {
                 }
                 self.changed(object, facts.as_ref(), now);
             }
+            Some(Became::Overtaken(object, before)) => {
+                self.watch_the_clock(object);
+                self.changed(object, Some(&*before), now);
+            }
             Some(Became::Same(object)) => self.same(object, now),
             Some(Became::Older) | None => {}
         }
@@ -306,8 +310,7 @@ impl Engine {
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
             && let Some(stored) = self.feeds.object_mut(stored)
         {
-            stored.facts.version = version;
-            stored.own.iter_mut().for_each(Ours::overtake);
+            stored.overtake(version);
         }
     }
 

@@ -39,6 +39,27 @@ pub(crate) struct Stored {
     round: u64,
     /// Whether we have deleted it, and were told so.
     pub(crate) doomed: bool,
+    /// Which version was last told, if we have written since.
+    told: Option<Version>,
+}
+
+impl Stored {
+    /// We have written to it: it has this version now, which has not been told yet.
+    pub(crate) fn overtake(&mut self, version: Version) {
+        let told = mem::replace(&mut self.facts.version, version);
+        self.told.get_or_insert(told);
+        self.own.iter_mut().for_each(Ours::overtake);
+    }
+
+    /// Takes in what is told of the time before we wrote, if that is news still. Whoever wrote in between was us as well, so
+    /// that its owners are known better.
+    fn catch_up(&mut self, mut facts: Facts) -> Option<Facts> {
+        let told = self.told.as_mut().filter(|told| !facts.version.is_before(told))?;
+        *told = mem::replace(&mut facts.version, self.facts.version.clone());
+        facts.owners.clone_from(&self.facts.owners);
+        facts.deleting |= self.doomed;
+        (facts != self.facts).then(|| mem::replace(&mut self.facts, facts))
+    }
 }
 
 /// One kind in one cluster.
@@ -69,6 +90,11 @@ impl Feed {
         self.listing && self.unreadable.is_none()
     }
 
+    /// Whether more than one needs it, of whom we may be one.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.users > 1
+    }
+
     /// The objects of a namespace, in the order of their names.
     pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = ObjectId> {
         self.objects.get(namespace).into_iter().flat_map(BTreeMap::values).copied()
@@ -92,6 +118,9 @@ pub(crate) enum Became {
     Changed(ObjectId, Option<Box<(Facts, Option<Ours>)>>),
     /// It only has another version: nothing that is kept has changed.
     Same(ObjectId),
+    /// What was told is older than what we have written, and newer than what was told before: nobody has changed it since
+    /// but us. The facts that it had are given.
+    Overtaken(ObjectId, Box<Facts>),
     /// What was told is older than what is known.
     Older,
 }
@@ -231,7 +260,7 @@ impl Feeds {
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
-                (stored.facts.version, stored.doomed) = (Version::unknown(), false);
+                (stored.facts.version, stored.doomed, stored.told) = (Version::unknown(), false, None);
             }
         }
     }
@@ -276,8 +305,11 @@ impl Feeds {
         {
             stored.round = feed.round;
             if facts.version.is_before(&stored.facts.version) {
-                return Some(Became::Older);
+                self.words.share(&mut facts.labels);
+                let before = stored.catch_up(facts);
+                return Some(before.map_or(Became::Older, |before| Became::Overtaken(id, Box::new(before))));
             }
+            stored.told = None;
             // News of the time before may come after the answer.
             facts.deleting |= stored.doomed;
             stored.facts.version = facts.version.clone();
@@ -295,7 +327,8 @@ impl Feeds {
         }
         let name = Name { namespace: self.words.one(&name.namespace), name: name.name };
         self.words.share(&mut facts.labels);
-        let stored = Stored { feed: id, name: name.clone(), facts, own, round: feed.round, doomed: false };
+        let (round, doomed, told) = (feed.round, false, None);
+        let stored = Stored { feed: id, name: name.clone(), facts, own, round, doomed, told };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);
         Some(Became::Changed(object, None))

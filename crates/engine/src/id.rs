@@ -43,6 +43,11 @@ impl Kind {
         Self::new(bellwether_api::GROUP, kind)
     }
 
+    /// Whether it is one of our own.
+    pub fn is_own(&self) -> bool {
+        *self.group == *bellwether_api::GROUP
+    }
+
     /// Pods.
     pub fn pod() -> Self {
         Self::new("", "Pod")

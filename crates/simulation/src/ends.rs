@@ -10,7 +10,7 @@ use crate::{
     checks::{Adopted, Wrong, difference, may_own},
     known::Known,
     object::Object,
-    oracle::{Oracle, needed, shape},
+    oracle::{Oracle, needed, shape, wished},
     process::Process,
     store::Store,
 };
@@ -68,7 +68,7 @@ pub(crate) fn is_right(
         }
         must!(condition("Adopted").is_none(), "in the end {name} still complains about owners");
     }
-    let needed: Vec<_> = needed(&oracle).collect();
+    let (needed, wished): (Vec<_>, _) = (needed(&oracle).collect(), wished(&oracle));
     for (kind, known) in &kinds {
         for object in known.objects.values() {
             let Some(expected) = oracle.owners(kind, object) else { continue };
@@ -76,7 +76,7 @@ pub(crate) fn is_right(
             let is_left = |uid: &&str| !expected.iter().any(|other| other == uid);
             let left = owners.iter().copied().filter(is_left).find(|uid| adopted.contains(object.uid(), uid));
             must!(left.is_none(), "{kind} {} was not let go of by {left:?}", object.name);
-            if needed.contains(kind) {
+            if wished.contains(kind) {
                 must!(
                     owners == expected,
                     "the owners of {kind} {} are {owners:?}, not {expected:?}",

@@ -62,7 +62,8 @@ impl Action {
             26 => Self::Recreate((APP, pick(chance, &APPS))),
             27 => Self::Mark((APP, pick(chance, &APPS))),
             28 => Self::Mark(target(chance)),
-            29..31 => Self::Own(target(chance), pick(chance, &APPS)),
+            29 => Self::Own(target(chance), pick(chance, &APPS)),
+            30 => Self::Own(any(chance), pick(chance, &APPS)),
             31 => Self::Remark(pick(chance, &APPS), chance.random()),
             32 => Self::Overwrite(pick(chance, &APPS)),
             33 => Self::Clear(pick(chance, &APPS), chance.random()),
@@ -206,10 +207,15 @@ fn target(chance: &mut impl Rng) -> Target {
     (pick(chance, &KINDS), pick(chance, &NAMES))
 }
 
+/// An object, or an Application.
+fn any(chance: &mut impl Rng) -> Target {
+    if chance.random() { target(chance) } else { (APP, pick(chance, &APPS)) }
+}
+
 /// An Application. Its selector depends on its name alone, because selectors do not change.
 pub(crate) fn application(chance: &mut impl Rng) -> Value {
     let name = pick(chance, &APPS);
-    let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where"];
+    let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
     let count = chance.random_range(0..3);
     let kinds: Vec<_> = all.into_iter().choose_multiple(chance, count);
     let kinds: Vec<_> = kinds
@@ -245,7 +251,16 @@ pub(crate) fn application(chance: &mut impl Rng) -> Value {
         2 if chance.random_bool(0.3) => health_check(""),
         _ => json!({}),
     };
-    app(name, &with(spec, &check))
+    let app = app(name, &with(spec, &check));
+    // Some belong to another one.
+    if chance.random_bool(0.3) { with(app, &belongings(chance)) } else { app }
+}
+
+/// What makes an object belong to an Application, or not.
+fn belongings(chance: &mut impl Rng) -> Value {
+    let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
+    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("nobody")]);
+    json!({"metadata": {"labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}}})
 }
 
 fn object(chance: &mut impl Rng) -> Value {
@@ -264,17 +279,13 @@ fn object(chance: &mut impl Rng) -> Value {
         10..12 => pod(name, chance.random()),
         _ => unschedulable_pod(name),
     };
-    let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
-    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("nobody")]);
+    let belongings = belongings(chance);
     let namespace = if chance.random_bool(0.1) { "elsewhere" } else { objects::NAMESPACE };
     let owner = if chance.random_bool(0.15) {
         json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "foreign", "uid": "f1", "controller": true}])
     } else {
         Value::Null
     };
-    let fields = json!({"metadata": {
-        "labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}, "namespace": namespace,
-        "ownerReferences": owner,
-    }});
-    with(object, &fields)
+    let fields = json!({"metadata": {"namespace": namespace, "ownerReferences": owner}});
+    with(with(object, &belongings), &fields)
 }

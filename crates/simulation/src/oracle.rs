@@ -44,6 +44,17 @@ struct Whole {
     unclear: bool,
 }
 
+impl Part {
+    /// What the message about Ready says of it.
+    fn in_a_line(&self) -> String {
+        let Some((reason, message, _)) = &self.says else { return String::new() };
+        if self.kind == Kind::own("Application") {
+            return format!("is {} ({reason})", self.state.name());
+        }
+        message.clone()
+    }
+}
+
 impl Oracle<'_> {
     /// All Applications that have been told of.
     pub fn applications(&self) -> impl Iterator<Item = (&Name, &Application)> {
@@ -197,7 +208,7 @@ impl Oracle<'_> {
                 let bad: Vec<_> = worst
                     .iter()
                     .flat_map(|state| parts.iter().filter(move |part| part.state == *state))
-                    .map(|part| (part.name.as_str(), part.says.as_ref().map_or("", |says| &says.1)))
+                    .map(|part| (part.name.as_str(), part.in_a_line()))
                     .collect();
                 Some(bellwether_conditions::message(bad.clone(), bad.len(), 1024))
             }
@@ -448,10 +459,15 @@ fn counts(parts: &[Part]) -> ObjectCounts {
     }
 }
 
+/// The kinds that Applications ask for.
+pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
+    oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
+}
+
 /// The kinds that our own work and that of all Applications need.
 pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
-    let wishes = oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys());
-    wishes.chain(["Application", "HealthRule"].map(Kind::own)).collect::<BTreeSet<_>>().into_iter()
+    let own = ["Application", "HealthRule"].map(Kind::own);
+    wished(oracle).into_iter().chain(own).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// A status in the shape of the oracle's, without what the oracle cannot know.

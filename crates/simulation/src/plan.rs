@@ -4,7 +4,7 @@ use std::fmt;
 
 use rand::{Rng, SeedableRng as _, rngs::SmallRng};
 
-use crate::load::Action;
+use crate::load::{APP, Action};
 
 /// Milliseconds since the beginning.
 pub(crate) type Moment = u64;
@@ -165,7 +165,8 @@ impl Fault {
         };
         // Now and then for longer than anybody waits.
         let long = if chance.random_bool(0.1) { chance.random_range(600_000..900_000) } else { lasts };
-        let kinds = ["Application.bellwether.dev", "Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+        let kinds =
+            [APP, APP, "HealthRule.bellwether.dev", "Deployment.apps", "Widget.acme.io", "Service", "Pod"];
         let kind = kinds[chance.random_range(0..kinds.len())];
         match theme.draw(chance) {
             0..10 => {

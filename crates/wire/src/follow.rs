@@ -218,14 +218,13 @@ impl Follower {
         let kind = &self.kind;
         match found {
             Found::Served(served) => {
-                let is_said = matches!(&self.said, Said::Served(before) if looks_alike(before, served));
-                if !is_said {
+                if !matches!(&self.said, Said::Served(before) if looks_alike(before, served)) {
                     info!("the cluster serves {kind} in version {}", served.version);
-                }
-                // What stood in the way of reading it so stands there still, for all that is known.
-                let is_read = self.reads.as_ref().is_some_and(|(before, _)| looks_alike(before, served));
-                if !is_said && !(is_read && self.said == Said::Unreadable) {
-                    self.course.start_over();
+                    let is_read = self.reads.as_ref().is_some_and(|(before, _)| looks_alike(before, served));
+                    // What stood in the way of reading it so stands there still, for all that is known.
+                    if !is_read || self.said != Said::Unreadable {
+                        self.course.start_over();
+                    }
                 }
                 self.say_served(served);
                 self.reads = Some((served.clone(), Glass::new(Arc::clone(&self.lens), served)));

@@ -168,7 +168,9 @@ impl Applications {
                 // Nobody counts these any more; only their owners may still be noted, or asked for.
                 for object in room.feeds.all(feed) {
                     if let (Some(stored), Some(feed)) = (room.feeds.object(object), room.feeds.get(feed)) {
-                        note_owners(&mut self.owned, stored.feed, object, Some(&stored.facts), None);
+                        if !feed.is_shared() {
+                            note_owners(&mut self.owned, stored.feed, object, Some(&stored.facts), None);
+                        }
                         room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
                         self.accept(&feed.kind, &stored.name);
                     }

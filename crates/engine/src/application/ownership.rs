@@ -30,7 +30,9 @@ impl Applications {
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         let facts = &stored.facts;
         let slot = slot(&feed.cluster, &feed.kind, &stored.name);
-        let is_ours_to_say = !facts.deleting
+        // Our own kinds are always followed; whose they are matters only to those who ask for them.
+        let is_ours_to_say = self.users.contains_key(&stored.feed)
+            && !facts.deleting
             && facts.version.is_known()
             && !stored.name.namespace.is_empty()
             && !is_health_check(facts)
@@ -103,7 +105,7 @@ impl Applications {
                 if stored.facts.uid == *uid && !version.is_before(&stored.facts.version) =>
             {
                 let before = stored.facts.clone();
-                stored.facts.version = version.clone();
+                stored.overtake(version.clone());
                 stored.facts.owners = owners.iter().cloned().collect();
                 let (after, feed) = (stored.facts.clone(), stored.feed);
                 self.note_owners(feed, id, Some(&before), Some(&after));

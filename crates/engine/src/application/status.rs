@@ -220,8 +220,14 @@ fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
 
 fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
+    let applications = Kind::own("Application");
     let text = move |(whose, share): (Whose, &Share)| {
-        (share.name.to_string(), why(app, feeds, whose).1.into_owned())
+        let (reason, message) = why(app, feeds, whose);
+        // Two Applications that belong to each other would quote one another for ever.
+        let is_quoted = share.kind != applications || matches!(whose, Whose::Component(_));
+        let says =
+            if is_quoted { message.into_owned() } else { format!("is {} ({reason})", share.state.name()) };
+        (share.name.to_string(), says)
     };
     let check = match &app.check.ready {
         _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,

@@ -1,10 +1,11 @@
 //! Who belongs to an Application, and what is there of what should be.
 
+use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::json;
 
 use crate::{
-    objects::{annotated, app, app_of, app_of_kinds, deployment, pod, service, widget, with},
+    objects::{annotated, app, app_of, app_of_kinds, deployment, key, pod, service, widget, with},
     world::World,
 };
 
@@ -141,6 +142,45 @@ fn an_application_is_no_member_of_itself() {
     ]);
     assert_eq!(world.status("all").components_ready.as_deref(), Some("1/1"));
     assert_eq!(world.of_app("all", "Ready"), "True ComponentsReady: All components ready");
+}
+
+/// Two Applications that belong to each other do not quote one another, which would never end.
+#[test]
+fn applications_that_belong_to_each_other_come_to_rest() {
+    let labels = json!({"metadata": {"labels": {"app": "web"}}});
+    let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let mut world = World::with([with(app("one", &kinds), &labels), with(app("other", &kinds), &labels)]);
+    world.pass(SignedDuration::from_mins(1));
+    let writes = world.writes.len();
+    assert_eq!(
+        world.of_app("one", "Ready"),
+        "False ComponentsNotReady: other is InProgress (ComponentsNotReady)"
+    );
+    world.pass(SignedDuration::from_mins(1));
+    assert_eq!(world.writes.len(), writes);
+}
+
+/// What is told of an Application after we have written to it once more counts for the one that it belongs to.
+#[test]
+fn what_we_have_overtaken_is_taken_in() {
+    let labels = json!({"metadata": {"labels": {"app": "web"}}});
+    let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let inner = with(app_of("inner", &["front"]), &labels);
+    let mut world = World::with([app("outer", &kinds), inner, deployment("front", 3, 3)]);
+    let applications = key("Application.bellwether.dev", "").0;
+    world.held.insert(applications);
+    world.put(deployment("front", 1, 3));
+    world.put(deployment("front", 2, 3));
+    assert!(world.of_app("inner", "Ready").contains("2 of 3"));
+    assert_eq!(world.of_app("outer", "Ready"), "True ComponentsReady: All components ready");
+    world.held.clear();
+    assert!(world.tell(), "the first of two writes is told");
+    world.held.insert(key("Application.bellwether.dev", "").0);
+    world.settle();
+    assert_eq!(
+        world.of_app("outer", "Ready"),
+        "False ComponentsNotReady: inner is InProgress (ComponentsNotReady)"
+    );
 }
 
 /// The kinds in use are watched, once for all Applications, and no longer than they are in use.

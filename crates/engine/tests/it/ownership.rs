@@ -210,6 +210,31 @@ fn what_another_has_taken_over_is_let_go() {
     assert_eq!(world.owners(KIND, "front"), "");
 }
 
+/// Our own kinds are always followed. Whose they are is looked at only while somebody counts them, and all over when
+/// somebody does again.
+#[test]
+fn who_owns_applications_matters_to_those_who_count_them() {
+    let labels = json!({"metadata": {"labels": {"app": "api"}}});
+    let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let bare = || app("all", &json!({"dependencies": ["base"]}));
+    let mut world = World::with([bare(), with(app_of("inner", &["front"]), &labels)]);
+    let (kind, name) = key(APP, "all");
+    let uid = world.server.get(&kind, &name).map(|it| it["metadata"]["uid"].clone());
+    let owner = json!([{
+        "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "all", "uid": uid,
+    }]);
+    let own = |it: &mut Value| it["metadata"]["ownerReferences"] = owner.clone();
+    world.edit(APP, "inner", own);
+    assert_eq!(world.owners(APP, "inner"), "all", "that is nobody's business");
+    for _ in 0..2 {
+        world.put(app("all", &kinds));
+        assert_eq!(world.owners(APP, "inner"), "");
+        world.put(bare());
+        world.edit(APP, "inner", own);
+        assert_eq!(world.owners(APP, "inner"), "all");
+    }
+}
+
 /// A reference is patched only where it differs: flags that somebody chose stay.
 #[test]
 fn a_reference_that_is_there_stays_as_it_is() {

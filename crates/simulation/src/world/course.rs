@@ -27,6 +27,7 @@ impl World<'_> {
         // stay so.
         let mut looked: Option<(u64, Moment)> = None;
         let mut right: Option<Moment> = None;
+        let mut wrong = Wrong::new("it never comes to rest");
         loop {
             let next = self.agenda.first_key_value().map(|((moment, _), _)| *moment);
             if let (Some(until), Some(next)) = (right, next)
@@ -61,7 +62,7 @@ impl World<'_> {
             let is_late = self.now > self.begun_anew.as_ref().map_or(calm, |(at, _)| *at) + PATIENCE;
             if !self.is_quiet() {
                 if is_late {
-                    return Err(Wrong::new("it never comes to rest"));
+                    return Err(wrong);
                 }
                 continue;
             }
@@ -79,8 +80,8 @@ impl World<'_> {
                         (self.was_right, self.tally.until_right) = (true, self.now - calm);
                     }
                 }
-                Err(wrong) if is_late => return Err(wrong),
-                Err(_) => {}
+                Err(still) if is_late => return Err(still),
+                Err(still) => wrong = still,
             }
         }
     }

@@ -57,6 +57,8 @@ impl World<'_> {
             }
             Fault::Cut { kind, torn } => self.cut(kind.map(objects::kind).as_ref(), torn),
             Fault::Silence { kind } => self.silence(&objects::kind(kind)),
+            // One that lags for longer than a minute is believed: then the cluster was put back.
+            Fault::Lag { .. } if self.trouble.lag > self.now => {}
             Fault::Lag { lasts } => {
                 self.trouble.lag = until(lasts);
                 self.schedule(self.trouble.lag, Happening::CatchUp);
