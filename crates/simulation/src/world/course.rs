@@ -3,7 +3,12 @@
 use bellwether_engine::Kind;
 use rand::Rng as _;
 
-use crate::{checks::Wrong, ends, plan::Moment, process::Process};
+use crate::{
+    checks::Wrong,
+    ends,
+    plan::{Deed, Moment},
+    process::Process,
+};
 
 use super::{Tally, World};
 
@@ -18,6 +23,9 @@ const LONG_REST: Moment = 15 * 60 * 1000;
 
 /// So much may happen before it looks as if it never ends.
 const MOST: usize = 200_000;
+
+/// So many writes may follow from one change or one fault, on an average over a run: Applications belong to others.
+const MOST_WRITES: u64 = 10;
 
 impl World<'_> {
     /// Lets everything happen: until all is right after the last fault, and stays so; and then perhaps once more, with
@@ -35,6 +43,7 @@ impl World<'_> {
             {
                 self.now = until;
                 if !self.begin_anew() {
+                    self.writes_are_few()?;
                     return Ok(self.tally);
                 }
                 (right, looked) = (None, None);
@@ -128,6 +137,17 @@ impl World<'_> {
                 next.is_none_or(|next| self.moment(leader, next) > self.now + REST)
             })
             && self.processes.iter().all(|process| process.inbox.is_empty() && process.unaware <= self.now)
+    }
+
+    /// Whether no more was written than what others did, and what went wrong, can explain.
+    fn writes_are_few(&self) -> Result<(), Wrong> {
+        let faults = self.plan.deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Fault(_))).count() as u64;
+        let (writes, others) = (self.tally.writes, self.store.revision - self.tally.writes);
+        must!(
+            writes <= MOST_WRITES * (others + faults),
+            "there were {writes} writes, after {others} changes of others and {faults} faults"
+        );
+        Ok(())
     }
 
     /// Whether everything is as it should be.

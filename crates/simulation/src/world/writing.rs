@@ -137,6 +137,7 @@ impl World<'_> {
         let Ok(request) = flight.attempt.request() else {
             return Err(Wrong::new("no request can be made of a change"));
         };
+        checks::is_modest(&flight.slot, &request)?;
         let answer = if let Some(answer) = self.refusal() {
             answer
         } else {

@@ -18,6 +18,7 @@ mod leaders;
 mod namespaces;
 mod objects;
 mod past;
+mod rules;
 mod servers;
 mod too_large;
 mod witness;

@@ -7,7 +7,7 @@ use bellwether_testkit::{Cluster, Part, Verb, eventually};
 
 use super::{MEMBERS, PATIENCE, Stage};
 
-async fn cluster(name: &str) -> Result<Cluster> {
+pub(super) async fn cluster(name: &str) -> Result<Cluster> {
     let cluster = Cluster::builder().name(name).start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     Ok(cluster)

@@ -1,0 +1,68 @@
+//! What goes wrong around the status of a HealthRule. Every controller of a cluster writes it, so these are alone in theirs.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::{Fault, Requests, Verb, eventually};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{PATIENCE, Stage, recovered, servers::cluster};
+use crate::controller::condition;
+
+const RULES: &str = "/apis/bellwether.dev/v1alpha1/healthrules";
+const STATUS: &str = "healthrules.bellwether.dev/status";
+
+/// Whoever writes it is killed before or after, or the answer is lost: it is written once all the same.
+#[tokio::test]
+async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
+    let cluster = cluster("rules").await?;
+    let rounds = [
+        ("kill -9 before a rule's status", Fault::HalfOpen { after_lines: 0 }),
+        ("kill -9 after a rule's status", Fault::HoldResponse),
+        ("answer lost to a rule's status", Fault::LoseResponse),
+    ];
+    for (round, (name, fault)) in rounds.into_iter().enumerate() {
+        let stage = Stage::on(&cluster, "rules").await?;
+        let (is_written, is_killed) = (round > 0, round < 2);
+        let mut controller = stage.controller().await?;
+        let fault = stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), fault);
+        let rule = format!("round-{round}");
+        stage.land.ask(Method::POST, RULES, &health_rule(&rule)).await?;
+        fault.struck(1).await;
+        if is_written {
+            fault.done(1).await;
+        }
+        if is_killed {
+            controller.program.kill();
+            fault.lift();
+            stage.proxy.forget();
+            controller = stage.controller().await?;
+        }
+        let since = Instant::now();
+        let read = async || stage.land.ask(Method::GET, &format!("{RULES}/{rule}"), &Value::Null).await;
+        let is_in_force = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "InForce");
+        eventually(PATIENCE, "the rule says that it is in force", is_in_force).await?;
+        recovered(name, since, Instant::now())?;
+        stage.fence().await?;
+        if is_killed {
+            let writes = stage.count(Verb::Patch, STATUS);
+            ensure!(writes == usize::from(!is_written), "{name}: the next one writes {writes} times");
+        }
+        stage.ends_well(controller, 3).await?;
+    }
+    Ok(())
+}
+
+/// A rule for a kind that nobody serves.
+fn health_rule(name: &str) -> Value {
+    json!({
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "HealthRule",
+        "metadata": { "name": name },
+        "spec": {
+            "for": { "group": "example.com", "kind": format!("Of{}", name.replace('-', "")) },
+            "cel": [{ "when": "true", "state": "Ready" }],
+        },
+    })
+}
