@@ -3,7 +3,7 @@
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{self, Command, Stdio},
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -13,39 +13,50 @@ use crate::run::{root, say};
 /// Tells the tests where it is.
 pub(crate) const VARIABLE: &str = "BELLWETHER_FAKETIME";
 
-/// Finds it where somebody says that it is, where a distribution puts it, or in Debian's package, which is unpacked below
-/// `target` and not installed. Says so if there is none.
+/// Finds it where somebody says that it is, where Debian puts it, or in Debian's package, which is unpacked below `target` and
+/// not installed. Says so if there is none.
 pub(crate) fn find() -> Option<PathBuf> {
-    if let Some(file) = env::var_os(VARIABLE) {
-        return Some(file.into());
-    }
-    if let Some(installed) = below(Path::new("/usr/lib")) {
-        return Some(installed);
-    }
-    let fetched = fetch(&root().join("target/faketime"));
-    fetched.inspect_err(|error| say(&format!("clocks do not jump in this run: {error:#}"))).ok()
+    let found = match env::var_os(VARIABLE) {
+        // Tests run in directories of their own, and a library that is not there is left out without a word.
+        Some(file) => fs::canonicalize(&file).with_context(|| format!("{VARIABLE} is {}", file.display())),
+        None => below(Path::new("/usr/lib")).map_or_else(fetch, Ok),
+    };
+    found.inspect_err(|error| say(&format!("clocks do not jump in this run: {error:#}"))).ok()
 }
 
-fn fetch(directory: &Path) -> Result<PathBuf> {
-    let libraries = directory.join("usr/lib");
-    if let Some(fetched) = below(&libraries) {
+fn fetch() -> Result<PathBuf> {
+    let directory = root().join("target/faketime");
+    if let Some(fetched) = below(&directory.join("usr/lib")) {
         return Ok(fetched);
     }
-    fs::create_dir_all(directory)?;
-    run(Command::new("apt-get").args(["download", "libfaketime"]).current_dir(directory))
-        .context("libfaketime is not installed, and cannot be fetched")?;
-    for file in fs::read_dir(directory)? {
-        let package = file?.path();
-        if package.extension().is_some_and(|extension| extension == "deb") {
-            run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(directory))?;
-        }
+    // What was interrupted is under another name than what is complete.
+    let unfinished = directory.with_extension(process::id().to_string());
+    fs::create_dir_all(&unfinished)?;
+    let fetched = unpack(&unfinished).and_then(|()| Ok(fs::rename(&unfinished, &directory)?));
+    if fetched.is_err() {
+        fs::remove_dir_all(&unfinished)?;
     }
-    below(&libraries).context("Debian's package has no libfaketime where it used to be")
+    fetched.context("libfaketime is not installed, and cannot be fetched")?;
+    below(&directory.join("usr/lib")).context("Debian's package has no libfaketime where it used to be")
 }
 
-/// The form of it that is for programs with many threads.
+fn unpack(directory: &Path) -> Result<()> {
+    let patience = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10"];
+    let mut download = Command::new("apt-get");
+    run(download.args(patience).args(["download", "libfaketime"]).current_dir(directory))?;
+    for file in fs::read_dir(directory)? {
+        let file = file?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            run(Command::new("dpkg-deb").arg("--extract").arg(file).arg(directory))?;
+        }
+    }
+    Ok(())
+}
+
+/// The form of it that is for programs with many threads, and for this machine.
 fn below(libraries: &Path) -> Option<PathBuf> {
     let places = fs::read_dir(libraries).into_iter().flatten().filter_map(io::Result::ok);
+    let places = places.filter(|place| place.file_name().to_string_lossy().starts_with(env::consts::ARCH));
     places.map(|place| place.path().join("faketime/libfaketimeMT.so.1")).find(|file| file.exists())
 }
 

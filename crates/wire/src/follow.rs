@@ -56,7 +56,7 @@ pub enum Found {
     NotServed,
 }
 
-/// What the time is.
+/// What the time is: pauses are moments in the life of the process, which the engine knows nothing of.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// By the clock on the wall, which people put forward and back.
