@@ -118,6 +118,8 @@ impl Applications {
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
                 let concerned: BTreeSet<_> = owners.chain(named).collect();
+                // Whoever was concerned before may not be any more.
+                self.accept(&object.kind, &object.name);
                 for id in &concerned {
                     if let Some(app) = self.apps.get_mut(id.0) {
                         app.refused

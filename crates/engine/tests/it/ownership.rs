@@ -291,6 +291,38 @@ fn an_owner_that_is_refused_is_said() {
     );
 }
 
+/// An object that is refused once more may have changed hands in between: nobody complains who has nothing to do with it any
+/// more.
+#[test]
+fn a_refusal_concerns_those_who_own_it_now() {
+    let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), deployment("front", 3, 3)]);
+    let uid = |world: &World, name| {
+        let (kind, name) = key(APP, name);
+        world.server.get(&kind, &name).map(|it| it["metadata"]["uid"].clone())
+    };
+    world.slow = true;
+    for owner in ["web", "shop"] {
+        let owner = json!([{
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": owner, "uid": uid(&world, owner),
+        }]);
+        let (kind, name) = key(KIND, "front");
+        world.server.edit(&kind, &name, |it| it["metadata"]["ownerReferences"] = owner);
+        while world.tell() {}
+        world.faults = [Fault::Refuse; 9].into();
+        world.now += SignedDuration::from_mins(1);
+        world.depart();
+        assert!(world.owners_are_under_way());
+        while !world.flights.is_empty() {
+            world.land(0);
+            world.answer(0);
+        }
+    }
+    (world.slow, world.faults) = (false, [].into());
+    world.pass(SignedDuration::from_mins(2));
+    assert_eq!(world.owners(KIND, "front"), "");
+    assert_eq!(["web", "shop"].map(|app| world.of_app(app, "Adopted")), ["none", "none"]);
+}
+
 /// Nobody complains about a refusal of what is not wanted any more.
 #[test]
 fn a_refusal_that_comes_late_is_not_said() {
