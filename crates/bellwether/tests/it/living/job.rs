@@ -60,7 +60,8 @@ async fn job_that_fails() -> Result<()> {
     story.report(&first, pod::failed(3)).await?;
     story.is("that Pod fails", &first, "Failed").await?;
     let second = story.next_pod().await?;
-    story.is("another takes its place", import, "InProgress Running 0% 0 of 1 completed, 1").await?;
+    let replaced = "InProgress Running 0% 0 of 1 completed, 1 active, 1 failed";
+    story.is("another takes its place", import, replaced).await?;
     story.report(&second, pod::failed(3)).await?;
     story.is("it fails too", import, "Failed BackoffLimitExceeded 0% 0 of 1 completed, 2 failed").await?;
 
