@@ -1,12 +1,13 @@
 //! The status of one of our own objects: as the cluster has it, and as it should be.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::sync::Arc;
 
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     desk::{Desk, Timer},
@@ -14,27 +15,27 @@ use crate::{
     event::Outcome,
     facts::{Facts, OurKind, Version},
     id::ObjectKey,
-    said,
+    said::{self, Written},
     stored_status::StoredStatus,
 };
 
 /// So long is waited for news of what a write conflicts with.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
-/// The status of a kind of ours.
-pub(crate) trait Status: Serialize {
+/// What the status of a kind says in conditions.
+#[derive(Debug)]
+pub(crate) struct Manner {
     /// The types of the conditions that are ours.
-    const OWN: &'static [&'static str];
+    pub(crate) own: &'static [&'static str],
     /// The type of the condition whose turns people are told of.
-    const TOLD: &'static str;
-
-    fn conditions(&self) -> &[Condition];
+    pub(crate) told: &'static str,
 }
 
 /// What is published about an object, in its own status.
 #[derive(Debug)]
-pub(crate) struct Publication<S> {
+pub(crate) struct Publication {
     slot: Slot,
+    manner: &'static Manner,
     pub(crate) uid: Box<str>,
     version: Version,
     pub(crate) generation: i64,
@@ -50,7 +51,6 @@ pub(crate) struct Publication<S> {
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
     outdated: Option<Version>,
-    status: PhantomData<S>,
 }
 
 /// A condition as it should be.
@@ -65,11 +65,18 @@ struct Look {
     stored: bool,
 }
 
-impl<S: Status> Publication<S> {
+impl Publication {
     /// Of an object that has been found.
-    pub(crate) fn new(object: ObjectKey, facts: &Facts, generation: i64, status: &S) -> Self {
+    pub(crate) fn new(
+        object: ObjectKey,
+        manner: &'static Manner,
+        facts: &Facts,
+        generation: i64,
+        status: &impl Serialize,
+    ) -> Self {
         Self {
             slot: Slot { object, part: Part::Status },
+            manner,
             uid: facts.uid.clone(),
             version: facts.version.clone(),
             generation,
@@ -79,12 +86,11 @@ impl<S: Status> Publication<S> {
             told: None,
             told_of: None,
             outdated: None,
-            status: PhantomData,
         }
     }
 
     /// The conditions that the cluster has, as far as we know.
-    pub(crate) fn stored(&self) -> &[Condition] {
+    pub(crate) fn stored(&self) -> &[Written] {
         &self.stored.conditions
     }
 
@@ -93,16 +99,22 @@ impl<S: Status> Publication<S> {
         &self,
         statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
         now: Timestamp,
-    ) -> Vec<Condition> {
+    ) -> Vec<Written> {
         let since = |kind: &str, status: ConditionStatus| {
             let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
             self.looks.iter().find(is_it).map_or(now, |look| look.since)
         };
-        said::conditions(self.stored(), S::OWN, statements, self.generation, since)
+        said::conditions(self.stored(), self.manner.own, statements, self.generation, since)
     }
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
-    pub(crate) fn seen(&mut self, facts: &Facts, generation: i64, status: &S, desk: &mut Desk) -> bool {
+    pub(crate) fn seen(
+        &mut self,
+        facts: &Facts,
+        generation: i64,
+        status: &impl Serialize,
+        desk: &mut Desk,
+    ) -> bool {
         let stored = StoredStatus::of(status);
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
@@ -113,14 +125,12 @@ impl<S: Status> Publication<S> {
 
     /// A turn that is stored in this version was written, though the answer was lost.
     fn resolve_doubt(&mut self, version: &Version, desk: &mut Desk) {
-        let stored = said::status(&self.stored.conditions, S::TOLD);
+        let stored = said::status(&self.stored.conditions, self.manner.told);
         self.told.take_if(|told| Some(*told) != stored);
-        let conditions = &self.stored.conditions;
+        let since = self.stored.conditions.iter().find(|condition| *condition.kind == *self.manner.told);
+        let since = since.and_then(|condition| condition.last_transition_time.as_ref());
         // Somebody else may have written the same, at another time.
-        let is_it = |(turn, since): &mut (Turn, Time)| {
-            let condition = conditions.iter().find(|condition| condition.type_ == S::TOLD);
-            stored == Some(turn.to) && condition.is_some_and(|it| it.last_transition_time == *since)
-        };
+        let is_it = |(turn, time): &mut (Turn, Time)| stored == Some(turn.to) && since == Some(time);
         if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
             self.tell(turn, Some(version), desk);
         }
@@ -175,8 +185,8 @@ impl<S: Status> Publication<S> {
 
     /// What has to be written so that the object has this status; nothing if it does, or if somebody who has seen a newer
     /// generation has spoken.
-    pub(crate) fn change(&self, status: &S) -> Option<Change> {
-        let own = self.stored().iter().filter(|condition| S::OWN.contains(&&*condition.type_));
+    pub(crate) fn change(&self, status: &impl Serialize) -> Option<Change> {
+        let own = self.stored().iter().filter(|condition| self.manner.own.contains(&&*condition.kind));
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation]);
         if self.outdated.as_ref() == Some(&self.version)
@@ -184,27 +194,35 @@ impl<S: Status> Publication<S> {
         {
             return None;
         }
+        let patch = self.stored.patch(status)?;
         Some(Change::Status {
             uid: self.uid.clone(),
             version: self.version.clone(),
-            patch: Arc::new(self.stored.patch(status)?),
-            told: self.told(status).map(Box::new),
+            told: self.told(&patch).map(Box::new),
+            patch: Arc::new(patch),
         })
     }
 
-    /// The turn that people are told of once this status is written.
-    fn told(&self, status: &S) -> Option<Turn> {
-        let condition = status.conditions().iter().find(|condition| condition.type_ == S::TOLD)?;
-        let from = said::status(self.stored(), S::TOLD);
-        let to = said::status(status.conditions(), S::TOLD)?;
+    /// The condition that people are told of, if a patch changes any.
+    fn spoken_of(&self, patch: &Value) -> Option<Written> {
+        let mut patched = StoredStatus::default();
+        patched.merge(patch);
+        patched.conditions.into_iter().find(|condition| *condition.kind == *self.manner.told)
+    }
+
+    /// The turn that people are told of once this patch is written.
+    fn told(&self, patch: &Value) -> Option<Turn> {
+        let condition = self.spoken_of(patch)?;
+        let from = said::status(self.stored(), self.manner.told);
+        let to = condition.status();
         (from != Some(to)).then(|| Turn {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
-            condition: S::TOLD,
+            condition: self.manner.told,
             from,
             to,
-            reason: condition.reason.as_str().into(),
-            message: condition.message.as_str().into(),
+            reason: condition.reason.unwrap_or_default().into(),
+            message: condition.message.unwrap_or_default().into(),
             good: to == ConditionStatus::True,
         })
     }
@@ -225,10 +243,8 @@ impl<S: Status> Publication<S> {
         match outcome {
             // An earlier turn may be in doubt still, and whatever became of it, this attempt does not say.
             Outcome::Failed(_) => {
-                let mut written = StoredStatus::default();
-                written.merge(patch);
-                let written = written.conditions.into_iter().find(|condition| condition.type_ == S::TOLD);
-                let turn = told.as_deref().cloned().zip(written.map(|it| it.last_transition_time));
+                let since = self.spoken_of(patch).and_then(|condition| condition.last_transition_time);
+                let turn = told.as_deref().cloned().zip(since);
                 self.in_doubt = turn.or(self.in_doubt.take());
                 // That it is stored may have been seen before it was known that no answer comes.
                 self.resolve_doubt(&self.version.clone(), desk);

@@ -9,7 +9,6 @@ use bellwether_api::{ConditionStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_conditions::{Statement, message};
 use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     desk::Desk,
@@ -17,7 +16,7 @@ use crate::{
     event::Outcome,
     facts::{Facts, Version, Written},
     id::{Cluster, Kind, Name, ObjectKey},
-    publication::{Publication, Status},
+    publication::{Manner, Publication},
 };
 
 /// How long the message of a condition may be.
@@ -26,14 +25,7 @@ const BUDGET: usize = 1024;
 /// The type of the condition that says whether a rule is in force.
 const VALID: &str = "Valid";
 
-impl Status for HealthRuleStatus {
-    const OWN: &'static [&'static str] = &[VALID];
-    const TOLD: &'static str = VALID;
-
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
+const MANNER: Manner = Manner { own: &[VALID], told: VALID };
 
 /// All HealthRules.
 #[derive(Debug, Default)]
@@ -47,7 +39,7 @@ pub(crate) struct Rules {
 
 #[derive(Debug)]
 struct Rule {
-    publication: Publication<HealthRuleStatus>,
+    publication: Publication,
     spec: HealthRuleSpec,
     compiled: Result<Arc<CompiledRule>, Vec<Flaw>>,
 }
@@ -79,7 +71,7 @@ impl Rules {
         let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("HealthRule"), name: name.clone() };
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
-            publication: Publication::new(object, facts, written.generation, &written.status),
+            publication: Publication::new(object, &MANNER, facts, written.generation, &written.status),
             spec: written.spec.clone(),
             compiled: rule.compile().map(Arc::new),
         };
@@ -126,9 +118,10 @@ impl Rules {
     /// What is to be written about a rule.
     pub(crate) fn change(&self, name: &Name, now: Timestamp) -> Option<Change> {
         let (rule, says) = (self.by_name.get(name)?, self.statement(name)?);
+        let conditions = rule.publication.conditions([(VALID, Some(says))], now);
         let status = HealthRuleStatus {
             observed_generation: Some(rule.publication.generation),
-            conditions: rule.publication.conditions([(VALID, Some(says))], now),
+            conditions: conditions.into_iter().map(Into::into).collect(),
         };
         rule.publication.change(&status)
     }

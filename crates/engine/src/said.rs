@@ -1,10 +1,42 @@
-//! Conditions as Kubernetes has them.
+//! Conditions as they stand in the statuses of objects.
 
 use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Written, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Modern, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A condition as it is stored. Not every API asks for a reason or a time; whatever else others have written stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Written {
+    #[serde(rename = "type")]
+    pub(crate) kind: Box<str>,
+    status: Box<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_transition_time: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) observed_generation: Option<i64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Written {
+    /// Whether it holds.
+    pub(crate) fn status(&self) -> ConditionStatus {
+        match &*self.status {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        }
+    }
+}
 
 /// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
 pub(crate) fn conditions<'a>(
@@ -16,25 +48,28 @@ pub(crate) fn conditions<'a>(
 ) -> Vec<Written> {
     let next = |(kind, statement): (&str, Option<Statement>)| {
         let statement = statement?;
-        let before = stored.iter().find(|condition| condition.type_ == kind).map(read);
+        // One that does not say since when it is so might as well have turned now.
+        let is_it =
+            |condition: &&Written| *condition.kind == *kind && condition.last_transition_time.is_some();
+        let before = stored.iter().find(is_it).map(read);
         let since = since(kind, statement.status);
         Some(write(Condition::next(before.as_ref(), kind, statement, Some(generation), since)))
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
     let is_own = |kind: &str| own.contains(&kind);
     let stored = if Bug::DropForeignConditions.is_planted() { &[] } else { stored };
-    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
+    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.kind, is_own)
 }
 
 /// The status of a condition, if there is one of that type.
 pub(crate) fn status(conditions: &[Written], kind: &str) -> Option<ConditionStatus> {
-    conditions.iter().find(|condition| condition.type_ == kind).map(status_of)
+    conditions.iter().find(|condition| *condition.kind == *kind).map(Written::status)
 }
 
 /// What a condition says, if there is one of that type and it speaks of that generation.
 pub(crate) fn again(conditions: &[Written], kind: &str, generation: i64) -> Option<Statement> {
     let is_it =
-        |condition: &&Written| condition.type_ == kind && condition.observed_generation == Some(generation);
+        |condition: &&Written| *condition.kind == *kind && condition.observed_generation == Some(generation);
     let condition = read(conditions.iter().find(is_it)?);
     Some(Statement::new(condition.status, condition.reason, condition.message))
 }
@@ -45,36 +80,48 @@ pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
 }
 
 fn read(written: &Written) -> Condition {
+    let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
     Condition {
-        kind: written.type_.clone(),
-        status: status_of(written),
-        reason: written.reason.clone(),
-        message: written.message.clone(),
-        last_transition_time: written.last_transition_time.0,
+        kind: written.kind.to_string(),
+        status: written.status(),
+        reason: text(&written.reason),
+        message: text(&written.message),
+        last_transition_time: written
+            .last_transition_time
+            .as_ref()
+            .map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         observed_generation: written.observed_generation,
-    }
-}
-
-fn status_of(written: &Written) -> ConditionStatus {
-    match written.status.as_str() {
-        "True" => ConditionStatus::True,
-        "False" => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
     }
 }
 
 fn write(condition: Condition) -> Written {
     Written {
-        type_: condition.kind,
+        kind: condition.kind.into(),
         status: match condition.status {
             ConditionStatus::True => "True",
             ConditionStatus::False => "False",
             ConditionStatus::Unknown => "Unknown",
         }
-        .to_owned(),
-        reason: condition.reason,
-        message: condition.message,
-        last_transition_time: Time(condition.last_transition_time),
+        .into(),
+        reason: Some(condition.reason.into()),
+        message: Some(condition.message.into()),
+        last_transition_time: Some(Time(condition.last_transition_time)),
         observed_generation: condition.observed_generation,
+        others: Map::new(),
+    }
+}
+
+/// As our own kinds have it. What an API server lets pass as one of these lacks nothing.
+impl From<Written> for Modern {
+    fn from(written: Written) -> Self {
+        let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();
+        Self {
+            type_: written.kind.into_string(),
+            status: written.status.into_string(),
+            reason: text(written.reason),
+            message: text(written.message),
+            last_transition_time: written.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+            observed_generation: written.observed_generation,
+        }
     }
 }

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{digest::Digest, planted::Bug};
+use crate::{digest::Digest, planted::Bug, said::Written};
 
 /// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StoredStatus {
     pub(crate) observed_generation: Option<i64>,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<Written>,
     fields: BTreeMap<Box<str>, Digest>,
 }
 
@@ -98,7 +97,10 @@ mod tests {
         stored.merge(&patch);
         assert_eq!(stored, StoredStatus::of(&after));
         assert_eq!(stored.observed_generation, Some(2));
-        assert_eq!(stored.conditions[0].status, "True");
+        assert_eq!(
+            crate::said::status(&stored.conditions, "Ready"),
+            Some(bellwether_api::ConditionStatus::True)
+        );
         assert_eq!(stored.patch(&after), None);
     }
 }

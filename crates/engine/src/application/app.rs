@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::{ApplicationSpec, ApplicationStatus, Membership, Ownership};
+use bellwether_api::{ApplicationSpec, Membership, Ownership};
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
@@ -28,7 +28,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) name: Name,
-    pub(super) publication: Publication<ApplicationStatus>,
+    pub(super) publication: Publication,
     pub(super) deleting: bool,
     pub(super) spec: ApplicationSpec,
     pub(super) selector: Selector,

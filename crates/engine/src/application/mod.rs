@@ -131,7 +131,13 @@ impl Applications {
         }
         let app = App {
             name: name.clone(),
-            publication: Publication::new(key(name), facts, written.generation, &written.status),
+            publication: Publication::new(
+                key(name),
+                &status::MANNER,
+                facts,
+                written.generation,
+                &written.status,
+            ),
             deleting: facts.deleting,
             selector: Selector::new(&written.spec.selector),
             spec: written.spec.clone(),

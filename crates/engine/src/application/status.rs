@@ -8,13 +8,13 @@ use bellwether_api::{
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
-    publication::Status,
+    publication::Manner,
     said,
 };
 
@@ -42,15 +42,10 @@ const RESOLVED: &str = "Resolved";
 const ADOPTED: &str = "Adopted";
 const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
-impl Status for ApplicationStatus {
-    const OWN: &'static [&'static str] =
-        &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE];
-    const TOLD: &'static str = READY;
-
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
+pub(super) const MANNER: Manner = Manner {
+    own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
+    told: READY,
+};
 
 /// What is known of the Applications that one needs.
 pub(super) type Needed = Vec<DependencyStatus>;
@@ -85,7 +80,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         progress: app.members.progress().map(i32::from),
         installed,
         missing,
-        conditions: app.publication.conditions(conditions, now),
+        conditions: app.publication.conditions(conditions, now).into_iter().map(Into::into).collect(),
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
