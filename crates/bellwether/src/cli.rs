@@ -132,6 +132,19 @@ pub struct Controller {
     )]
     pub leader_elect: bool,
 
+    /// Whether to look after the Applications of app.k8s.io as well, where the cluster has them
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        env = "BELLWETHER_APP_K8S_IO",
+        hide_env = true
+    )]
+    pub app_k8s_io: bool,
+
     /// How much to log: error, warn, info, debug or trace, also for parts, such as info,bellwether_kube_io=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "BELLWETHER_LOG", hide_env = true)]
     pub log: String,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use bellwether_engine::Engine;
 use bellwether_kube_io::{
     read::Settings,
     spine::Spine,
@@ -98,7 +99,9 @@ async fn control(command: &Controller) -> Result<()> {
     };
     let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
-    let spine = Spine::new(connection.client, settings, leadership.clone(), recorder);
+    let engine = Engine::new();
+    let engine = if command.app_k8s_io { engine.with_app_k8s_io() } else { engine };
+    let spine = Spine::new(engine, connection.client, settings, leadership.clone(), recorder);
     let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership });
     let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
 

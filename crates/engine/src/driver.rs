@@ -24,15 +24,9 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// One that knows nothing, and has at most so many writes under way at a time.
-    pub fn new(most: usize) -> Self {
-        Self {
-            engine: Engine::new(),
-            outbox: Outbox::new(most),
-            wake: None,
-            clock: Clock::default(),
-            clock_set: false,
-        }
+    /// With an engine that knows nothing yet, and at most so many writes under way at a time.
+    pub fn new(engine: Engine, most: usize) -> Self {
+        Self { engine, outbox: Outbox::new(most), wake: None, clock: Clock::default(), clock_set: false }
     }
 
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
@@ -51,7 +45,7 @@ impl Driver {
                 self.wake = *time;
                 false
             }
-            Effect::Follow { .. } | Effect::Leave { .. } | Effect::Record(_) => true,
+            Effect::Follow { .. } | Effect::Leave { .. } | Effect::Record(_) | Effect::Warn(_) => true,
         });
         effects
     }

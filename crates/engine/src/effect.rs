@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
+    dialect::Dialect,
     facts::{Owner, Version},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     lens::Lens,
@@ -37,6 +38,8 @@ pub enum Effect {
     Want(Slot, Option<Haste>),
     /// Something has turned, and people may want to know.
     Record(Turn),
+    /// Something is wrong that only people can put right.
+    Warn(Warning),
     /// Tell the time then, at the latest. Replaces what was wished before.
     Wake(Option<Timestamp>),
 }
@@ -113,10 +116,25 @@ pub enum Change {
 /// An Application that takes an object over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adopter {
+    /// The API that it is written in.
+    pub dialect: Dialect,
     /// Its name.
     pub application: Name,
     /// It must be this one, and not be about to be deleted.
     pub uid: Box<str>,
+}
+
+/// Something that only people can put right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What it is about.
+    pub object: ObjectKey,
+    /// The object's identity.
+    pub uid: Box<str>,
+    /// What it is, in a word.
+    pub reason: &'static str,
+    /// What it is, and the way out.
+    pub message: Arc<str>,
 }
 
 /// A condition that turned.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    application::{Applications, Room},
+    application::{Applications, Room, Text},
     desk::{Desk, Timer},
+    dialect::Dialect,
     effect::{Change, Effect, Part, Slot},
     event::{Event, News, Outcome, Unreadable},
     facts::{Facts, OurKind, Ours, Own, Seen},
@@ -57,15 +58,29 @@ impl Default for Engine {
 impl Engine {
     /// One that knows nothing. Its first step asks to follow our own kinds.
     pub fn new() -> Self {
-        let (mut feeds, mut desk, rules) = (Feeds::default(), Desk::default(), Rules::default());
-        let mut follow = |kind: &str| {
-            let kind = Kind::own(kind);
-            let lens = || Arc::new(Lens::new(&kind, Arc::clone(rules.in_force())));
-            feeds.acquire(&Cluster::hub(), &kind, lens, &mut desk.effects)
+        let mut engine = Self {
+            feeds: Feeds::default(),
+            desk: Desk::default(),
+            rules: Rules::default(),
+            applications: Applications::default(),
+            base: Vec::new(),
+            open: false,
         };
-        let base = vec![follow("Application"), follow("HealthRule")];
-        let (applications, open) = (Applications::default(), false);
-        Self { feeds, desk, rules, applications, base, open }
+        engine.base = ["Application", "HealthRule"].map(|kind| engine.follow(&Kind::own(kind))).into();
+        engine
+    }
+
+    /// One that looks after the Applications of `app.k8s.io` as well, where the cluster has them. Nothing of ours waits
+    /// for them: what they own is never let go of, so that nobody can mistake it for a stranger's.
+    #[must_use]
+    pub fn with_app_k8s_io(mut self) -> Self {
+        self.follow(&Dialect::AppK8sIo.kind());
+        self
+    }
+
+    fn follow(&mut self, kind: &Kind) -> FeedId {
+        let lens = || Arc::new(Lens::new(kind, Arc::clone(self.rules.in_force())));
+        self.feeds.acquire(&Cluster::hub(), kind, lens, &mut self.desk.effects)
     }
 
     /// Takes in what has happened, and says what follows from it.
@@ -84,7 +99,7 @@ impl Engine {
                     let (applications, mut room) = self.room(now);
                     applications.try_owners_again(object, &mut room);
                 }
-                Timer::Own(OurKind::Application, name) => self.applications.wake(&name),
+                Timer::Own(OurKind::Application(dialect), name) => self.applications.wake(dialect, &name),
                 Timer::Own(OurKind::HealthRule, name) => self.rules.wake(&name),
             }
         }
@@ -109,7 +124,9 @@ impl Engine {
         match slot.part {
             Part::Status => match OurKind::of(&slot.object.kind)? {
                 OurKind::HealthRule => self.rules.change(&slot.object.name, now),
-                OurKind::Application => self.applications.change(&slot.object.name, &self.feeds, now),
+                OurKind::Application(dialect) => {
+                    self.applications.change(dialect, &slot.object.name, &self.feeds, now)
+                }
             },
             Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
         }
@@ -224,15 +241,19 @@ impl Engine {
     fn understood(&mut self, object: ObjectId, own: &Own, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         match own {
-            Own::Application(written) => {
-                let (name, facts) = (stored.name.clone(), stored.facts.clone());
-                let (applications, mut room) = self.room(now);
-                applications.set(&name, &facts, written, &mut room);
-            }
+            Own::Application(written) => self.set(object, Text::Ours(written), now),
+            Own::AppK8sIo(written) => self.set(object, Text::AppK8sIo(written), now),
             Own::HealthRule(written) => {
                 self.rules.set(&stored.name, &stored.facts, written, &mut self.desk);
             }
         }
+    }
+
+    fn set(&mut self, object: ObjectId, text: Text<'_>, now: Timestamp) {
+        let Some(stored) = self.feeds.object(object) else { return };
+        let (name, facts) = (stored.name.clone(), stored.facts.clone());
+        let (applications, mut room) = self.room(now);
+        applications.set(&name, &facts, text, &mut room);
     }
 
     /// An object is there, or is not what it was.
@@ -245,9 +266,9 @@ impl Engine {
     fn forget(&mut self, kind: OurKind, object: ObjectId, now: Timestamp) {
         let Some(name) = self.feeds.object(object).map(|stored| stored.name.clone()) else { return };
         match kind {
-            OurKind::Application => {
+            OurKind::Application(dialect) => {
                 let (applications, mut room) = self.room(now);
-                applications.remove(&name, &mut room);
+                applications.remove(dialect, &name, &mut room);
             }
             OurKind::HealthRule => self.rules.remove(&name, &mut self.desk),
         }
@@ -257,7 +278,9 @@ impl Engine {
     fn same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         match stored.own.map(|own| own.kind) {
-            Some(OurKind::Application) => self.applications.same(&stored.name, &stored.facts),
+            Some(OurKind::Application(dialect)) => {
+                self.applications.same(dialect, &stored.name, &stored.facts);
+            }
             Some(OurKind::HealthRule) => self.rules.same(&stored.name, &stored.facts),
             None => {}
         }
@@ -300,9 +323,9 @@ impl Engine {
             Some(OurKind::HealthRule) => {
                 self.rules.status_written(&object.name, change, outcome, now, &mut self.desk)
             }
-            Some(OurKind::Application) => {
+            Some(OurKind::Application(dialect)) => {
                 let (applications, mut room) = self.room(now);
-                applications.status_written(&object.name, change, outcome, &mut room)
+                applications.status_written(dialect, &object.name, change, outcome, &mut room)
             }
             None => None,
         };

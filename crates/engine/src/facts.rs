@@ -7,7 +7,7 @@ use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
-use crate::{digest::Digest, id::Kind};
+use crate::{app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, id::Kind};
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,6 +171,8 @@ pub struct Seen {
 pub enum Own {
     /// An Application.
     Application(Box<Written<ApplicationSpec, ApplicationStatus>>),
+    /// An Application of `app.k8s.io`, and as much of its status as we write.
+    AppK8sIo(Box<Written<AppK8sIoSpec, serde_json::Value>>),
     /// A HealthRule.
     HealthRule(Box<Written<HealthRuleSpec, HealthRuleStatus>>),
 }
@@ -182,10 +184,10 @@ pub(crate) struct Ours {
     digest: Digest,
 }
 
-/// The kinds of our own that objects are read of.
+/// The kinds of our own that objects are read of, and one more that we look after like them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OurKind {
-    Application,
+    Application(Dialect),
     HealthRule,
 }
 
@@ -193,9 +195,8 @@ impl OurKind {
     /// Which of them a kind is, if any.
     pub(crate) fn of(kind: &Kind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {
-            (bellwether_api::GROUP, "Application") => Some(Self::Application),
             (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
-            _ => None,
+            _ => Dialect::of(kind).map(Self::Application),
         }
     }
 }
@@ -208,7 +209,8 @@ impl Ours {
 
     pub(crate) fn of(own: &Own) -> Self {
         let kind = match own {
-            Own::Application(_) => OurKind::Application,
+            Own::Application(_) => OurKind::Application(Dialect::Bellwether),
+            Own::AppK8sIo(_) => OurKind::Application(Dialect::AppK8sIo),
             Own::HealthRule(_) => OurKind::HealthRule,
         };
         Self { kind, digest: Digest::of(own) }

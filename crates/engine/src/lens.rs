@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::{
+    app_k8s_io::{self, AppK8sIoSpec},
+    dialect::Dialect,
     facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Version, Written},
     id::{Kind, Name},
 };
@@ -42,6 +44,11 @@ impl Lens {
     pub fn new(kind: &Kind, rules: Arc<UserRules>) -> Self {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
+        if is_app_k8s_io(kind) {
+            for path in AppK8sIoSpec::READS {
+                plan.keep(path);
+            }
+        }
         rules.keep_for(&kind.group, &kind.kind, &mut plan);
         for field in
             ["uid", "resourceVersion", "generation", "labels", "ownerReferences", "deletionTimestamp"]
@@ -89,6 +96,10 @@ impl Lens {
 
 fn is_own(kind: &Kind) -> bool {
     *kind.group == *bellwether_api::GROUP
+}
+
+fn is_app_k8s_io(kind: &Kind) -> bool {
+    Dialect::of(kind) == Some(Dialect::AppK8sIo)
 }
 
 fn labels(object: &Object<'_>) -> Labels {
@@ -162,6 +173,12 @@ fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
             let generation = metadata.generation.unwrap_or_default();
             let created = metadata.creation_timestamp.map(|time| time.0);
             Some(Own::HealthRule(Box::new(Written { generation, created, spec, status })))
+        }
+        // The API server has checked little of these: whatever they are like, they are looked after.
+        (false, _) if is_app_k8s_io(kind) => {
+            let generation = object.at("metadata.generation").and_then(Value::as_int).unwrap_or_default();
+            let (spec, status) = (AppK8sIoSpec::read(object), app_k8s_io::status(object));
+            Some(Own::AppK8sIo(Box::new(Written { generation, created: None, spec, status })))
         }
         _ => None,
     }

@@ -1,8 +1,11 @@
 //! Events in, effects out: which objects belong together, and how they are as one.
 
+mod app_k8s_io;
 mod application;
 mod clock;
+mod contest;
 mod desk;
+mod dialect;
 mod digest;
 mod driver;
 mod effect;
@@ -22,9 +25,11 @@ mod selector;
 mod stored_status;
 mod words;
 
+pub use app_k8s_io::AppK8sIoSpec;
 pub use clock::Now;
+pub use dialect::Dialect;
 pub use driver::Driver;
-pub use effect::{Adopter, Change, Effect, Haste, Part, Slot, Turn};
+pub use effect::{Adopter, Change, Effect, Haste, Part, Slot, Turn, Warning};
 pub use engine::{Census, Engine};
 pub use event::{Event, News, Outcome, Unreadable};
 pub use facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Served, Version, Written};

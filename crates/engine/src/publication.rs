@@ -10,12 +10,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    contest::Contest,
     desk::{Desk, Timer},
-    effect::{Change, Effect, Haste, Part, Slot, Turn},
+    effect::{Change, Effect, Haste, Part, Slot, Turn, Warning},
     event::Outcome,
     facts::{Facts, OurKind, Version},
     id::ObjectKey,
-    said::{self, Written},
+    said::{self, Form, Written},
     stored_status::StoredStatus,
 };
 
@@ -29,6 +30,10 @@ pub(crate) struct Manner {
     pub(crate) own: &'static [&'static str],
     /// The type of the condition whose turns people are told of.
     pub(crate) told: &'static str,
+    /// What those conditions have besides.
+    pub(crate) form: Form,
+    /// Whether there may be another controller that writes the same.
+    pub(crate) contested: bool,
 }
 
 /// What is published about an object, in its own status.
@@ -51,6 +56,7 @@ pub(crate) struct Publication {
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
     outdated: Option<Version>,
+    contest: Contest,
 }
 
 /// A condition as it should be.
@@ -86,6 +92,7 @@ impl Publication {
             told: None,
             told_of: None,
             outdated: None,
+            contest: Contest::default(),
         }
     }
 
@@ -104,7 +111,8 @@ impl Publication {
             let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
             self.looks.iter().find(is_it).map_or(now, |look| look.since)
         };
-        said::conditions(self.stored(), self.manner.own, statements, self.generation, since)
+        let manner = (self.manner.own, self.manner.form);
+        said::conditions(self.stored(), manner, statements, self.generation, now, since)
     }
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
@@ -116,6 +124,9 @@ impl Publication {
         desk: &mut Desk,
     ) -> bool {
         let stored = StoredStatus::of(status);
+        if stored != self.stored {
+            self.contest.differs(&facts.version);
+        }
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
@@ -155,7 +166,7 @@ impl Publication {
     }
 
     /// The conditions are these now. Asks for them to be written, and for whatever words go with them: at once if one has
-    /// turned, or if something else is waited for.
+    /// turned, or if something else is waited for; later if somebody else writes the same.
     pub(crate) fn want(
         &mut self,
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
@@ -173,6 +184,12 @@ impl Publication {
                 |look: &&Look| look.kind == kind && look.status == status && (stored || !look.stored);
             let since = before.iter().find(is_kept).map_or(now, |look| look.since);
             self.looks.push(Look { kind, status, since, stored });
+        }
+        if let Some(until) = self.contest.rests_until(now)
+            && let Some(kind) = OurKind::of(&self.slot.object.kind)
+        {
+            desk.at(until, Timer::Own(kind, self.slot.object.name.clone()));
+            return self.withdraw(desk);
         }
         let haste = if turns { Haste::Turn } else { Haste::Words };
         desk.effects.push(Effect::Want(self.slot.clone(), Some(haste)));
@@ -272,10 +289,29 @@ impl Publication {
         }
         self.stored.merge(patch);
         self.version = version.clone();
+        if self.manner.contested && self.contest.wrote(version, now) {
+            desk.effects.push(Effect::Warn(self.warning()));
+        }
         for look in &mut self.looks {
             look.stored = said::status(&self.stored.conditions, look.kind) == look.status;
         }
         Some(version.clone())
+    }
+
+    /// Somebody has set the clock.
+    pub(crate) fn clock_set(&mut self, by: SignedDuration) {
+        self.contest.clock_set(by);
+    }
+
+    fn warning(&self) -> Warning {
+        Warning {
+            object: self.slot.object.clone(),
+            uid: self.uid.clone(),
+            reason: "StatusOverwritten",
+            message: "another controller writes this status, too, and each writes over what the other says: stop the \
+                      other one, or start Bellwether with --app-k8s-io=false; until then it writes less and less often"
+                .into(),
+        }
     }
 
     /// Another version should be known by now, if there is one.

@@ -17,6 +17,7 @@ use crate::{
     facts::{Facts, Version, Written},
     id::{Cluster, Kind, Name, ObjectKey},
     publication::{Manner, Publication},
+    said,
 };
 
 /// How long the message of a condition may be.
@@ -25,7 +26,7 @@ const BUDGET: usize = 1024;
 /// The type of the condition that says whether a rule is in force.
 const VALID: &str = "Valid";
 
-const MANNER: Manner = Manner { own: &[VALID], told: VALID };
+const MANNER: Manner = Manner { own: &[VALID], told: VALID, form: said::Form::Generation, contested: false };
 
 /// All HealthRules.
 #[derive(Debug, Default)]

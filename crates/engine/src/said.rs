@@ -20,11 +20,22 @@ pub(crate) struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_update_time: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_transition_time: Option<Time>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) observed_generation: Option<i64>,
     #[serde(flatten)]
     others: Map<String, Value>,
+}
+
+/// What conditions have besides what all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The generation that they speak of.
+    Generation,
+    /// When something about them changed last, be it only their words.
+    UpdateTime,
 }
 
 impl Written {
@@ -36,14 +47,20 @@ impl Written {
             _ => ConditionStatus::Unknown,
         }
     }
+
+    /// What it says, apart from since when.
+    fn says(&self) -> (&str, Option<&str>, Option<&str>) {
+        (&self.status, self.reason.as_deref(), self.message.as_deref())
+    }
 }
 
 /// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
 pub(crate) fn conditions<'a>(
     stored: &[Written],
-    own: &[&str],
+    (own, form): (&[&str], Form),
     statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
     generation: i64,
+    now: Timestamp,
     since: impl Fn(&str, ConditionStatus) -> Timestamp,
 ) -> Vec<Written> {
     let next = |(kind, statement): (&str, Option<Statement>)| {
@@ -51,9 +68,17 @@ pub(crate) fn conditions<'a>(
         // One that does not say since when it is so might as well have turned now.
         let is_it =
             |condition: &&Written| *condition.kind == *kind && condition.last_transition_time.is_some();
-        let before = stored.iter().find(is_it).map(read);
-        let since = since(kind, statement.status);
-        Some(write(Condition::next(before.as_ref(), kind, statement, Some(generation), since)))
+        let stored = stored.iter().find(is_it);
+        let (before, since) = (stored.map(read), since(kind, statement.status));
+        let generation = Some(generation).filter(|_| form == Form::Generation);
+        let next = Condition::next(before.as_ref(), kind, statement, generation, since);
+        let mut written = write(next);
+        if form == Form::UpdateTime {
+            let is_same = |stored: &&Written| stored.says() == written.says();
+            let before = stored.filter(is_same).and_then(|stored| stored.last_update_time.clone());
+            written.last_update_time = before.or_else(|| whole_seconds(now).map(Time));
+        }
+        Some(written)
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
     let is_own = |kind: &str| own.contains(&kind);
@@ -105,6 +130,7 @@ fn write(condition: Condition) -> Written {
         .into(),
         reason: Some(condition.reason.into()),
         message: Some(condition.message.into()),
+        last_update_time: None,
         last_transition_time: Some(Time(condition.last_transition_time)),
         observed_generation: condition.observed_generation,
         others: Map::new(),

@@ -39,6 +39,11 @@ impl Selector {
         Self(exact.chain(expressions).collect())
     }
 
+    /// One that matches nothing.
+    pub(crate) fn nothing() -> Self {
+        Self(Box::new([Requirement::Nothing]))
+    }
+
     pub(crate) fn matches(&self, labels: &Labels) -> bool {
         self.0.iter().all(|requirement| requirement.matches(labels))
     }

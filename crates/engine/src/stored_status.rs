@@ -42,7 +42,10 @@ impl StoredStatus {
         for (name, value) in patch.as_object().into_iter().flatten() {
             match name.as_str() {
                 "observedGeneration" => self.observed_generation = value.as_i64(),
-                "conditions" => self.conditions = Vec::deserialize(value).unwrap_or_default(),
+                "conditions" => {
+                    let all = value.as_array().into_iter().flatten();
+                    self.conditions = all.filter_map(|one| Written::deserialize(one).ok()).collect();
+                }
                 _ => {}
             }
             if value.is_null() {

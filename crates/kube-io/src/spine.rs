@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
-use bellwether_engine::{Change, Driver, Effect, Event, FeedId, News, Now, Outcome, Slot};
+use bellwether_engine::{Change, Driver, Effect, Engine, Event, FeedId, News, Now, Outcome, Slot};
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -52,6 +52,7 @@ pub struct Spine {
 impl Spine {
     /// One for a cluster, which is read from now on and written to by whoever leads.
     pub fn new(
+        engine: Engine,
         client: Client,
         settings: Settings,
         leadership: watch::Receiver<Leadership>,
@@ -62,7 +63,7 @@ impl Spine {
         let vitals = Arc::new(Vitals::new(Arc::clone(reader.tally())));
         Self {
             client,
-            driver: Driver::new(WRITES_AT_A_TIME),
+            driver: Driver::new(engine, WRITES_AT_A_TIME),
             reader,
             news,
             writes: JoinSet::new(),
@@ -142,6 +143,12 @@ impl Spine {
                     // Somebody else leads by now, and may have told of it: rather untold than told twice.
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
                         self.recorder.record(turn);
+                    }
+                }
+                Effect::Warn(warning) => {
+                    warn!("{}: {}", warning.object, warning.message);
+                    if self.leadership.borrow().leads_at(std::time::Instant::now()) {
+                        self.recorder.record(warning);
                     }
                 }
                 // The driver has kept them.

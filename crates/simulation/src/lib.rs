@@ -9,6 +9,7 @@ pub mod hunt;
 pub mod known;
 pub mod object;
 pub mod objects;
+pub mod old_oracle;
 pub mod oracle;
 pub mod plan;
 

@@ -27,6 +27,7 @@ pub fn kinds() -> BTreeMap<Kind, Served> {
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
+        ("Application.app.k8s.io", &["v1beta1"], "applications", true),
         ("Deployment.apps", &["v1"], "deployments", true),
         ("Service", &["v1"], "services", true),
         ("Pod", &["v1"], "pods", true),
@@ -46,7 +47,7 @@ pub fn kind(text: &str) -> Kind {
 /// An object of the stories.
 pub fn key(text: &str, name: &str) -> (Kind, Name) {
     let kind = kind(text);
-    let namespace = if *kind.kind == *"HealthRule" { "" } else { NAMESPACE };
+    let namespace = if matches!(&*kind.kind, "HealthRule" | "ClusterRole") { "" } else { NAMESPACE };
     (kind, Name::new(namespace, name))
 }
 
@@ -69,6 +70,11 @@ pub fn app(name: &str, spec: &Value) -> Value {
     let object = object(&format!("{GROUP}/{VERSION}"), "Application", name);
     let object = with(object, &json!({"metadata": {"labels": null}}));
     with(object, &json!({"spec": with(json!({"selector": {"matchLabels": {"app": "web"}}}), spec)}))
+}
+
+/// An Application of `app.k8s.io` that selects `app: web`, with this spec besides.
+pub fn old_app(name: &str, spec: &Value) -> Value {
+    with(app(name, spec), &json!({"apiVersion": "app.k8s.io/v1beta1"}))
 }
 
 /// An Application of all Deployments and Widgets with `app: web`.

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
-use bellwether_engine::{Kind, Name, Served, Unreadable};
+use bellwether_engine::{Dialect, Kind, Name, Served, Unreadable};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{known::Known, object::Object, objects};
+use crate::{known::Known, object::Object, objects, old_oracle};
 
 /// All that has been told, at a time.
 pub struct Oracle<'a> {
@@ -427,7 +427,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn selects(selector: &LabelSelector, labels: &Value) -> bool {
+pub(crate) fn selects(selector: &LabelSelector, labels: &Value) -> bool {
     let exact = selector.match_labels.iter().flatten().all(|(key, value)| labels[key] == value.as_str());
     let expressions = selector.match_expressions.iter().flatten().all(|expression| {
         let label = &labels[&expression.key];
@@ -466,8 +466,9 @@ pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
 
 /// The kinds that our own work and that of all Applications need.
 pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
-    let own = ["Application", "HealthRule"].map(Kind::own);
-    wished(oracle).into_iter().chain(own).collect::<BTreeSet<_>>().into_iter()
+    let own = ["Application", "HealthRule"].map(Kind::own).into_iter().chain([Dialect::AppK8sIo.kind()]);
+    let old = old_oracle::applications(oracle).flat_map(|(_, app)| old_oracle::wishes(app));
+    wished(oracle).into_iter().chain(own).chain(old).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// A status in the shape of the oracle's, without what the oracle cannot know.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Driver, FeedId, Kind, Lens, News, Served, Unreadable};
+use bellwether_engine::{Driver, Engine, FeedId, Kind, Lens, News, Served, Unreadable};
 use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
 
 use crate::{
@@ -109,7 +109,7 @@ impl Process {
             name,
             alive: false,
             epoch: 0,
-            driver: Driver::new(WRITES_AT_A_TIME),
+            driver: Driver::new(Engine::new().with_app_k8s_io(), WRITES_AT_A_TIME),
             feeds: BTreeMap::new(),
             inbox: VecDeque::new(),
             kinds: None,
@@ -129,7 +129,7 @@ impl Process {
     pub(crate) fn start(&mut self) {
         self.alive = true;
         self.epoch += 1;
-        self.driver = Driver::new(WRITES_AT_A_TIME);
+        self.driver = Driver::new(Engine::new().with_app_k8s_io(), WRITES_AT_A_TIME);
         self.feeds.clear();
         self.inbox.clear();
         self.kinds = None;

@@ -17,6 +17,7 @@
 //! the process that started them, its control planes, ports and files go with it.
 
 mod access;
+mod app_k8s_io;
 mod arguments;
 mod binaries;
 mod cluster;
@@ -34,6 +35,7 @@ pub mod shared;
 mod wait;
 
 pub use access::{Access, Login};
+pub use app_k8s_io::app_k8s_io;
 pub use binaries::{ASSETS_VARIABLE, Binary, CACHE_VARIABLE};
 pub use cluster::{Cluster, ClusterBuilder, Part};
 pub use http::StatusCode;

@@ -2,7 +2,6 @@
 //!
 //! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
 
-use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::{Adopter, Name, Outcome};
 use http::{Request, header::ACCEPT, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
@@ -19,7 +18,8 @@ const PLURAL: &str = "applications";
 pub(crate) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
     // Names of namespaces and of custom resources stand in paths as they are.
     let Name { namespace, name } = &adopter.application;
-    Request::get(format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}/{name}"))
+    let api = adopter.dialect.api_version();
+    Request::get(format!("/apis/{api}/namespaces/{namespace}/{PLURAL}/{name}"))
         .header(ACCEPT, ONLY_METADATA)
         .body(Vec::new())
         .map_err(|error| error.to_string())
@@ -37,7 +37,7 @@ pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option
     let right = Right {
         verb: "get",
         resource: PLURAL.to_owned(),
-        group: GROUP,
+        group: adopter.dialect.group(),
         namespace: Some(&adopter.application.namespace),
     };
     Some(Failure::read(parts.status, &parts.headers, body).without(&right))
@@ -70,7 +70,7 @@ impl Metadata {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::Name;
+    use bellwether_engine::{Dialect, Name};
     use http::Response;
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn adopter() -> Adopter {
-        Adopter { application: Name::new("shop", "web"), uid: "a".into() }
+        Adopter { dialect: Dialect::Bellwether, application: Name::new("shop", "web"), uid: "a".into() }
     }
 
     fn not_there() -> Outcome {
@@ -89,6 +89,9 @@ mod tests {
     fn it_is_asked_for_by_name() {
         let request = request(&adopter()).unwrap();
         assert_eq!(request.uri(), "/apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web");
+        let other = Adopter { dialect: Dialect::AppK8sIo, ..adopter() };
+        let request = super::request(&other).unwrap();
+        assert_eq!(request.uri(), "/apis/app.k8s.io/v1beta1/namespaces/shop/applications/web");
     }
 
     #[rstest]

@@ -10,7 +10,9 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    facts::Facts,
+    desk::Timer,
+    dialect::Dialect,
+    facts::{Facts, OurKind},
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
     publication::Publication,
@@ -22,6 +24,7 @@ use super::{
     holdings::Holdings,
     index,
     members::Members,
+    text::Old,
 };
 
 /// One Application.
@@ -30,13 +33,17 @@ pub(super) struct App {
     pub(super) name: Name,
     pub(super) publication: Publication,
     pub(super) deleting: bool,
+    /// What it asks for, in our own words.
     pub(super) spec: ApplicationSpec,
+    /// What else one of `app.k8s.io` asks for; none for our own.
+    pub(super) old: Option<Old>,
     pub(super) selector: Selector,
     /// The kinds that it needs.
     pub(super) needs: BTreeMap<Kind, Need>,
     /// Kinds that it needs no longer, until it has let go of all that it owned of them.
     pub(super) leaving: BTreeMap<Kind, FeedId>,
-    pub(super) entry: index::Entry,
+    /// Where it stands in the index, by namespace.
+    pub(super) entries: Vec<(Arc<str>, index::Entry)>,
     pub(super) components: Vec<Component>,
     pub(super) members: Members,
     pub(super) check: Check,
@@ -111,6 +118,30 @@ impl App {
         &self.publication.uid
     }
 
+    pub(super) fn dialect(&self) -> Dialect {
+        if self.old.is_some() { Dialect::AppK8sIo } else { Dialect::Bellwether }
+    }
+
+    /// What wakes it.
+    pub(super) fn timer(&self) -> Timer {
+        Timer::Own(OurKind::Application(self.dialect()), self.name.clone())
+    }
+
+    /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
+    pub(super) fn places(&self) -> Vec<Arc<str>> {
+        let own = Arc::clone(&self.name.namespace);
+        match &self.old {
+            None => vec![own],
+            Some(old) if old.selects => vec![own, "".into()],
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// Whether it owns all its members, as only one of `app.k8s.io` does.
+    pub(super) fn adds_owner(&self) -> bool {
+        self.old.as_ref().is_some_and(|old| old.adds_owner)
+    }
+
     /// The kinds that the spec speaks of.
     pub(super) fn wishes(&self) -> BTreeMap<Kind, Wish> {
         let mut wishes: BTreeMap<Kind, Wish> = BTreeMap::new();
@@ -144,13 +175,16 @@ impl App {
         spec.components.iter().map(component).collect()
     }
 
-    /// Whether an object of its namespace is a member, and if not, why.
+    /// Whether an object where its members are is one, and if not, why.
     pub(super) fn membership(&self, facts: &Facts) -> Result<(), Stranger> {
         if *facts.uid == *self.uid() || is_health_check(facts) {
             return Err(Stranger::Itself);
         }
         if !self.selector.matches(&facts.labels) {
             return Err(Stranger::NotSelected);
+        }
+        if self.old.is_some() {
+            return Ok(());
         }
         match (&facts.application, self.spec.membership) {
             (Some(named), _) if **named == *self.name.name => Ok(()),
@@ -177,12 +211,12 @@ impl App {
     }
 
     /// Why a kind that it needs cannot be had, if so.
-    pub(super) fn unresolved(need: &Need, feed: &Feed) -> Option<Unresolved> {
+    pub(super) fn unresolved(&self, need: &Need, feed: &Feed) -> Option<Unresolved> {
         if let Some(unreadable) = &feed.unreadable {
             return Some(Unresolved::Unreadable(unreadable.clone()));
         }
         let served = feed.served.as_ref()?;
-        if !served.namespaced {
+        if !served.namespaced && self.old.is_none() {
             return Some(Unresolved::ClusterScoped);
         }
         let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
@@ -194,6 +228,13 @@ impl App {
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
         self.needs.values().all(|need| feeds.get(need.feed).is_some_and(is_known))
+    }
+}
+
+impl Unresolved {
+    /// Whether there is no such kind.
+    pub(super) fn is_not_served(&self) -> bool {
+        *self == Self::Unreadable(crate::event::Unreadable::NotServed)
     }
 }
 

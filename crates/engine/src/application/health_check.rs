@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    desk::{Desk, Timer},
+    desk::Desk,
     effect::Change,
-    facts::{Facts, OurKind},
+    facts::Facts,
     id::{Kind, Name},
 };
 
@@ -107,7 +107,7 @@ fn look_after(
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
                 (Validity::Valid, Some(time)) => {
-                    desk.at(time, Timer::Own(OurKind::Application, app.name.clone()));
+                    desk.at(time, app.timer());
                 }
                 (Validity::Valid, None) if !is_announced => desk.want(slot(&name), None),
                 (Validity::Valid, None) => {

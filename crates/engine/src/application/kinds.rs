@@ -9,9 +9,7 @@ use std::{
 use bellwether_api::OwnedKind;
 
 use crate::{
-    desk::Timer,
     event::Unreadable,
-    facts::OurKind,
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Lens,
@@ -41,10 +39,13 @@ impl Applications {
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
         // Whoever has the name of its Pod concerns it, too.
         let pod = health_check::pod_of(app).map(|pod| (Kind::pod(), pod.name));
-        app.entry = self.index.insert(&name.namespace, id, &app.selector, named.chain(pod).collect());
+        let named: Vec<_> = named.chain(pod).collect();
+        let places = app.places();
+        let enter = |place: &Arc<str>| self.index.insert(place, id, &app.selector, named.clone());
+        app.entries = places.iter().map(Arc::clone).zip(places.iter().map(enter)).collect();
         let feeds: Vec<_> = app.needs.values().filter(|need| need.counts).map(|need| need.feed).collect();
         for feed in feeds.into_iter().filter_map(|feed| room.feeds.get(feed)) {
-            for object in feed.in_namespace(&name.namespace) {
+            for object in places.iter().flat_map(|place| feed.in_namespace(place)) {
                 let Some(stored) = room.feeds.object(object) else { continue };
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
@@ -59,7 +60,7 @@ impl Applications {
         for index in 0..app.components.len() {
             look_for(app, index, room);
         }
-        let circle_may_change = self.dependencies.set(&name, &app.spec.dependencies);
+        let circle_may_change = app.old.is_none() && self.dependencies.set(&name, &app.spec.dependencies);
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         if circle_may_change {
             self.touch_circle(&name);
@@ -73,7 +74,9 @@ impl Applications {
     /// Counts nothing for an Application any more. Gives back what was counted.
     pub(super) fn move_out(&mut self, id: AppId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id.0) else { return Vec::new() };
-        self.index.remove(&app.name.namespace, id, mem::take(&mut app.entry));
+        for (place, entry) in mem::take(&mut app.entries) {
+            self.index.remove(&place, id, entry);
+        }
         let members = mem::take(&mut app.members);
         for (kind, name, state, since) in members.times() {
             app.remembered.insert((kind, name), (state, since));
@@ -151,7 +154,7 @@ impl Applications {
         };
         let again = holdings.drop_what_is_over(|kind| app.may_own(kind), left, room.now);
         if let Some(again) = again {
-            room.desk.at(again, Timer::Own(OurKind::Application, app.name.clone()));
+            room.desk.at(again, app.timer());
         }
         app.holdings = holdings;
         let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();

@@ -49,7 +49,8 @@ impl Applications {
     /// Counts again what an Application has of a kind.
     pub(super) fn recount(&mut self, id: AppId, feed: FeedId, room: &Room<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id.0), room.feeds.get(feed)) else { return };
-        for object in known.in_namespace(&app.name.namespace.clone()) {
+        let places = app.places();
+        for object in places.iter().flat_map(|place| known.in_namespace(place)) {
             if app.members.get(Whose::Object(object)).is_some()
                 && let Some(stored) = room.feeds.object(object)
             {

@@ -1,9 +1,11 @@
 //! Applications: the objects of a namespace that belong together.
 //!
 //! `index.rs` finds the Applications that an object concerns; `members.rs` counts; `ownership.rs`, `dependencies.rs` and
-//! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all.
+//! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all. Those of
+//! `app.k8s.io` are no others once they are read (`text.rs`), until it comes to words (`app_k8s_io.rs`).
 
 mod app;
+mod app_k8s_io;
 mod check;
 mod dependencies;
 mod health_check;
@@ -15,27 +17,28 @@ mod membership;
 mod ownership;
 mod says;
 mod status;
+mod text;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use bellwether_api::{ApplicationSpec, ApplicationStatus, ConditionStatus};
+use bellwether_api::ConditionStatus;
 use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
 use slab::Slab;
 
 use crate::{
-    desk::{Desk, Timer},
+    desk::Desk,
+    dialect::Dialect,
     effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, OurKind, Version, Written},
+    facts::{Facts, Version},
     feeds::{Feeds, ObjectId},
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
-    publication::{PATIENCE, Publication},
-    selector::Selector,
+    id::{Cluster, FeedId, Kind, Name},
+    publication::PATIENCE,
 };
 
 use app::App;
@@ -45,6 +48,8 @@ use index::Index;
 use members::{Members, Whose};
 use membership::{agree, count, remembered};
 use ownership::Owned;
+
+pub(crate) use text::Text;
 
 /// An Application of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,7 +67,7 @@ pub(crate) struct Room<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     apps: Slab<App>,
-    by_name: HashMap<Name, AppId>,
+    by_name: HashMap<(Dialect, Name), AppId>,
     by_uid: HashMap<Box<str>, AppId>,
     index: Index,
     dependencies: Dependencies,
@@ -97,88 +102,85 @@ impl Applications {
                 *time = time.checked_add(by).unwrap_or(*time);
             }
             app.holdings.clock_set(by);
+            app.publication.clock_set(by);
         }
     }
 
     /// An Application is there, or has changed.
-    pub(crate) fn set(
-        &mut self,
-        name: &Name,
-        facts: &Facts,
-        written: &Written<ApplicationSpec, ApplicationStatus>,
-        room: &mut Room<'_>,
-    ) {
-        if let Some(id) = self.by_name.get(name).copied()
+    pub(crate) fn set(&mut self, name: &Name, facts: &Facts, text: Text<'_>, room: &mut Room<'_>) {
+        let ((spec, old), status) = (text.spec(), text.status());
+        if let Some(id) = self.id_of(text.dialect(), name)
             && let Some(app) = self.apps.get_mut(id.0)
         {
-            let same = app.spec == written.spec && app.deleting == facts.deleting;
-            if app.publication.seen(facts, written.generation, &written.status, room.desk) {
-                agree(app, &written.status, room.feeds);
-                // What is not counted yet is remembered until it is.
-                if !self.open || !app.is_known(room.feeds) {
-                    app.remembered.extend(remembered(&written.status));
+            let same = app.spec == spec && app.old == old && app.deleting == facts.deleting;
+            if text.seen(&mut app.publication, facts, room.desk) {
+                if let Some(status) = status {
+                    agree(app, status, room.feeds);
+                    // What is not counted yet is remembered until it is.
+                    if !self.open || !app.is_known(room.feeds) {
+                        app.remembered.extend(remembered(status));
+                    }
                 }
                 self.dirty.insert(id);
             }
             app.deleting = facts.deleting;
-            self.announced(id, &written.status.owned_kinds, room);
+            if let Some(status) = status {
+                self.announced(id, &status.owned_kinds, room);
+            }
             if !same && let Some(app) = self.apps.get_mut(id.0) {
-                app.spec = written.spec.clone();
-                app.selector = Selector::new(&written.spec.selector);
+                app.selector = text::selector(&spec, old.as_ref());
+                (app.spec, app.old) = (spec, old);
                 self.settle_in(id, room);
             }
             return;
         }
         let app = App {
             name: name.clone(),
-            publication: Publication::new(
-                key(name),
-                &status::MANNER,
-                facts,
-                written.generation,
-                &written.status,
-            ),
+            publication: text.publication(name, facts),
             deleting: facts.deleting,
-            selector: Selector::new(&written.spec.selector),
-            spec: written.spec.clone(),
+            selector: text::selector(&spec, old.as_ref()),
+            spec,
+            old,
             needs: BTreeMap::new(),
             leaving: BTreeMap::new(),
-            entry: index::Entry::default(),
+            entries: Vec::new(),
             components: Vec::new(),
             members: Members::default(),
             check: check::Check::default(),
-            holdings: Holdings::of(&written.status),
+            holdings: status.map(Holdings::of).unwrap_or_default(),
             refused: BTreeMap::new(),
             cycle: None,
-            remembered: remembered(&written.status),
+            remembered: status.map(remembered).unwrap_or_default(),
             shown: None,
         };
         self.by_uid.insert(facts.uid.clone(), AppId(self.apps.vacant_key()));
         let id = AppId(self.apps.insert(app));
-        self.by_name.insert(name.clone(), id);
-        self.touch_all(&self.dependencies.needing(name));
+        self.by_name.insert((text.dialect(), name.clone()), id);
+        self.touch_dependents(id);
         self.settle_in(id, room);
     }
 
     /// The version of an Application has changed, and nothing else.
-    pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
-        if let Some(id) = self.by_name.get(name)
+    pub(crate) fn same(&mut self, dialect: Dialect, name: &Name, facts: &Facts) {
+        if let Some(id) = self.id_of(dialect, name)
             && let Some(app) = self.apps.get_mut(id.0)
             && app.publication.seen_again(facts)
         {
-            self.dirty.insert(*id);
+            self.dirty.insert(id);
         }
     }
 
     /// An Application is gone.
-    pub(crate) fn remove(&mut self, name: &Name, room: &mut Room<'_>) {
-        let Some(id) = self.by_name.remove(name) else { return };
+    pub(crate) fn remove(&mut self, dialect: Dialect, name: &Name, room: &mut Room<'_>) {
+        let Some(id) = self.by_name.remove(&(dialect, name.clone())) else { return };
         let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
         let mut app = self.apps.remove(id.0);
         self.dirty.remove(&id);
         self.by_uid.remove(app.uid());
-        self.dependencies.set(name, &[]);
-        self.touch_circle(name);
+        if dialect == Dialect::Bellwether {
+            self.dependencies.set(name, &[]);
+            self.touch_circle(name);
+        }
         // Its members are the garbage collector's now, and so is the Pod of its health check.
         app.publication.withdraw(room.desk);
         for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
@@ -240,7 +242,11 @@ impl Applications {
     /// Only the version of an object has changed. A change of its owners that was in vain may be tried again.
     pub(crate) fn object_same(&mut self, object: ObjectId, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
-        if stored.facts.application.is_some() || !stored.facts.owners.is_empty() {
+        let mut counting = self.counting.get(&object).into_iter().flatten();
+        if stored.facts.application.is_some()
+            || !stored.facts.owners.is_empty()
+            || counting.any(|id| self.apps.get(id.0).is_some_and(App::adds_owner))
+        {
             self.look_at_owners(object, room);
         }
     }
@@ -318,7 +324,7 @@ impl Applications {
                     Outcome::Conflict => {
                         for app in owners.filter_map(|id| self.apps.get(id.0)) {
                             if let Ok(time) = room.now.checked_add(PATIENCE) {
-                                room.desk.at(time, Timer::Own(OurKind::Application, app.name.clone()));
+                                room.desk.at(time, app.timer());
                             }
                         }
                     }
@@ -329,12 +335,12 @@ impl Applications {
     }
 
     /// It is time to look at an Application again.
-    pub(crate) fn wake(&mut self, name: &Name) {
-        if let Some(id) = self.by_name.get(name)
+    pub(crate) fn wake(&mut self, dialect: Dialect, name: &Name) {
+        if let Some(id) = self.id_of(dialect, name)
             && let Some(app) = self.apps.get_mut(id.0)
         {
             app.publication.try_again();
-            self.dirty.insert(*id);
+            self.dirty.insert(id);
         }
     }
 
@@ -351,11 +357,16 @@ impl Applications {
             app.remembered = HashMap::new();
             let Some(app) = self.apps.get(id.0) else { continue };
             let needed = self.needed(app);
-            let conditions = status::conditions(app, room.feeds, &needed)
-                .map(|(kind, says)| (kind, says.map(|says| says.status)));
-            let shown = conditions[0].1;
+            let conditions = match &app.old {
+                Some(old) => app_k8s_io::conditions(app, old, room.feeds),
+                None => status::conditions(app, room.feeds, &needed).into(),
+            };
+            let conditions: Vec<_> =
+                conditions.into_iter().map(|(kind, says)| (kind, says.map(|says| says.status))).collect();
+            // Ready comes before all others.
+            let shown = conditions.first().and_then(|(_, status)| *status);
             if shown != app.shown {
-                self.touch_all(&self.dependencies.needing(&app.name));
+                self.touch_dependents(id);
             }
             let Some(app) = self.apps.get_mut(id.0) else { continue };
             app.shown = shown;
@@ -369,12 +380,21 @@ impl Applications {
     }
 
     /// What is to be written about an Application.
-    pub(crate) fn change(&self, name: &Name, feeds: &Feeds, now: Timestamp) -> Option<Change> {
-        let app = self.by_name.get(name).and_then(|id| self.apps.get(id.0))?;
-        let is_ours_to_say = self.open && !app.deleting && app.is_known(feeds);
-        is_ours_to_say
-            .then(|| status::render(app, feeds, self.needed(app), now))
-            .and_then(|status| app.publication.change(&status))
+    pub(crate) fn change(
+        &self,
+        dialect: Dialect,
+        name: &Name,
+        feeds: &Feeds,
+        now: Timestamp,
+    ) -> Option<Change> {
+        let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
+        if !self.open || app.deleting || !app.is_known(feeds) {
+            return None;
+        }
+        match &app.old {
+            Some(old) => app.publication.change(&app_k8s_io::render(app, old, feeds, now)),
+            None => app.publication.change(&status::render(app, feeds, self.needed(app), now)),
+        }
     }
 
     /// How much is noted of what belongs to whom.
@@ -397,12 +417,13 @@ impl Applications {
     /// is news.
     pub(crate) fn status_written(
         &mut self,
+        dialect: Dialect,
         name: &Name,
         change: &Change,
         outcome: &Outcome,
         room: &mut Room<'_>,
     ) -> Option<Version> {
-        let id = self.by_name.get(name).copied()?;
+        let id = self.id_of(dialect, name)?;
         let app = self.apps.get_mut(id.0)?;
         let version = app.publication.written(change, outcome, room.now, room.desk);
         if app.publication.is_behind(outcome) || app.holdings.has_to_be_told() {
@@ -416,20 +437,26 @@ impl Applications {
         version
     }
 
-    fn touch(&mut self, name: &Name) {
-        if let Some(id) = self.by_name.get(name) {
-            self.dirty.insert(*id);
-        }
+    /// The Application of this name in this dialect: there may be one in each.
+    fn id_of(&self, dialect: Dialect, name: &Name) -> Option<AppId> {
+        self.by_name.get(&(dialect, name.clone())).copied()
+    }
+
+    /// Our own Application of this name. Annotations and dependencies mean these.
+    fn ours(&self, name: &Name) -> Option<AppId> {
+        self.id_of(Dialect::Bellwether, name)
     }
 
     fn touch_all(&mut self, names: &[Name]) {
         for name in names {
-            self.touch(name);
+            self.dirty.extend(self.ours(name));
         }
     }
-}
 
-/// An Application among all objects.
-fn key(name: &Name) -> ObjectKey {
-    ObjectKey { cluster: Cluster::hub(), kind: Kind::own("Application"), name: name.clone() }
+    /// Something has become of an Application that others may need.
+    fn touch_dependents(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get(id.0).filter(|app| app.dialect() == Dialect::Bellwether) {
+            self.touch_all(&self.dependencies.needing(&app.name));
+        }
+    }
 }

@@ -1,11 +1,13 @@
-//! Who owns an object: Applications own the members that were handed over to them, and let go of the others.
+//! Who owns an object: Applications own the members that were handed over to them, and let go of the others. Those of
+//! `app.k8s.io` own all their members if they want to, and never let go of any: whoever installs them may have made them
+//! owners himself, and never expected anybody to undo it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use bellwether_api::{GROUP, VERSION};
+use bellwether_api::GROUP;
 
 use crate::{
     desk::Timer,
@@ -57,10 +59,13 @@ impl Applications {
         let owners = applications(facts).filter_map(|uid| self.apps.get(self.by_uid.get(uid)?.0));
         // What is being deleted takes with it what it owns: that was agreed.
         let strangers: Vec<_> = owners
-            .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace)
+            .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace && app.old.is_none())
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let change = change(facts, owner.filter(|_| is_announced), &strangers);
+        let others = counting.iter().filter_map(|id| self.apps.get(id.0));
+        let mut others: Vec<_> = others.filter(|app| app.adds_owner() && !app.deleting).collect();
+        others.sort_unstable_by_key(|app| &app.name);
+        let change = change(facts, owner.filter(|_| is_announced), &others, &strangers);
         if change.is_none() {
             self.accept(&slot.object.kind, &slot.object.name);
         }
@@ -94,7 +99,7 @@ impl Applications {
     ) {
         let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
         let Some(stored) = room.feeds.object_mut(id) else { return };
-        let Change::Owners { uid, owners, version: before, .. } = change else { return };
+        let Change::Owners { uid, owners, version: before, adopter } = change else { return };
         match outcome {
             Outcome::Conflict if *before == stored.facts.version => {
                 if let Ok(time) = room.now.checked_add(PATIENCE) {
@@ -114,10 +119,11 @@ impl Applications {
                 let facts = &stored.facts;
                 let named = facts.application.as_ref().and_then(|app| {
                     let name = Name { namespace: Arc::clone(&object.name.namespace), name: (**app).into() };
-                    self.by_name.get(&name).copied()
+                    self.ours(&name)
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
-                let concerned: BTreeSet<_> = owners.chain(named).collect();
+                let adopter = adopter.as_ref().and_then(|adopter| self.by_uid.get(&adopter.uid).copied());
+                let concerned: BTreeSet<_> = owners.chain(named).chain(adopter).collect();
                 // Whoever was concerned before may not be any more.
                 self.accept(&object.kind, &object.name);
                 for id in &concerned {
@@ -161,7 +167,7 @@ impl Applications {
 /// The reference from an object to the Application that owns it.
 fn reference(app: &App) -> Owner {
     Owner {
-        api_version: format!("{GROUP}/{VERSION}").into(),
+        api_version: app.dialect().api_version().into(),
         kind: "Application".into(),
         name: (*app.name.name).into(),
         uid: app.uid().into(),
@@ -176,9 +182,14 @@ pub(super) fn is_application(owner: &Owner) -> bool {
     &*owner.kind == "Application" && group == Some(GROUP)
 }
 
-/// What is to be done about the owners of an object, given the Application that is to own it and those that it must not
-/// be owned by. Owners that are no business of ours stay as they are.
-pub(super) fn change(facts: &Facts, owner: Option<&App>, strangers: &[&App]) -> Option<Change> {
+/// What is to be done about the owners of an object, given the Application that is to own it, those of `app.k8s.io` that
+/// are to own it as well, and those that it must not be owned by. Owners that are no business of ours stay as they are.
+pub(super) fn change(
+    facts: &Facts,
+    owner: Option<&App>,
+    others: &[&App],
+    strangers: &[&App],
+) -> Option<Change> {
     let is_stranger = |owner: &&Owner| strangers.iter().any(|app| *app.uid() == *owner.uid);
     let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_stranger(owner)).cloned().collect();
     let mut adopter = None;
@@ -190,9 +201,25 @@ pub(super) fn change(facts: &Facts, owner: Option<&App>, strangers: &[&App]) -> 
             Some(present) => *present = wanted,
             None => {
                 owners.push(wanted);
-                adopter = Some(Adopter { application: app.name.clone(), uid: app.uid().into() });
+                adopter = Some(adopted_by(app));
             }
         }
+    }
+    for app in others {
+        // Each is looked at before it takes over, so they come one after the other.
+        if adopter.is_some() || owners.iter().any(|owner| *owner.uid == *app.uid()) {
+            continue;
+        }
+        let wanted = reference(app);
+        let is_namesake = |owner: &&mut Owner| {
+            owner.api_version == wanted.api_version && owner.kind == wanted.kind && owner.name == wanted.name
+        };
+        // One of this name that was deleted, and made again, is another one.
+        match owners.iter_mut().find(is_namesake) {
+            Some(before) => *before = wanted,
+            None => owners.push(wanted),
+        }
+        adopter = Some(adopted_by(app));
     }
     (*owners != *facts.owners).then(|| Change::Owners {
         uid: facts.uid.clone(),
@@ -200,6 +227,10 @@ pub(super) fn change(facts: &Facts, owner: Option<&App>, strangers: &[&App]) -> 
         owners: owners.into(),
         adopter,
     })
+}
+
+fn adopted_by(app: &App) -> Adopter {
+    Adopter { dialect: app.dialect(), application: app.name.clone(), uid: app.uid().into() }
 }
 
 /// Where the owners of an object are written.

@@ -15,7 +15,7 @@ use crate::{
     feeds::{Feed, Feeds},
     id::Kind,
     publication::Manner,
-    said,
+    said::{self, Form},
 };
 
 use super::{
@@ -31,7 +31,7 @@ const MOST_OBJECTS: usize = 100;
 const MOST_BYTES: usize = 40 << 10;
 
 /// How long the message of a condition may be.
-const BUDGET: usize = 1024;
+pub(super) const BUDGET: usize = 1024;
 
 /// The types of the conditions, the first of which decides. The last two are only there in some cases, as is the one that
 /// speaks of the health check.
@@ -45,6 +45,8 @@ const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 pub(super) const MANNER: Manner = Manner {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
     told: READY,
+    form: Form::Generation,
+    contested: false,
 };
 
 /// What is known of the Applications that one needs.
@@ -208,7 +210,7 @@ fn source(source: Source) -> &'static str {
 }
 
 /// The path of an object at the API server.
-fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
+pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     let served = feed.served.as_ref().filter(|_| feed.unreadable != Some(Unreadable::NotServed))?;
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
 }
@@ -320,24 +322,28 @@ fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
         Some((_, Unresolved::Version { .. })) => "VersionNotServed",
     };
     says(ConditionStatus::False, word, move || {
-        let items = unresolved.iter().map(|(kind, why)| {
-            let way_out = match why {
-                Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
-                    "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
-                    &*kind.group
-                ),
-                _ => String::new(),
-            };
-            (kind.to_string(), format!("{why}{way_out}"))
-        });
+        let items = unresolved
+            .iter()
+            .map(|(kind, why)| (kind.to_string(), format!("{why}{}", what_to_do(kind, why))));
         message(items, unresolved.len(), BUDGET)
     })
 }
 
+/// What helps against it, if anybody knows.
+pub(super) fn what_to_do(kind: &Kind, why: &Unresolved) -> String {
+    match why {
+        Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
+            "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
+            &*kind.group
+        ),
+        _ => String::new(),
+    }
+}
+
 /// The kinds that it needs and cannot have.
-fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
+pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
     let why = |(kind, need): (&Kind, &super::app::Need)| {
-        Some((kind.clone(), App::unresolved(need, feeds.get(need.feed)?)?))
+        Some((kind.clone(), app.unresolved(need, feeds.get(need.feed)?)?))
     };
     app.needs.iter().filter_map(why).collect()
 }

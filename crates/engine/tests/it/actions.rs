@@ -7,7 +7,7 @@ use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{self, app, deployment, health_check, service, widget, with},
+    objects::{self, app, deployment, health_check, old_app, service, widget, with},
     server::identity,
     world::World,
 };
@@ -91,9 +91,11 @@ pub(crate) fn action(checks: bool) -> impl Strategy<Value = Action> {
     ];
     prop_oneof![
         8 => application(checks).prop_map(Action::Put),
+        3 => old_application().prop_map(Action::Put),
         12 => object().prop_map(Action::Put),
         3 => (select(&KINDS[..]), select(&NAMES[..])).prop_map(|(kind, name)| Action::Delete(kind, name)),
         1 => select(&APPS[..]).prop_map(|name| Action::Delete("Application.bellwether.dev", name)),
+        1 => select(&APPS[..]).prop_map(|name| Action::Delete("Application.app.k8s.io", name)),
         1 => select(&APPS[..]).prop_map(|name| Action::Mark("Application.bellwether.dev", name)),
         1 => (select(&KINDS[..]), select(&NAMES[..])).prop_map(|(kind, name)| Action::Mark(kind, name)),
         2 => (select(&KINDS[..]), select(&NAMES[..]), select(&APPS[..]))
@@ -155,6 +157,27 @@ fn application(checks: bool) -> impl Strategy<Value = Value> {
     )
 }
 
+/// An Application of `app.k8s.io`, of a name that ours have, too. Its selector may change.
+fn old_application() -> impl Strategy<Value = Value> {
+    let kinds = proptest::sample::subsequence(
+        vec!["Deployment.apps", "Widget.acme.io", "Service", "Pod", "Gone.no.where"],
+        0..3,
+    );
+    let selector = select(vec![
+        json!(null),
+        json!({}),
+        json!({"matchLabels": {"app": "web"}}),
+        json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
+    ]);
+    (select(&APPS[..]), kinds, selector).prop_map(|(name, kinds, selector)| {
+        let kinds = kinds.into_iter().map(objects::kind);
+        let kinds: Vec<_> = kinds.map(|kind| json!({"group": *kind.group, "kind": *kind.kind})).collect();
+        let mut app = old_app(name, &json!({ "componentKinds": kinds }));
+        app["spec"]["selector"] = selector;
+        app
+    })
+}
+
 fn object() -> impl Strategy<Value = Value> {
     let deployment = (0..=3i64, select(&NAMES[..]), any::<bool>()).prop_map(|(ready, name, stale)| {
         let generation = if stale { 0 } else { 99 };
@@ -189,5 +212,5 @@ fn object() -> impl Strategy<Value = Value> {
 
 /// Any object.
 pub(crate) fn anything() -> impl Strategy<Value = Value> {
-    prop_oneof![2 => application(true), 3 => object()]
+    prop_oneof![2 => application(true), 1 => old_application(), 3 => object()]
 }

@@ -10,6 +10,7 @@
 )]
 
 mod actions;
+mod app_k8s_io;
 mod dependencies;
 mod health_check;
 mod kinds;

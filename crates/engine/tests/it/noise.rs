@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Adopter, Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, ObjectKey,
-    Outcome, Part, Slot, Unreadable, Version,
+    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News,
+    ObjectKey, Outcome, Part, Slot, Unreadable, Version,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
@@ -64,7 +64,8 @@ fn object() -> impl Strategy<Value = Value> {
 
 fn change() -> impl Strategy<Value = Change> {
     let version = Version::new("2");
-    let adopter = Adopter { application: Name::new("shop", "a"), uid: "u1".into() };
+    let adopter =
+        Adopter { dialect: Dialect::Bellwether, application: Name::new("shop", "a"), uid: "u1".into() };
     let owned = json!({"metadata": {"ownerReferences": [{"uid": "u1"}]}});
     select(vec![
         Change::Status {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::Application;
-use bellwether_engine::{Change, Effect, Event, Kind, Name, Outcome, Part};
+use bellwether_engine::{Change, Dialect, Effect, Event, Kind, Name, Outcome, Part};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn view(world: &World) -> BTreeMap<String, Value> {
     let needed: BTreeSet<_> = needed(&oracle(world)).collect();
     let mut view = BTreeMap::new();
     for ((kind, name), object) in &world.server.objects {
-        if *kind == Kind::own("Application") {
+        if *kind == Kind::own("Application") || *kind == Dialect::AppK8sIo.kind() {
             let mut status = object["status"].clone();
             if let Some(Change::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
                 merge(&mut status, &patch);
@@ -51,7 +51,7 @@ fn view(world: &World) -> BTreeMap<String, Value> {
             without_times(&mut status);
             // What may have been owned depends on what was before.
             status.as_object_mut().map(|fields| fields.remove("ownedKinds"));
-            view.insert(format!("status of {name}"), status);
+            view.insert(format!("status of {kind} {name}"), status);
         }
         if let Some(Change::Owners { owners, .. }) = world.wanted(&slot(kind, name, Part::Owners))
             && needed.contains(kind)
@@ -63,7 +63,9 @@ fn view(world: &World) -> BTreeMap<String, Value> {
 }
 
 fn without_times(status: &mut Value) {
-    for (list, time) in [("conditions", "lastTransitionTime"), ("objects", "since")] {
+    for (list, time) in
+        [("conditions", "lastTransitionTime"), ("conditions", "lastUpdateTime"), ("objects", "since")]
+    {
         for entry in status[list].as_array_mut().into_iter().flatten() {
             entry.as_object_mut().map(|fields| fields.remove(time));
         }

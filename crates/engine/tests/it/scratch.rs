@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::Application;
-use bellwether_engine::{Change, Cluster, Kind, Name, ObjectKey, Part, Slot};
-use bellwether_simulation::known::Known;
+use bellwether_engine::{Change, Cluster, Dialect, Kind, Name, ObjectKey, Part, Slot};
+use bellwether_simulation::{known::Known, old_oracle};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -114,6 +114,16 @@ pub(crate) fn compare(world: &World) {
             merge(&mut said, &patch);
         }
         assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
+    }
+    for (name, app) in old_oracle::applications(&oracle).filter(|(_, app)| !app.is_deleting()) {
+        let Some(expected) = old_oracle::status(&oracle, app) else { continue };
+        let mut said = app.value["status"].clone();
+        if let Some(Change::Status { patch, .. }) =
+            world.wanted(&slot(&Dialect::AppK8sIo.kind(), name, Part::Status))
+        {
+            merge(&mut said, &patch);
+        }
+        assert_eq!(old_oracle::shape(&said), expected, "of {name}, of app.k8s.io: {said:#}");
     }
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
         assert_eq!(count, 1, "{kind} is followed once");

@@ -113,7 +113,7 @@ impl Server {
             }
             Change::Owners { uid, version, owners, adopter } if is_uid(uid) && is_version(version) => {
                 let stays = |adopter: &bellwether_engine::Adopter| {
-                    let app = self.get(&Kind::own("Application"), &adopter.application);
+                    let app = self.get(&adopter.dialect.kind(), &adopter.application);
                     app.is_some_and(|app| {
                         app["metadata"]["uid"] == *adopter.uid
                             && app["metadata"].get("deletionTimestamp").is_none()

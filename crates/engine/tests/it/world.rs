@@ -5,7 +5,7 @@ use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
     Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen, Slot, Turn,
-    Unreadable,
+    Unreadable, Warning,
 };
 use bellwether_model::Object as Read;
 use bellwether_simulation::object::Object;
@@ -43,6 +43,7 @@ pub(crate) struct World {
     /// Everything that the engine ever asked for.
     pub(crate) effects: Vec<Effect>,
     pub(crate) turns: Vec<Turn>,
+    pub(crate) warnings: Vec<Warning>,
     /// What goes wrong with the writes to come, one by one; then nothing does.
     pub(crate) faults: VecDeque<Fault>,
     /// Kinds whose news are held back.
@@ -74,12 +75,13 @@ impl World {
             writes: Vec::new(),
             effects: Vec::new(),
             turns: Vec::new(),
+            warnings: Vec::new(),
             faults: VecDeque::new(),
             held: BTreeSet::new(),
             writing: true,
             slow: false,
             flights: Vec::new(),
-            engine: Engine::new(),
+            engine: Engine::new().with_app_k8s_io(),
             outbox,
             unreadable: BTreeMap::new(),
             wake: None,
@@ -250,6 +252,7 @@ impl World {
                     self.places.insert(slot.clone());
                 }
                 Effect::Record(turn) => self.turns.push(turn.clone()),
+                Effect::Warn(warning) => self.warnings.push(warning.clone()),
                 Effect::Wake(time) => self.wake = *time,
             }
         }

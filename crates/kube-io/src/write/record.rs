@@ -1,4 +1,4 @@
-//! What has turned, told to people as Events.
+//! What has turned, and what only people can put right, told to them as Events.
 
 use std::{
     sync::{
@@ -8,8 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_api::{GROUP, VERSION};
-use bellwether_engine::Turn;
+use bellwether_engine::{Dialect, ObjectKey, Turn, Warning};
 use bellwether_model::text::one_line;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
@@ -30,7 +29,7 @@ use bellwether_wire::{
 
 use super::perform::PATIENCE;
 
-/// How many turns may wait to be told. At a first start, as many turn as there are Applications.
+/// How much may wait to be told. At a first start, as many turn as there are Applications.
 const QUEUE: usize = 4096;
 
 /// So many are told at a time: statuses matter more, and share the API server.
@@ -47,9 +46,36 @@ const LONGEST_NOTE: usize = 1024;
 const LONGEST_WORD: usize = 128;
 const LONGEST_NAME: usize = 253;
 
+/// What people are told.
+#[derive(Debug)]
+pub struct Told {
+    object: ObjectKey,
+    uid: Box<str>,
+    good: bool,
+    reason: Arc<str>,
+    action: &'static str,
+    note: String,
+}
+
+impl From<Turn> for Told {
+    fn from(turn: Turn) -> Self {
+        let note = note(&turn);
+        let Turn { object, uid, good, reason, condition, .. } = turn;
+        Self { object, uid, good, reason, action: condition, note }
+    }
+}
+
+impl From<Warning> for Told {
+    fn from(warning: Warning) -> Self {
+        let Warning { object, uid, reason, message } = warning;
+        let note = one_line(&*message, LONGEST_NOTE).into_owned();
+        Self { object, uid, good: false, reason: reason.into(), action: "Write", note }
+    }
+}
+
 /// Tells people what has turned. It is no part of what must work: what cannot be told is counted, and that is all.
 pub struct Recorder {
-    queue: mpsc::Sender<(Turn, Timestamp)>,
+    queue: mpsc::Sender<(Told, Timestamp)>,
     dropped: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
@@ -70,14 +96,14 @@ impl Recorder {
         let _ = timeout(within, self.task).await;
     }
 
-    /// Tells of a turn, soon; or never, if too many wait already.
-    pub fn record(&self, turn: Turn) {
-        if self.queue.try_send((turn, Timestamp::now())).is_err() {
+    /// Tells of it, soon; or never, if too much waits already.
+    pub fn record(&self, told: impl Into<Told>) {
+        if self.queue.try_send((told.into(), Timestamp::now())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many turns could not be told.
+    /// How much could not be told.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -86,36 +112,33 @@ impl Recorder {
 async fn tell(
     client: Client,
     identity: String,
-    waiting: mpsc::Receiver<(Turn, Timestamp)>,
+    waiting: mpsc::Receiver<(Told, Timestamp)>,
     dropped: Arc<AtomicU64>,
 ) {
     // People are told of the first failure, not of every one.
     let trouble = AtomicBool::new(false);
-    let turns = stream::unfold(waiting, async |mut waiting| Some((waiting.recv().await?, waiting)));
-    turns
-        .for_each_concurrent(AT_A_TIME, async |(turn, at)| {
-            match create(&client, &turn, at, &identity).await {
-                Ok(()) => trouble.store(false, Ordering::Relaxed),
-                Err(why) => {
-                    dropped.fetch_add(1, Ordering::Relaxed);
-                    if !trouble.swap(true, Ordering::Relaxed) {
-                        let object = &turn.object;
-                        tracing::warn!(
-                            "no Event could be written for {object}: {why}; everything else goes on"
-                        );
-                    }
+    let all = stream::unfold(waiting, async |mut waiting| Some((waiting.recv().await?, waiting)));
+    all.for_each_concurrent(AT_A_TIME, async |(told, at)| {
+        match create(&client, &told, at, &identity).await {
+            Ok(()) => trouble.store(false, Ordering::Relaxed),
+            Err(why) => {
+                dropped.fetch_add(1, Ordering::Relaxed);
+                if !trouble.swap(true, Ordering::Relaxed) {
+                    let object = &told.object;
+                    tracing::warn!("no Event could be written for {object}: {why}; everything else goes on");
                 }
             }
-        })
-        .await;
+        }
+    })
+    .await;
 }
 
-/// Creates the Event about a turn; or says why not.
-async fn create(client: &Client, turn: &Turn, at: Timestamp, identity: &str) -> Result<(), String> {
-    let namespace = namespace_of(turn);
+/// Creates the Event; or says why not.
+async fn create(client: &Client, told: &Told, at: Timestamp, identity: &str) -> Result<(), String> {
+    let namespace = namespace_of(told);
     let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
     let events: Api<Event> = Api::namespaced(client.clone(), namespace);
-    match timeout(PATIENCE, events.create(&parameters, &event(turn, at, identity))).await {
+    match timeout(PATIENCE, events.create(&parameters, &event(told, at, identity))).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
             "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
@@ -127,32 +150,34 @@ async fn create(client: &Client, turn: &Turn, at: Timestamp, identity: &str) -> 
 }
 
 /// An Event is where its object is.
-fn namespace_of(turn: &Turn) -> &str {
-    let namespace = &turn.object.name.namespace;
+fn namespace_of(told: &Told) -> &str {
+    let namespace = &told.object.name.namespace;
     if namespace.is_empty() { NAMESPACE_OF_NONE } else { namespace }
 }
 
-/// The Event about a turn.
-fn event(turn: &Turn, at: Timestamp, identity: &str) -> Event {
-    let name = &turn.object.name;
+/// The Event about it.
+fn event(told: &Told, at: Timestamp, identity: &str) -> Event {
+    let name = &told.object.name;
+    let is_old = *told.object.kind.group == *Dialect::AppK8sIo.group();
+    let dialect = if is_old { Dialect::AppK8sIo } else { Dialect::Bellwether };
     let word = |word: &str| Some(one_line(word, LONGEST_WORD).into_owned());
     Event {
         metadata: ObjectMeta {
             name: Some(unique_name(&name.name, at)),
-            namespace: Some(namespace_of(turn).to_owned()),
+            namespace: Some(namespace_of(told).to_owned()),
             ..ObjectMeta::default()
         },
         event_time: Some(MicroTime(at)),
-        type_: Some(if turn.good { "Normal" } else { "Warning" }.to_owned()),
-        reason: word(&turn.reason),
-        note: Some(note(turn)),
-        action: word(turn.condition),
+        type_: Some(if told.good { "Normal" } else { "Warning" }.to_owned()),
+        reason: word(&told.reason),
+        note: Some(told.note.clone()),
+        action: word(told.action),
         regarding: Some(ObjectReference {
-            api_version: Some(format!("{GROUP}/{VERSION}")),
-            kind: Some(turn.object.kind.kind.to_string()),
+            api_version: Some(dialect.api_version()),
+            kind: Some(told.object.kind.kind.to_string()),
             namespace: Some(name.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
             name: Some(name.name.to_string()),
-            uid: Some(turn.uid.to_string()),
+            uid: Some(told.uid.to_string()),
             ..ObjectReference::default()
         }),
         reporting_controller: Some(CONTROLLER.to_owned()),
@@ -208,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_turn_becomes_an_event() {
-        let event = event(&turn("shop", "web"), "2026-11-14T10:00:00.5Z".parse().unwrap(), "pod-1");
+        let event = event(&turn("shop", "web").into(), "2026-11-14T10:00:00.5Z".parse().unwrap(), "pod-1");
         let mut event = serde_json::to_value(event).unwrap();
         let name = event["metadata"]["name"].take();
         assert!(name.as_str().unwrap().starts_with("web."), "{name}");
@@ -232,8 +257,21 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_becomes_an_event() {
+        let object = ObjectKey { kind: Dialect::AppK8sIo.kind(), ..turn("shop", "web").object };
+        let warning =
+            Warning { object, uid: "u".into(), reason: "StatusOverwritten", message: "stop it".into() };
+        let event = event(&warning.into(), Timestamp::UNIX_EPOCH, "pod-1");
+        assert_eq!(
+            [event.type_.as_deref(), event.reason.as_deref(), event.note.as_deref()],
+            [Some("Warning"), Some("StatusOverwritten"), Some("stop it")]
+        );
+        assert_eq!(event.regarding.unwrap().api_version.as_deref(), Some("app.k8s.io/v1beta1"));
+    }
+
+    #[test]
     fn what_is_in_no_namespace_is_told_in_default() {
-        let event = event(&turn("", "web"), Timestamp::UNIX_EPOCH, "pod-1");
+        let event = event(&turn("", "web").into(), Timestamp::UNIX_EPOCH, "pod-1");
         assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
         assert_eq!(event.regarding.unwrap().namespace, None);
     }
@@ -258,7 +296,7 @@ mod tests {
             message: "é".repeat(5000).into(),
             ..turn("shop", &"n".repeat(253))
         };
-        let event = event(&long, Timestamp::MAX, &"i".repeat(500));
+        let event = event(&long.into(), Timestamp::MAX, &"i".repeat(500));
         let lengths = [
             (event.metadata.name, LONGEST_NAME),
             (event.note, LONGEST_NOTE),

@@ -1,7 +1,7 @@
 //! Each change, done and not done.
 
 use anyhow::Result;
-use bellwether_engine::{Adopter, Change, Name, Outcome, Owner};
+use bellwether_engine::{Adopter, Change, Dialect, Name, Outcome, Owner};
 use bellwether_testkit::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -115,7 +115,9 @@ async fn who_is_gone_or_going_adopts_nothing() -> Result<()> {
     let what = What::maps();
     let application = stage.application("web").await?;
     let map = stage.map("map").await?;
-    let adopter = |uid: Box<str>| Some(Adopter { application: Name::new(&stage.namespace, "web"), uid });
+    let adopter = |uid: Box<str>| {
+        Some(Adopter { dialect: Dialect::Bellwether, application: Name::new(&stage.namespace, "web"), uid })
+    };
     let adopt = |uid| owners(&map, &[owner(&application)], adopter(uid));
 
     // Another one has its name.

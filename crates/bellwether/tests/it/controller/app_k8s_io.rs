@@ -1,0 +1,182 @@
+//! Applications of app.k8s.io: their users change nothing but the controller.
+
+use anyhow::{Context as _, Result};
+use bellwether_testkit::{Cluster, FaultProxy, Requests, app_k8s_io, eventually, rule};
+use serde_json::{Value, json};
+
+use super::{Controller, PATIENCE, Story, application, condition, config, text};
+
+const WEB: &str = "applications.app.k8s.io/web";
+
+/// Of ConfigMaps, Services and ClusterRoles, written as people do.
+fn web(more: &str) -> String {
+    format!(
+        "
+---
+apiVersion: app.k8s.io/v1beta1
+kind: Application
+metadata: {{name: web, labels: {{app: shop}}}}
+spec:
+  selector:
+    matchLabels: {{app: shop}}
+    matchExpressions: [{{key: not-ours, operator: DoesNotExist}}]
+  componentKinds:
+  - {{group: core, kind: Service}}
+  - {{group: rbac.authorization.k8s.io/v1, kind: ClusterRole}}
+  - {{group: v1, kind: ConfigMap}}
+  - {{group: core/v1, kind: ConfigMap}}
+  - {{group: app.k8s.io, kind: Application}}
+  descriptor: {{type: shop, version: '1.0', links: [{{url: https://example.com}}]}}
+{more}
+"
+    )
+}
+
+/// A ClusterRole of this story.
+fn role(story: &Story) -> String {
+    format!(
+        "
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: {}, labels: {{app: shop}}}}
+rules: []
+",
+        story.namespace
+    )
+}
+
+/// The status, once it is so.
+async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+    let mut status = Value::Null;
+    eventually(PATIENCE, what, async || {
+        status = story.get(WEB).await?["status"].take();
+        Ok(is_so(&status))
+    })
+    .await
+    .with_context(|| format!("the last status was {status:#}"))?;
+    Ok(status)
+}
+
+/// The definition comes while the controller runs; the objects are counted and owned; nothing is written twice; and what
+/// was owned goes with its Application, by the hand of the garbage collector.
+#[tokio::test]
+async fn from_the_definition_to_the_end() -> Result<()> {
+    let cluster = Cluster::builder().name("app-k8s-io").controllers().start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let story = Story::within(&cluster, "old").await?;
+    let proxy = FaultProxy::before(&cluster).await?;
+    let access = cluster.admin().via(proxy.address());
+    let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
+    story.apply(&application("web", "shop", "")).await?;
+    story.apply(&config("settings", "shop", None)).await?;
+    let ours = || story.get("applications.bellwether.dev/web");
+    let is_ready = |it: &Value| condition(&it["status"], "Ready")["status"] == "True";
+    eventually(PATIENCE, "ours is ready", async || Ok(is_ready(&ours().await?))).await?;
+
+    cluster.install(&[app_k8s_io()?]).await?;
+    story.apply(&web("")).await?;
+    story.apply(&role(&story)).await?;
+    story.kubectl("create configmap strange").await?;
+    story.kubectl("label configmap strange app=shop not-ours=yes").await?;
+    story.kubectl("create service loadbalancer front --tcp=80").await?;
+    story.kubectl("label service front app=shop --overwrite").await?;
+    let waits = |status: &Value| status["componentsReady"] == "2/3";
+    let waiting = status(&story, "the load balancer has no address", waits).await?;
+    assert_eq!(condition(&waiting, "Ready")["message"], "1 components not ready");
+    let address = json!({ "loadBalancer": { "ingress": [{ "hostname": "front.example.com" }] } });
+    story.report("service/front", address).await?;
+    let done = status(&story, "all are ready", |status| status["componentsReady"] == "3/3").await?;
+    let namespace = &story.namespace;
+    let expected = json!([
+        {
+            "link": format!("/api/v1/namespaces/{namespace}/services/front"), "name": "front", "kind": "Service",
+            "status": "Ready",
+        },
+        {
+            "link": format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{namespace}"), "name": namespace,
+            "kind": "ClusterRole", "group": "rbac.authorization.k8s.io", "status": "Ready",
+        },
+        {
+            "link": format!("/api/v1/namespaces/{namespace}/configmaps/settings"), "name": "settings",
+            "kind": "ConfigMap", "status": "Ready",
+        },
+    ]);
+    assert_eq!(done["components"], expected);
+    let says = |kind: &str| {
+        let it = condition(&done, kind);
+        assert!(it["lastUpdateTime"].is_string() && it["lastTransitionTime"].is_string(), "{it}");
+        format!("{} {}: {}", text(&it["status"]), text(&it["reason"]), text(&it["message"]))
+    };
+    assert_eq!(says("Ready"), "True ComponentsReady: all components ready");
+    assert_eq!(says("Error"), "False NoError: No error seen");
+    // What its users look at is what it was.
+    let table = story.kubectl("get applications.app.k8s.io web --no-headers").await?;
+    assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
+    story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=60s")).await?;
+    let described = story.kubectl(&format!("describe {WEB}")).await?;
+    assert!(described.contains("Ready: was False, is True: all components ready"), "{described}");
+
+    story.apply(&web("  addOwnerRef: true")).await?;
+    story.owners_are("configmap/settings", &["web"]).await?;
+    story.owners_are("service/front", &["web"]).await?;
+    status(&story, "it has been looked at", |status| status["observedGeneration"] == 2).await?;
+
+    // Whoever comes after finds nothing to do.
+    controller.program.stop().await?;
+    proxy.forget();
+    let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
+    story.kubectl("create configmap another").await?;
+    story.kubectl("label configmap another app=shop").await?;
+    status(&story, "another one is counted", |status| status["componentsReady"] == "4/4").await?;
+    story.owners_are("configmap/another", &["web"]).await?;
+    let writes = proxy.count(&Requests::writes());
+    assert!(writes <= 3, "the owners of one, one status, and that of ours: {:#?}", proxy.requests());
+    assert!(is_ready(&ours().await?));
+
+    story.kubectl(&format!("delete {WEB}")).await?;
+    for owned in ["configmap/settings", "configmap/another", "service/front"] {
+        story.is_gone(owned).await?;
+    }
+    assert!(
+        story.exists("configmap/strange").await? && story.exists(&format!("clusterrole/{namespace}")).await?
+    );
+    drop(controller);
+    Ok(())
+}
+
+/// Where nobody wants it, or nobody may, nothing happens; and our own do not suffer from it.
+#[tokio::test]
+async fn only_where_it_is_wanted_and_allowed() -> Result<()> {
+    let cluster = Cluster::builder().name("app-k8s-io-off").start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    cluster.install(&[app_k8s_io()?]).await?;
+    let story = Story::within(&cluster, "off").await?;
+    story.apply(&web("")).await?;
+    story.apply(&application("one", "shop", "")).await?;
+    story.apply(&config("settings", "shop", None)).await?;
+    let is_counted = async |name: &str| {
+        eventually(PATIENCE, &format!("{name} is counted"), async || {
+            let ours = story.get(&format!("applications.bellwether.dev/{name}")).await?;
+            Ok(ours["status"]["componentsReady"] == "1/1")
+        })
+        .await
+    };
+    let unwanted =
+        Controller::start(cluster.admin(), &["--leader-elect=false", "--app-k8s-io=false"]).await?;
+    is_counted("one").await?;
+    drop(unwanted);
+
+    let user = cluster.user("controller")?;
+    let rights = vec![
+        rule(&["*"], "bellwether.dev", &["*"]),
+        rule(&["*"], "events.k8s.io", &["events"]),
+        rule(&["get", "list", "watch"], "", &["configmaps"]),
+    ];
+    let _rights = cluster.grant(&user, None, rights).await?;
+    let _forbidden = Controller::start(&user, &["--leader-elect=false"]).await?;
+    story.apply(&application("two", "shop", "")).await?;
+    is_counted("two").await?;
+    assert!(story.get(WEB).await?["status"].is_null());
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Applications of `app.k8s.io/v1beta1`, as far as anybody can read them.
+//!
+//! Their definition checks little, and manifests in use write groups in many ways. So each field is read by itself: what
+//! makes no sense is said, and takes nothing else with it.
+
+use bellwether_api::ComponentKind;
+use bellwether_model::{Map, Object, Value};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use serde::Serialize;
+
+/// What a user wrote, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AppK8sIoSpec {
+    /// Which objects belong to it; without one, none do.
+    pub selector: Option<LabelSelector>,
+    /// The kinds of those objects, each once, their groups as the cluster has them.
+    pub component_kinds: Vec<ComponentKind>,
+    /// Whether it is to own them.
+    pub add_owner_ref: bool,
+    /// What cannot be understood, and where.
+    pub mistakes: Vec<String>,
+}
+
+/// The fields of the status that we write. What others may have added is theirs.
+const OF_STATUS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
+
+impl AppK8sIoSpec {
+    /// What must be kept of an object for it to be read.
+    pub(crate) const READS: [&'static [&'static str]; 7] = [
+        &["spec", "selector"],
+        &["spec", "componentKinds"],
+        &["spec", "addOwnerRef"],
+        &["status", "observedGeneration"],
+        &["status", "conditions"],
+        &["status", "components"],
+        &["status", "componentsReady"],
+    ];
+
+    pub(crate) fn read(object: &Object<'_>) -> Self {
+        let mut spec = Self {
+            add_owner_ref: object.at("spec.addOwnerRef").and_then(Value::as_bool) == Some(true),
+            ..Self::default()
+        };
+        let field = |path: &str| object.at(path).filter(|value| !matches!(value, Value::Null));
+        match field("spec.selector").map(selector).transpose() {
+            Ok(selector) => spec.selector = selector,
+            Err(mistake) => spec.mistakes.push(mistake),
+        }
+        let kinds = field("spec.componentKinds").and_then(Value::as_list).unwrap_or_default();
+        for (index, entry) in kinds.iter().enumerate() {
+            let text = |field: &str| entry.get(field).and_then(Value::as_text).unwrap_or_default().trim();
+            let kind =
+                ComponentKind { group: group(text("group")).to_owned(), kind: text("kind").to_owned() };
+            if kind.kind.is_empty() {
+                spec.mistakes.push(format!("spec.componentKinds[{index}] names no kind"));
+            } else if !spec.component_kinds.contains(&kind) {
+                spec.component_kinds.push(kind);
+            }
+        }
+        spec
+    }
+}
+
+/// The status that an object has, without what is not ours.
+pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
+    let field = |name: &str| {
+        let value = serde_json::to_value(object.at("status")?.get(name)?).ok()?;
+        Some((name.to_owned(), value)).filter(|(_, value)| !value.is_null())
+    };
+    serde_json::Value::Object(OF_STATUS.iter().filter_map(|name| field(name)).collect())
+}
+
+/// The group that is meant. Many write its version too, or instead of the core group, which has no name; some give it one.
+fn group(text: &str) -> &str {
+    let group = text.split_once('/').map_or(text, |(group, _)| group);
+    if group == "core" || is_version(group) { "" } else { group }
+}
+
+/// Whether all of it is a version, such as `v1` or `v1beta1`. A group may begin like one.
+fn is_version(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['v', 'V']) else { return false };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let staged =
+        |stage: &str| rest.split_once(stage).is_some_and(|(major, minor)| number(major) && number(minor));
+    number(rest) || staged("alpha") || staged("beta")
+}
+
+/// A selector whose every part can be understood, or what cannot.
+fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
+    let Some(fields) = value.as_map() else { return Err("spec.selector is no selector".to_owned()) };
+    let mut selector = LabelSelector::default();
+    for (key, value) in fields.get("matchLabels").and_then(Value::as_map).into_iter().flat_map(Map::iter) {
+        let text = value.as_text().ok_or_else(|| format!("spec.selector.matchLabels.{key} is no text"))?;
+        selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
+    }
+    let expressions = fields.get("matchExpressions").and_then(Value::as_list).unwrap_or_default();
+    for (index, entry) in expressions.iter().enumerate() {
+        let requirement =
+            requirement(entry).map_err(|why| format!("spec.selector.matchExpressions[{index}] {why}"))?;
+        selector.match_expressions.get_or_insert_default().push(requirement);
+    }
+    Ok(selector)
+}
+
+fn requirement(entry: &Value<'_>) -> Result<LabelSelectorRequirement, String> {
+    let text = |field: &str| entry.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
+    let (key, operator) = (text("key"), text("operator"));
+    let values = entry.get("values").and_then(Value::as_list).unwrap_or_default();
+    let values: Vec<_> = values.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+    if key.is_empty() {
+        return Err("names no label: give it a key".to_owned());
+    }
+    match (operator.as_str(), values.is_empty()) {
+        ("In" | "NotIn", false) | ("Exists" | "DoesNotExist", true) => {}
+        ("In" | "NotIn", true) => return Err(format!("has no values, which {operator} needs")),
+        ("Exists" | "DoesNotExist", false) => {
+            return Err(format!("has values, which {operator} does not take"));
+        }
+        _ => {
+            return Err(format!("has the operator {operator:?}: use In, NotIn, Exists or DoesNotExist"));
+        }
+    }
+    Ok(LabelSelectorRequirement { key, operator, values: Some(values).filter(|values| !values.is_empty()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_model::Plan;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(spec: &serde_json::Value) -> AppK8sIoSpec {
+        let text =
+            json!({"apiVersion": "app.k8s.io/v1beta1", "kind": "Application", "spec": spec}).to_string();
+        AppK8sIoSpec::read(&Object::from_json(text.as_bytes(), &Plan::whole()).unwrap())
+    }
+
+    #[rstest]
+    #[case::core("", "")]
+    #[case::core_by_version("v1", "")]
+    #[case::core_by_slash("/v1", "")]
+    #[case::core_by_name("core", "")]
+    #[case::core_by_both("core/v1", "")]
+    #[case::a_version_that_core_never_had("v1beta1", "")]
+    #[case::in_capitals("V1", "")]
+    #[case::itself("apps", "apps")]
+    #[case::with_version("apps/v1", "apps")]
+    #[case::with_other_version("networking.k8s.io/v1beta1", "networking.k8s.io")]
+    #[case::looks_like_a_version("v2x.example.com", "v2x.example.com")]
+    #[case::looks_like_one_and_has_one("v2.example.com/v1", "v2.example.com")]
+    #[case::spaces(" apps ", "apps")]
+    fn groups_are_what_was_meant(#[case] written: &str, #[case] meant: &str) {
+        let spec = read(&json!({"componentKinds": [{"group": written, "kind": "Thing"}]}));
+        assert_eq!(spec.component_kinds, [ComponentKind { group: meant.into(), kind: "Thing".into() }]);
+    }
+
+    #[test]
+    fn a_kind_that_is_written_in_two_ways_is_one() {
+        let kinds = json!([{"group": "v1", "kind": "Service"}, {"group": "core", "kind": "Service"}]);
+        assert_eq!(read(&json!({"componentKinds": kinds})).component_kinds.len(), 1);
+    }
+
+    #[rstest]
+    #[case::nothing(json!({}), &[])]
+    #[case::null(json!({"selector": null, "componentKinds": null}), &[])]
+    #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0] names no kind"])]
+    #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector is no selector"])]
+    #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier is no text"])]
+    #[case::no_key(
+        json!({"selector": {"matchExpressions": [{"operator": "Exists"}]}}),
+        &["spec.selector.matchExpressions[0] names no label: give it a key"],
+    )]
+    #[case::no_values(
+        json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
+        &["spec.selector.matchExpressions[0] has no values, which In needs"],
+    )]
+    #[case::values(
+        json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}}),
+        &["spec.selector.matchExpressions[0] has values, which Exists does not take"],
+    )]
+    #[case::no_operator(
+        json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}}),
+        &["spec.selector.matchExpressions[0] has the operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
+    )]
+    fn what_cannot_be_understood_is_said(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
+        let spec = read(&spec);
+        assert_eq!(spec.mistakes, mistakes);
+        assert_eq!(spec.selector, None);
+    }
+}

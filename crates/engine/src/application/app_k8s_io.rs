@@ -1,0 +1,177 @@
+//! What is said of an Application of `app.k8s.io`, in the words that its users and their tools know.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use bellwether_api::{ConditionStatus, State};
+use bellwether_conditions::{Statement, message};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    feeds::Feeds,
+    id::Kind,
+    publication::Manner,
+    said::{Form, Written},
+};
+
+use super::{
+    app::App,
+    members::Share,
+    says::{Says, says},
+    status::{BUDGET, READY, link, unresolved, what_to_do},
+    text::Old,
+};
+
+/// So many components are listed at most,
+const MOST_COMPONENTS: usize = 1000;
+/// in so many bytes.
+const MOST_BYTES: usize = 512 << 10;
+
+/// The type of the condition that says what went wrong.
+const ERROR: &str = "Error";
+
+pub(super) const MANNER: Manner =
+    Manner { own: &[READY, ERROR], told: READY, form: Form::UpdateTime, contested: true };
+
+/// The status as that API has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    observed_generation: i64,
+    conditions: Vec<Written>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    components: Vec<Component>,
+    components_ready: String,
+}
+
+/// A member. What is empty is left out.
+#[derive(Debug, Serialize)]
+struct Component {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+    name: String,
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    status: &'static str,
+}
+
+/// The conditions as they should be now, Ready before the other.
+pub(super) fn conditions<'a>(
+    app: &'a App,
+    old: &'a Old,
+    feeds: &'a Feeds,
+) -> Vec<(&'static str, Option<Says<'a>>)> {
+    let unreadable = unresolved(app, feeds);
+    let troubles = old.mistakes.len() + unreadable.len();
+    let ready = ready(app, old, troubles > 0);
+    let troubles = troubles + app.refused.len();
+    let error = if troubles == 0 {
+        says(ConditionStatus::False, "NoError", || "No error seen".to_owned())
+    } else {
+        says(ConditionStatus::True, "ErrorSeen", move || {
+            let mistakes = old.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
+            let kinds = unreadable.iter().map(|(kind, why)| {
+                let wrong_group = || "; is it in this group?".to_owned();
+                let way_out = if why.is_not_served() { wrong_group() } else { what_to_do(kind, why) };
+                (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{way_out}")))
+            });
+            let refused = app.refused.iter();
+            let refused = refused.map(|((kind, name), why)| {
+                (Cow::from(format!("{kind} {name}:")), Cow::from(why.to_string()))
+            });
+            message(mistakes.chain(kinds).chain(refused), troubles, BUDGET)
+        })
+    };
+    vec![(READY, Some(ready)), (ERROR, Some(error))]
+}
+
+/// Where something goes wrong, nobody can tell; nor where nothing was found, though no component is unready then.
+fn ready<'a>(app: &'a App, old: &'a Old, has_troubles: bool) -> Says<'a> {
+    let (ready, total) = (ready_ones(app), app.members.total());
+    let unknown = app.members.count(State::Unknown);
+    let nobody_knows =
+        |words: fn() -> String| says(ConditionStatus::Unknown, "ComponentsReadyUnknown", words);
+    if has_troubles {
+        nobody_knows(|| {
+            "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
+        })
+    } else if total == 0 && !old.selects {
+        nobody_knows(|| "no component was found: without spec.selector, nothing is selected".to_owned())
+    } else if total == 0 && app.needs.is_empty() {
+        nobody_knows(|| "no component was found: spec.componentKinds names no kind".to_owned())
+    } else if total == 0 {
+        nobody_knows(|| "no component was found: no object of these kinds matches the selector".to_owned())
+    } else if ready + unknown < total {
+        says(ConditionStatus::False, "ComponentsNotReady", move || {
+            format!("{} components not ready", total - ready)
+        })
+    } else if unknown > 0 {
+        says(ConditionStatus::Unknown, "ComponentsReadyUnknown", move || {
+            format!("of {unknown} components nobody can tell whether they are ready")
+        })
+    } else {
+        says(ConditionStatus::True, "ComponentsReady", || "all components ready".to_owned())
+    }
+}
+
+/// What is suspended blocks nobody.
+fn ready_ones(app: &App) -> usize {
+    app.members.count(State::Ready) + app.members.count(State::Suspended)
+}
+
+/// The status as it should be now.
+pub(super) fn render(app: &App, old: &Old, feeds: &Feeds, now: Timestamp) -> Status {
+    let conditions = conditions(app, old, feeds);
+    let conditions = conditions.into_iter().map(|(kind, says)| (kind, says.map(Statement::from)));
+    Status {
+        observed_generation: app.publication.generation,
+        conditions: app.publication.conditions(conditions, now),
+        components: components(app, feeds),
+        components_ready: format!("{}/{}", ready_ones(app), app.members.total()),
+    }
+}
+
+/// In the order in which the spec names the kinds, and then by name.
+fn components(app: &App, feeds: &Feeds) -> Vec<Component> {
+    let mut of_kind: HashMap<&Kind, Vec<&Share>> = HashMap::new();
+    for (_, share) in app.members.worst_first() {
+        of_kind.entry(&share.kind).or_default().push(share);
+    }
+    let mut left = MOST_BYTES;
+    let kinds = app.spec.component_kinds.iter().map(|kind| Kind::new(&kind.group, &kind.kind));
+    let shares = kinds.filter_map(|kind| of_kind.remove(&kind)).flat_map(|mut shares| {
+        shares.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        shares
+    });
+    shares
+        .take(MOST_COMPONENTS)
+        .map(|share| component(app, share, feeds))
+        .take_while(|entry| {
+            let size = 100 + entry.name.len() + entry.link.as_ref().map_or(0, String::len);
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .collect()
+}
+
+fn component(app: &App, share: &Share, feeds: &Feeds) -> Component {
+    let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
+    Component {
+        link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name)),
+        name: (*share.name).into(),
+        kind: (*share.kind.kind).into(),
+        group: (*share.kind.group).into(),
+        status: match share.state {
+            State::Ready | State::Suspended => "Ready",
+            State::InProgress | State::Failed | State::Terminating | State::Missing => "InProgress",
+            State::Unknown => "Unknown",
+        },
+    }
+}
+
+/// A kind as those who wrote it in a wrong group have to see it.
+fn in_full(kind: &Kind) -> String {
+    if kind.group.is_empty() { format!("{} in the core group", kind.kind) } else { kind.to_string() }
+}

@@ -1,0 +1,102 @@
+//! What stands in an Application, in whichever dialect it is written.
+
+use bellwether_api::{ApplicationSpec, ApplicationStatus, Ownership};
+use serde_json::Value;
+
+use crate::{
+    app_k8s_io::AppK8sIoSpec,
+    desk::Desk,
+    dialect::Dialect,
+    facts::{Facts, Written},
+    id::{Cluster, Name, ObjectKey},
+    publication::Publication,
+    selector::Selector,
+};
+
+use super::{app_k8s_io, status};
+
+/// What stands in an Application.
+#[derive(Clone, Copy)]
+pub(crate) enum Text<'a> {
+    Ours(&'a Written<ApplicationSpec, ApplicationStatus>),
+    AppK8sIo(&'a Written<AppK8sIoSpec, Value>),
+}
+
+/// What an Application of `app.k8s.io` asks for that no other does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Old {
+    /// Whether it owns its members.
+    pub(super) adds_owner: bool,
+    /// Whether it selects anything.
+    pub(super) selects: bool,
+    /// What nobody can understand of it.
+    pub(super) mistakes: Vec<String>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn dialect(self) -> Dialect {
+        match self {
+            Self::Ours(_) => Dialect::Bellwether,
+            Self::AppK8sIo(_) => Dialect::AppK8sIo,
+        }
+    }
+
+    /// What is asked for, in our own words, and what these have no words for.
+    pub(super) fn spec(self) -> (ApplicationSpec, Option<Old>) {
+        match self {
+            Self::Ours(written) => (written.spec.clone(), None),
+            Self::AppK8sIo(Written { spec, .. }) => {
+                let old = Old {
+                    adds_owner: spec.add_owner_ref,
+                    selects: spec.selector.is_some(),
+                    mistakes: spec.mistakes.clone(),
+                };
+                let spec = ApplicationSpec {
+                    selector: spec.selector.clone().unwrap_or_default(),
+                    // Where nothing is selected, nothing has to be read.
+                    component_kinds: spec.component_kinds.iter().filter(|_| old.selects).cloned().collect(),
+                    ownership: Ownership::Observe,
+                    ..ApplicationSpec::default()
+                };
+                (spec, Some(old))
+            }
+        }
+    }
+
+    /// Our own status, which remembers more than the other does.
+    pub(super) fn status(self) -> Option<&'a ApplicationStatus> {
+        match self {
+            Self::Ours(written) => Some(&written.status),
+            Self::AppK8sIo(_) => None,
+        }
+    }
+
+    pub(super) fn publication(self, name: &Name, facts: &Facts) -> Publication {
+        let object = ObjectKey { cluster: Cluster::hub(), kind: self.dialect().kind(), name: name.clone() };
+        match self {
+            Self::Ours(Written { generation, status, .. }) => {
+                Publication::new(object, &status::MANNER, facts, *generation, status)
+            }
+            Self::AppK8sIo(Written { generation, status, .. }) => {
+                Publication::new(object, &app_k8s_io::MANNER, facts, *generation, status)
+            }
+        }
+    }
+
+    /// Compares it with what was published. Gives back whether that has to be looked at.
+    pub(super) fn seen(self, publication: &mut Publication, facts: &Facts, desk: &mut Desk) -> bool {
+        match self {
+            Self::Ours(Written { generation, status, .. }) => {
+                publication.seen(facts, *generation, status, desk)
+            }
+            Self::AppK8sIo(Written { generation, status, .. }) => {
+                publication.seen(facts, *generation, status, desk)
+            }
+        }
+    }
+}
+
+/// The selector that a spec has.
+pub(super) fn selector(spec: &ApplicationSpec, old: Option<&Old>) -> Selector {
+    if old.is_none_or(|old| old.selects) { Selector::new(&spec.selector) } else { Selector::nothing() }
+}

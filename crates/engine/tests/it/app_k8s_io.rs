@@ -1,0 +1,519 @@
+//! Applications of app.k8s.io: the same machine, in the words that their users know.
+
+use bellwether_engine::{Dialect, Part, Unreadable};
+use jiff::SignedDuration;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{annotated, app_of_kinds, deployment, key, old_app, pod, service, widget, with},
+    world::World,
+    writes::Fault,
+};
+
+const OLD: &str = "Application.app.k8s.io";
+const KIND: &str = "Deployment.apps";
+
+fn kinds(kinds: &[(&str, &str)]) -> Value {
+    kinds.iter().map(|(group, kind)| json!({"group": group, "kind": kind})).collect()
+}
+
+/// Of Deployments and Services, their groups written as people do.
+fn web() -> Value {
+    old_app("web", &json!({"componentKinds": kinds(&[("v1", "Service"), ("apps/v1", "Deployment")])}))
+}
+
+fn status(world: &World, name: &str) -> Value {
+    let (kind, name) = key(OLD, name);
+    world.server.get(&kind, &name).expect("the Application is there")["status"].clone()
+}
+
+fn ready(world: &World) -> String {
+    world.condition(OLD, "web", "Ready")
+}
+
+fn error(world: &World) -> String {
+    world.condition(OLD, "web", "Error")
+}
+
+/// The components in a line: `Service a Ready, Deployment b InProgress`.
+fn components(world: &World, name: &str) -> String {
+    let status = status(world, name);
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let line = |it: &Value| format!("{} {} {}", text(&it["kind"]), text(&it["name"]), text(&it["status"]));
+    status["components"].as_array().into_iter().flatten().map(line).collect::<Vec<_>>().join(", ")
+}
+
+fn writes(world: &World, part: Part) -> usize {
+    world.writes.iter().filter(|(slot, ..)| slot.part == part).count()
+}
+
+#[test]
+fn its_status_is_in_the_words_of_its_api() {
+    let world = World::with([web(), deployment("front", 3, 3), deployment("back", 2, 3), service("front")]);
+    let time = "2026-11-14T10:00:00Z";
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastUpdateTime": time, "lastTransitionTime": time,
+        })
+    };
+    let expected = json!({
+        "observedGeneration": 1,
+        "conditions": [
+            condition("Ready", "False", "ComponentsNotReady", "1 components not ready"),
+            condition("Error", "False", "NoError", "No error seen"),
+        ],
+        "components": [
+            {"link": "/api/v1/namespaces/shop/services/front", "name": "front", "kind": "Service", "status": "Ready"},
+            {
+                "link": "/apis/apps/v1/namespaces/shop/deployments/back", "name": "back", "kind": "Deployment",
+                "group": "apps", "status": "InProgress",
+            },
+            {
+                "link": "/apis/apps/v1/namespaces/shop/deployments/front", "name": "front", "kind": "Deployment",
+                "group": "apps", "status": "Ready",
+            },
+        ],
+        "componentsReady": "2/3",
+    });
+    assert_eq!(status(&world, "web"), expected);
+}
+
+/// States that its users do not know are told in those that they do.
+#[rstest]
+#[case::ready(
+    deployment("x", 3, 3),
+    "Deployment x Ready",
+    "1/1",
+    "True ComponentsReady: all components ready"
+)]
+#[case::in_progress(
+    deployment("x", 2, 3),
+    "Deployment x InProgress",
+    "0/1",
+    "False ComponentsNotReady: 1 components not ready"
+)]
+#[case::suspended(
+    with(deployment("x", 1, 3), &json!({"spec": {"paused": true}})), "Deployment x Ready", "1/1",
+    "True ComponentsReady: all components ready"
+)]
+#[case::terminating(
+    with(deployment("x", 3, 3), &json!({"metadata": {"deletionTimestamp": "2026-11-14T09:00:00Z"}})),
+    "Deployment x InProgress", "0/1", "False ComponentsNotReady: 1 components not ready"
+)]
+#[case::failed(
+    with(deployment("x", 2, 3), &json!({"status": {"conditions": [{
+        "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "too late",
+    }]}})),
+    "Deployment x InProgress", "0/1", "False ComponentsNotReady: 1 components not ready"
+)]
+#[case::unknown(
+    widget("x", None),
+    "Widget x Unknown",
+    "0/1",
+    "Unknown ComponentsReadyUnknown: of 1 components nobody can tell whether they are ready"
+)]
+fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[case] says: &str) {
+    let app =
+        old_app("web", &json!({"componentKinds": kinds(&[("apps", "Deployment"), ("acme.io", "Widget")])}));
+    let world = World::with([app, object]);
+    assert_eq!(components(&world, "web"), listed);
+    assert_eq!(status(&world, "web")["componentsReady"], count);
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+}
+
+#[rstest]
+#[case::everything(json!({}), "Deployment a Ready, Deployment b Ready")]
+#[case::a_label(json!({"matchLabels": {"tier": "front"}}), "Deployment a Ready")]
+#[case::an_expression(
+    json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]}), "Deployment b Ready"
+)]
+#[case::both(
+    json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}),
+    "Deployment b Ready"
+)]
+#[case::nothing(json!(null), "")]
+#[case::an_impossible_one(json!({"matchExpressions": [{"key": "tier", "operator": "Like", "values": ["f"]}]}), "")]
+fn selectors(#[case] selector: Value, #[case] listed: &str) {
+    let labelled = with(deployment("a", 1, 1), &json!({"metadata": {"labels": {"tier": "front"}}}));
+    let elsewhere = with(deployment("c", 1, 1), &json!({"metadata": {"namespace": "elsewhere"}}));
+    let mut app = web();
+    app["spec"]["selector"] = selector;
+    let world = World::with([app, labelled, deployment("b", 1, 1), elsewhere]);
+    assert_eq!(components(&world, "web"), listed);
+}
+
+/// Where nothing is found, nothing is green; and what is to be done about it is said.
+#[rstest]
+#[case::none_matches(
+    json!({}), "Unknown ComponentsReadyUnknown: no component was found: no object of these kinds matches the selector"
+)]
+#[case::no_selector(
+    json!({"selector": null}),
+    "Unknown ComponentsReadyUnknown: no component was found: without spec.selector, nothing is selected"
+)]
+#[case::no_kinds(
+    json!({"componentKinds": null}),
+    "Unknown ComponentsReadyUnknown: no component was found: spec.componentKinds names no kind"
+)]
+fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
+    let world = World::with([with(web(), &json!({"spec": spec}))]);
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+    assert_eq!(status(&world, "web")["componentsReady"], "0/0");
+}
+
+#[rstest]
+#[case::wrong_group(
+    json!({"componentKinds": kinds(&[("v1", "Deployment")])}),
+    "Deployment in the core group: the cluster does not serve it; is it in this group?"
+)]
+#[case::no_such_kind(
+    json!({"componentKinds": kinds(&[("apps", "Deployment"), ("no.where", "Gone")])}),
+    "Gone.no.where: the cluster does not serve it; is it in this group?"
+)]
+#[case::bad_selector(
+    json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
+    "spec.selector.matchExpressions[0] has no values, which In needs"
+)]
+#[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0] names no kind")]
+fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] says: &str) {
+    let world = World::with([with(web(), &json!({"spec": spec})), deployment("front", 3, 3)]);
+    assert_eq!(error(&world), format!("True ErrorSeen: {says}"));
+    let expected = "failed to aggregate all components' statuses, check the Error condition for details";
+    assert_eq!(ready(&world), format!("Unknown ComponentsReadyUnknown: {expected}"));
+}
+
+#[test]
+fn a_kind_that_may_not_be_read_is_said_and_the_rest_goes_on() {
+    let mut world = World::with([web(), deployment("front", 3, 3), service("front")]);
+    assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+    world.unreadable("Service", Some(Unreadable::Forbidden { resource: "services".into() }));
+    world.settle();
+    assert_eq!(
+        error(&world),
+        "True ErrorSeen: Service in the core group: Bellwether may not read it; grant get, list and watch on services in \
+         the API group \"\" to Bellwether"
+    );
+    assert_eq!(components(&world, "web"), "Service front Unknown, Deployment front Ready");
+    world.unreadable("Service", None);
+    world.settle();
+    assert_eq!(
+        (error(&world).as_str(), ready(&world).split(' ').next()),
+        ("False NoError: No error seen", Some("True"))
+    );
+}
+
+/// As it was with the controller before: by their labels, wherever they are; but nobody in a namespace owns them.
+#[test]
+fn what_is_in_no_namespace_is_counted_and_never_owned() {
+    let role = |name: &str, label: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": {"app": label}},
+        })
+    };
+    let spec = json!({"addOwnerRef": true, "componentKinds": kinds(&[("rbac.authorization.k8s.io/v1", "ClusterRole")])});
+    let mut world = World::with([old_app("web", &spec), role("reader", "web"), role("writer", "api")]);
+    assert_eq!(components(&world, "web"), "ClusterRole reader Ready");
+    assert_eq!(
+        status(&world, "web")["components"][0]["link"],
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader"
+    );
+    world.put(role("writer", "web"));
+    assert_eq!(components(&world, "web"), "ClusterRole reader Ready, ClusterRole writer Ready");
+    world.delete("ClusterRole.rbac.authorization.k8s.io", "reader");
+    assert_eq!(components(&world, "web"), "ClusterRole writer Ready");
+    assert_eq!(writes(&world, Part::Owners), 0);
+}
+
+#[test]
+fn the_annotation_and_other_applications_mean_nothing_to_it() {
+    let world = World::with([web(), annotated(deployment("front", 3, 3), "another")]);
+    assert_eq!(components(&world, "web"), "Deployment front Ready");
+    let selects_itself = with(
+        old_app("web", &json!({"componentKinds": kinds(&[("app.k8s.io", "Application")])})),
+        &json!({"metadata": {"labels": {"app": "web"}}, "spec": {"addOwnerRef": true}}),
+    );
+    let other = with(old_app("other", &json!({})), &json!({"metadata": {"labels": {"app": "web"}}}));
+    let world = World::with([selects_itself, other]);
+    assert_eq!(components(&world, "web"), "Application other InProgress");
+    assert_eq!((world.owners(OLD, "other").as_str(), world.owners(OLD, "web").as_str()), ("web", ""));
+}
+
+/// Two Applications of one name, each in its own API: neither takes anything from the other.
+#[test]
+fn namesakes_of_both_apis_live_side_by_side() {
+    let ours = with(app_of_kinds("web"), &json!({"spec": {"dependencies": ["base"]}}));
+    let mut world = World::with([ours, app_of_kinds("base"), web(), deployment("front", 3, 3)]);
+    let of_ours = |world: &World| world.status("web").components_ready.expect("a count");
+    assert_eq!(
+        (of_ours(&world).as_str(), components(&world, "web").as_str()),
+        ("1/1", "Deployment front Ready")
+    );
+    world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 1.into());
+    assert_eq!(
+        (of_ours(&world).as_str(), components(&world, "web").as_str()),
+        ("0/1", "Deployment front InProgress")
+    );
+    world.delete(OLD, "web");
+    assert_eq!(world.status("web").installed, ["base"], "its dependencies are still known");
+    world.put(web()).delete("Application.bellwether.dev", "web");
+    assert_eq!(components(&world, "web"), "Deployment front InProgress");
+    world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 3.into());
+    assert_eq!(components(&world, "web"), "Deployment front Ready");
+}
+
+/// Our own may be handed over what the other only counts, and the other way round.
+#[test]
+fn both_may_own_one_object() {
+    let owning = with(web(), &json!({"spec": {"addOwnerRef": true}}));
+    let mut world = World::with([app_of_kinds("web"), owning, annotated(deployment("front", 3, 3), "web")]);
+    let (kind, name) = key(KIND, "front");
+    let owners = |world: &World| {
+        let owners =
+            world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"].clone();
+        owners.as_array().into_iter().flatten().map(|owner| owner["apiVersion"].clone()).collect::<Vec<_>>()
+    };
+    // Before ours takes anything over, it is written where to look for it.
+    assert_eq!(owners(&world), ["app.k8s.io/v1beta1", "bellwether.dev/v1alpha1"]);
+    world.edit(KIND, "front", |it| it["metadata"]["annotations"] = json!({}));
+    assert_eq!(owners(&world), ["app.k8s.io/v1beta1"], "each lets go of its own");
+}
+
+#[test]
+fn it_owns_its_members_if_it_wants_to() {
+    let mut world = World::with([web(), deployment("front", 3, 3)]);
+    assert_eq!(world.owners(KIND, "front"), "");
+    world.edit(OLD, "web", |it| it["spec"]["addOwnerRef"] = true.into());
+    let (kind, name) = key(OLD, "web");
+    let uid = world.server.get(&kind, &name).expect("it is there")["metadata"]["uid"].clone();
+    let (kind, name) = key(KIND, "front");
+    let expected = json!([{
+        "apiVersion": "app.k8s.io/v1beta1", "kind": "Application", "name": "web", "uid": uid,
+        "controller": false, "blockOwnerDeletion": true,
+    }]);
+    assert_eq!(world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"], expected);
+    assert_eq!(writes(&world, Part::Owners), 1);
+}
+
+/// Whoever installs an Application may have made it an owner without saying so in its spec.
+#[rstest]
+#[case::flag_off(OLD, json!({"spec": {"addOwnerRef": false}}))]
+#[case::other_selector(OLD, json!({"spec": {"selector": {"matchLabels": {"app": "api"}}}}))]
+#[case::kind_dropped(OLD, json!({"spec": {"componentKinds": null}}))]
+#[case::relabelled(KIND, json!({"metadata": {"labels": {"app": "api"}}}))]
+fn it_never_lets_go(#[case] kind: &str, #[case] patch: Value, #[values(false, true)] restart: bool) {
+    let mut world =
+        World::with([with(web(), &json!({"spec": {"addOwnerRef": true}})), deployment("front", 3, 3)]);
+    assert_eq!(world.owners(KIND, "front"), "web");
+    let (kind, name) = key(kind, if kind == OLD { "web" } else { "front" });
+    world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
+    if restart {
+        world.restart();
+    }
+    world.pass(SignedDuration::from_hours(1));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("web", 1));
+}
+
+#[test]
+fn one_that_was_made_again_takes_the_place_of_the_one_before() {
+    let before = json!({
+        "apiVersion": "app.k8s.io/v1beta1", "kind": "Application", "name": "web", "uid": "before",
+        "controller": false, "blockOwnerDeletion": true,
+    });
+    let object = with(deployment("front", 3, 3), &json!({"metadata": {"ownerReferences": [before]}}));
+    let world = World::with([with(web(), &json!({"spec": {"addOwnerRef": true}})), object]);
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("web", 1));
+    let (kind, name) = key(KIND, "front");
+    assert_ne!(
+        world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"][0]["uid"],
+        "before"
+    );
+}
+
+#[test]
+fn several_may_own_one_object() {
+    let owning = |name: &str| {
+        with(
+            old_app(name, &json!({"componentKinds": kinds(&[("apps", "Deployment")])})),
+            &json!({"spec": {"addOwnerRef": true}}),
+        )
+    };
+    let mut world = World::with([owning("b"), owning("a"), deployment("front", 3, 3)]);
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("a b", 2));
+    world.faults = [Fault::Conflict].into();
+    world.put(owning("c"));
+    assert_eq!(world.owners(KIND, "front"), "a b c", "also if somebody else was quicker");
+}
+
+#[test]
+fn what_it_may_not_own_is_said_and_readiness_is_another_matter() {
+    let mut world = World::with([web(), deployment("front", 3, 3)]);
+    // The status of another generation is written first, then the owners are.
+    world.faults = [Fault::None, Fault::Refuse].into();
+    let (kind, name) = key(OLD, "web");
+    world.server.edit(&kind, &name, |it| it["spec"]["addOwnerRef"] = true.into());
+    world.settle_now();
+    assert_eq!(error(&world), "True ErrorSeen: Deployment.apps front: not today");
+    assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+    world.settle();
+    assert_eq!(
+        (error(&world).as_str(), world.owners(KIND, "front").as_str()),
+        ("False NoError: No error seen", "web")
+    );
+}
+
+/// What the controller before us wrote is taken over: nothing that is the same is written again, and no time is lost.
+#[test]
+fn what_was_written_before_stays_as_far_as_it_is_true() {
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastUpdateTime": "2026-11-13T08:00:00Z", "lastTransitionTime": "2026-11-12T08:00:00Z",
+        })
+    };
+    let foreign = json!({"type": "Qualified", "status": "True", "by": "somebody"});
+    let status_before = json!({
+        "observedGeneration": 1, "componentsReady": "1/1",
+        "conditions": [
+            condition("Ready", "True", "ComponentsReady", "all components ready"),
+            foreign,
+            condition("Error", "False", "NoError", "No error seen"),
+        ],
+        "components": [{"name": "front", "kind": "Deployment", "group": "apps", "status": "Ready"}],
+    });
+    let mut world =
+        World::with([with(web(), &json!({"status": status_before.clone()})), deployment("front", 3, 3)]);
+    let now = status(&world, "web");
+    assert_eq!(now["conditions"], status_before["conditions"]);
+    assert_eq!((writes(&world, Part::Status), world.turns.len()), (1, 0), "only the links are new");
+    world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 2.into());
+    let conditions = status(&world, "web")["conditions"].clone();
+    assert_eq!((&conditions[1], &conditions[2]), (&foreign, &status_before["conditions"][2]));
+    assert_eq!(conditions[0]["lastTransitionTime"], conditions[0]["lastUpdateTime"]);
+    let turned = conditions[0]["lastTransitionTime"].clone();
+    world.pass(SignedDuration::from_mins(1));
+    world.put(deployment("back", 1, 3));
+    let conditions = status(&world, "web")["conditions"].clone();
+    assert_eq!(conditions[0]["message"], "2 components not ready");
+    assert_eq!(conditions[0]["lastTransitionTime"], turned);
+    assert_ne!(conditions[0]["lastUpdateTime"], turned, "other words were said later");
+    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.object.to_string(), turn.to)).collect();
+    assert_eq!(
+        turns,
+        [("Application.app.k8s.io shop/web".to_owned(), bellwether_model::ConditionStatus::False)]
+    );
+}
+
+#[rstest]
+#[case::nonsense(json!({"conditions": "none", "components": {"a": 1}, "observedGeneration": "x"}))]
+#[case::halves(json!({"conditions": [{"type": "Ready"}, {"status": "True"}, 7, {"type": "Error", "status": "False"}]}))]
+fn a_status_that_nobody_can_read_is_replaced(#[case] before: Value) {
+    let world = World::with([with(web(), &json!({ "status": before })), deployment("front", 3, 3)]);
+    assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+    assert_eq!(error(&world), "False NoError: No error seen");
+}
+
+#[test]
+fn nothing_is_written_twice_and_a_restart_changes_nothing() {
+    let owning = with(web(), &json!({"spec": {"addOwnerRef": true}}));
+    let mut world = World::with([owning, deployment("front", 3, 3), service("front"), pod("x", true)]);
+    let before = world.writes.len();
+    world.restart();
+    world.pass(SignedDuration::from_hours(1));
+    for (kind, name) in world.server.objects.keys().cloned().collect::<Vec<_>>() {
+        world
+            .server
+            .edit(&kind, &name, |it| it["metadata"]["annotations"]["example.com/seen"] = "yes".into());
+    }
+    world.settle();
+    assert_eq!((world.writes.len(), world.server.vain), (before, 0));
+}
+
+#[test]
+fn the_list_is_bounded_and_counts_are_exact() {
+    let objects = (0..1100).map(|number| service(&format!("s{number:04}")));
+    let world = World::with(objects.chain([web()]));
+    let status = status(&world, "web");
+    assert_eq!(status["components"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(status["componentsReady"], "1100/1100");
+}
+
+/// Our own Applications do not wait for those of the other API, whatever becomes of them.
+#[test]
+fn ours_wait_for_nobody() {
+    let mut world = World::new();
+    world.held.insert(Dialect::AppK8sIo.kind());
+    for object in [web(), app_of_kinds("web"), deployment("front", 3, 3)] {
+        world.put(object);
+    }
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+    assert_eq!(status(&world, "web"), json!(null));
+    world.held.clear();
+    world.settle();
+    assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+}
+
+#[test]
+fn the_definition_may_come_later_and_go() {
+    let mut world = World::new();
+    let kind = Dialect::AppK8sIo.kind();
+    let served = world.server.kinds.remove(&kind).expect("it was served");
+    world.put(app_of_kinds("web")).put(deployment("front", 3, 3));
+    assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
+    world.server.kinds.insert(kind.clone(), served);
+    world.put(web());
+    world.relist(&kind);
+    world.settle();
+    assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+    world.server.unserve(&kind);
+    world.relist(&kind);
+    world.settle();
+    let services = world.feeds.values().any(|feed| feed.kind.to_string() == "Service");
+    assert!(!services, "what only it needed is followed no longer");
+}
+
+/// The controller of that API may still run. Each takes the words of the other for a change.
+#[test]
+fn two_controllers_do_not_burn() {
+    let mut world = World::with([web(), deployment("front", 3, 3)]);
+    let (kind, name) = key(OLD, "web");
+    let begun = world.now;
+    let mut times = Vec::new();
+    while times.len() < 12 {
+        let before = writes(&world, Part::Status);
+        // It has no links, and thinks well of itself.
+        world.server.edit(&kind, &name, |it| {
+            it["status"]["components"] =
+                json!([{"name": "front", "kind": "Deployment", "group": "apps", "status": "Ready"}]);
+        });
+        while writes(&world, Part::Status) == before {
+            world.pass(SignedDuration::from_secs(1));
+        }
+        times.push(world.now.duration_since(begun).as_secs());
+    }
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.iter().take(3).all(|pause| *pause <= 2), "{pauses:?}");
+    assert!(pauses.windows(2).skip(2).all(|pair| pair[1] >= pair[0]), "{pauses:?}");
+    assert!(pauses.last().is_some_and(|pause| *pause >= 250), "{pauses:?}");
+    let warnings: Vec<_> = world.warnings.iter().map(|warning| warning.reason).collect();
+    assert_eq!(warnings, ["StatusOverwritten"], "it is said once");
+    // The other one is stopped: what is true is written when the time has come, and from then on at once.
+    world.pass(SignedDuration::from_mins(30));
+    world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 1.into());
+    assert_eq!(ready(&world), "False ComponentsNotReady: 1 components not ready");
+}
+
+/// What changes often by itself is no quarrel, whether the answer or the watch is first to tell.
+#[rstest]
+fn many_changes_are_no_contest(#[values(Fault::None, Fault::EchoFirst)] fault: Fault) {
+    let mut world = World::with([web(), deployment("front", 3, 3)]);
+    world.faults = std::iter::repeat_n(fault, 100).collect();
+    for round in 0..20 {
+        world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = (round % 2).into());
+        world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 3.into());
+        assert_eq!(ready(&world), "True ComponentsReady: all components ready");
+    }
+    assert_eq!(world.warnings, []);
+}
