@@ -17,6 +17,10 @@ pub struct AppK8sIoSpec {
     pub component_kinds: Vec<ComponentKind>,
     /// Whether it is to own them.
     pub add_owner_ref: bool,
+    /// What kind of application it is.
+    pub type_: Option<String>,
+    /// The version of it.
+    pub version: Option<String>,
     /// What cannot be understood, and where.
     pub mistakes: Vec<String>,
 }
@@ -26,10 +30,12 @@ const OF_STATUS: [&str; 4] = ["observedGeneration", "conditions", "components", 
 
 impl AppK8sIoSpec {
     /// What must be kept of an object for it to be read.
-    pub(crate) const READS: [&'static [&'static str]; 7] = [
+    pub(crate) const READS: [&'static [&'static str]; 9] = [
         &["spec", "selector"],
         &["spec", "componentKinds"],
         &["spec", "addOwnerRef"],
+        &["spec", "descriptor", "type"],
+        &["spec", "descriptor", "version"],
         &["status", "observedGeneration"],
         &["status", "conditions"],
         &["status", "components"],
@@ -37,7 +43,10 @@ impl AppK8sIoSpec {
     ];
 
     pub(crate) fn read(object: &Object<'_>) -> Self {
+        let word = |path: &str| object.at(path).and_then(Value::as_text).map(str::to_owned);
         let mut spec = Self {
+            type_: word("spec.descriptor.type"),
+            version: word("spec.descriptor.version"),
             add_owner_ref: object.at("spec.addOwnerRef").and_then(Value::as_bool) == Some(true),
             ..Self::default()
         };

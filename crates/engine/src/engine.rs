@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     rules::Rules,
+    view::{Claim, Group},
 };
 
 /// A clock that is put back by less than this will soon be where it was.
@@ -130,6 +132,29 @@ impl Engine {
             },
             Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
         }
+    }
+
+    /// All groups of which something can be said, by their names: none as long as our own kinds are not known.
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<_> =
+            if self.open { self.applications.groups(&self.feeds).collect() } else { Vec::new() };
+        groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        groups
+    }
+
+    /// What the groups of its namespace have to do with an object, whether its kind is followed or not.
+    pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        self.applications.claims(kind, name, facts)
+    }
+
+    /// What is kept of the objects of a kind, by the rules that are in force.
+    pub fn lens(&self, kind: &Kind) -> Lens {
+        Lens::new(kind, Arc::clone(self.rules.in_force()))
+    }
+
+    /// The rules of users that are in force.
+    pub fn rules(&self) -> &UserRules {
+        self.rules.in_force()
     }
 
     /// How much there is.

@@ -56,6 +56,8 @@ pub enum Unreadable {
         /// The kind as rules of RBAC have it: `statefulsets`.
         resource: Arc<str>,
     },
+    /// Nothing of it is in what was given to read, so that nobody can tell what there is.
+    NotGiven,
     /// The cluster has it, and answers all the same with an error that does not go away.
     Failing {
         /// The error.
@@ -68,6 +70,7 @@ impl fmt::Display for Unreadable {
         match self {
             Self::NotServed => f.write_str("the cluster does not serve it"),
             Self::Forbidden { .. } => f.write_str("Bellwether may not read it"),
+            Self::NotGiven => f.write_str("no object of this kind is in what was read"),
             Self::Failing { why } => write!(f, "the cluster answers: {why}"),
         }
     }

@@ -23,6 +23,7 @@ mod rules;
 mod said;
 mod selector;
 mod stored_status;
+mod view;
 mod words;
 
 pub use app_k8s_io::AppK8sIoSpec;
@@ -37,3 +38,4 @@ pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};
 pub use lens::{Lens, Light};
 pub use outbox::Outbox;
 pub use rules::user_rule;
+pub use view::{Claim, Group, Member, Relation};

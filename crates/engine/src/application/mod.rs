@@ -18,6 +18,7 @@ mod ownership;
 mod says;
 mod status;
 mod text;
+mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

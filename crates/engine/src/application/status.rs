@@ -111,7 +111,7 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-fn counts(app: &App) -> ObjectCounts {
+pub(super) fn counts(app: &App) -> ObjectCounts {
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let of = |state| number(app.members.count(state));
     ObjectCounts {
@@ -127,7 +127,7 @@ fn counts(app: &App) -> ObjectCounts {
 }
 
 /// Why a member or a component is in its state, in a word and in a line.
-fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
+pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
     match whose {
         Whose::Object(id) => {
             let Some(stored) = feeds.object(id) else { return ("Gone".into(), "it is gone".into()) };
@@ -352,6 +352,7 @@ fn reason(unreadable: &Unreadable) -> &'static str {
     match unreadable {
         Unreadable::NotServed => "NotServed",
         Unreadable::Forbidden { .. } => "Forbidden",
+        Unreadable::NotGiven => "NotGiven",
         Unreadable::Failing { .. } => "NotReadable",
     }
 }

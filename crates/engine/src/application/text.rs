@@ -56,6 +56,8 @@ impl<'a> Text<'a> {
                     // Where nothing is selected, nothing has to be read.
                     component_kinds: spec.component_kinds.iter().filter(|_| old.selects).cloned().collect(),
                     ownership: Ownership::Observe,
+                    type_: spec.type_.clone(),
+                    version: spec.version.clone(),
                     ..ApplicationSpec::default()
                 };
                 (spec, Some(old))

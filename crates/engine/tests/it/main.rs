@@ -12,6 +12,7 @@
 mod actions;
 mod app_k8s_io;
 mod dependencies;
+mod groups;
 mod health_check;
 mod kinds;
 mod known;

@@ -2,6 +2,7 @@
 
 mod faults;
 mod following;
+mod glance;
 mod kinds;
 mod past;
 mod rights;
@@ -117,6 +118,7 @@ impl Stage {
             News::Served(served) => format!("served as {}/{}", served.version, served.plural),
             News::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             News::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
+            News::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
             News::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             News::Listing => "listing".to_owned(),
             News::PutBack => "put back".to_owned(),

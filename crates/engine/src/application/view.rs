@@ -1,0 +1,152 @@
+//! How an Application is at this moment, for whoever asks.
+
+use std::sync::Arc;
+
+use bellwether_api::ConditionStatus;
+use bellwether_conditions::Statement;
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use crate::{
+    facts::Facts,
+    feeds::Feeds,
+    id::{Kind, Name},
+    said,
+    view::{Claim, Group, Member, Relation},
+};
+
+use super::{
+    Applications,
+    app::{App, Stranger},
+    app_k8s_io,
+    members::{Share, Whose},
+    says::Says,
+    status::{self, Needed, READY},
+};
+
+/// The states that keep an Application from being ready, from the worst on.
+const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
+
+impl Applications {
+    /// All of which something can be said, in no particular order.
+    pub(crate) fn groups<'a>(&'a self, feeds: &'a Feeds) -> impl Iterator<Item = Group> + 'a {
+        self.apps.iter().filter(|(_, app)| app.is_known(feeds)).map(|(_, app)| self.view(app, feeds))
+    }
+
+    fn view(&self, app: &App, feeds: &Feeds) -> Group {
+        let dependencies = self.needed(app);
+        let conditions: Vec<_> = conditions(app, feeds, &dependencies)
+            .into_iter()
+            .filter_map(|(kind, says)| Some((kind, Statement::from(says?))))
+            .collect();
+        let ready = conditions.first().map_or(ConditionStatus::Unknown, |(_, says)| says.status);
+        let state = state(app, ready);
+        Group {
+            kind: app.dialect().kind(),
+            name: app.name.clone(),
+            type_: app.spec.type_.clone(),
+            version: app.spec.version.clone(),
+            since: since(app, state, ready),
+            state,
+            conditions,
+            counts: status::counts(app),
+            progress: app.members.progress(),
+            members: app
+                .members
+                .worst_first()
+                .map(|(whose, share)| member(app, feeds, whose, share))
+                .collect(),
+            dependencies,
+        }
+    }
+
+    /// What the Applications of its namespace have to do with an object.
+    pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        let apps = self.apps.iter().map(|(_, app)| app);
+        let mut claims: Vec<_> = apps
+            .filter(|app| app.name.namespace == name.namespace)
+            .map(|app| Claim {
+                kind: app.dialect().kind(),
+                application: app.name.clone(),
+                relation: relation(app, kind, facts),
+            })
+            .collect();
+        claims.sort_by(|a, b| a.application.cmp(&b.application));
+        claims
+    }
+}
+
+fn conditions<'a>(
+    app: &'a App,
+    feeds: &'a Feeds,
+    needed: &'a Needed,
+) -> Vec<(&'static str, Option<Says<'a>>)> {
+    match &app.old {
+        None => status::conditions(app, feeds, needed).into(),
+        Some(old) => app_k8s_io::conditions(app, old, feeds),
+    }
+}
+
+fn relation(app: &App, kind: &Kind, facts: &Facts) -> Relation {
+    match app.membership(facts) {
+        Err(Stranger::NotSelected) => Relation::NotSelected,
+        Err(_) => Relation::NotAMember,
+        Ok(()) if !app.wishes().get(kind).is_some_and(|wish| wish.counts) => Relation::OtherKinds,
+        Ok(()) if facts.owners.iter().any(|owner| *owner.uid == *app.uid()) => Relation::Owner,
+        Ok(()) if app.adopts(facts) => Relation::OwnerToBe,
+        Ok(()) => Relation::Counts,
+    }
+}
+
+/// How an Application is: as the worst of its members that keep it from being ready.
+fn state(app: &App, ready: ConditionStatus) -> State {
+    match ready {
+        _ if app.deleting => State::Terminating,
+        ConditionStatus::True => State::Ready,
+        ConditionStatus::Unknown => State::Unknown,
+        ConditionStatus::False => {
+            let is_there = |state: &State| app.members.count(*state) > 0;
+            // If no member does, the Pod of its health check is not ready yet.
+            BLOCKING.into_iter().find(is_there).unwrap_or(State::InProgress)
+        }
+    }
+}
+
+/// Since when it is so: since the first of its members has been, or as is stored, or, if it is ready, since the last of its
+/// members has been.
+fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
+    let stored = app.publication.stored();
+    let stored = stored
+        .iter()
+        .find(|condition| *condition.kind == *READY && said::status(stored, READY) == Some(ready))
+        .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
+    match state {
+        State::Ready => stored.or_else(|| {
+            let times: Option<Vec<_>> = app.members.worst_first().map(|(_, share)| share.since).collect();
+            times?.into_iter().max()
+        }),
+        State::Failed | State::Missing | State::InProgress => {
+            app.members.in_state(state).filter_map(|(_, share)| share.since).min().or(stored)
+        }
+        State::Unknown | State::Terminating | State::Suspended => stored,
+    }
+}
+
+fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
+    let (reason, message) = status::why(app, feeds, whose);
+    let stored = match whose {
+        Whose::Object(id) => feeds.object(id),
+        Whose::Component(_) => None,
+    };
+    Member {
+        kind: share.kind.clone(),
+        name: Arc::clone(&share.name),
+        uid: stored.map(|stored| stored.facts.uid.clone()),
+        state: share.state,
+        progress: share.progress,
+        reason: reason.into_owned(),
+        message: message.into_owned(),
+        since: share.since,
+        rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
+    }
+}

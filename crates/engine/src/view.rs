@@ -1,0 +1,97 @@
+//! How a group is at this moment, for whoever asks: a person at a terminal, a page, a program.
+
+use std::sync::Arc;
+
+use bellwether_api::{DependencyStatus, ObjectCounts};
+use bellwether_conditions::Statement;
+use bellwether_health::Rule;
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use crate::id::{Kind, Name};
+
+/// Objects that belong together, and how they are as one.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What it is: an Application.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// What kind of application it is, as its user calls it.
+    pub type_: Option<String>,
+    /// The version of it, as its user calls it.
+    pub version: Option<String>,
+    /// How it is: as its worst member that keeps it from being ready.
+    pub state: State,
+    /// Since when, as far as anybody knows.
+    pub since: Option<Timestamp>,
+    /// Its conditions with what they say, Ready before all others.
+    pub conditions: Vec<(&'static str, Statement)>,
+    /// How many members are in which state.
+    pub counts: ObjectCounts,
+    /// How far along the members are on average.
+    pub progress: Option<u8>,
+    /// The members, the worst first, then by kind and name. All of them.
+    pub members: Vec<Member>,
+    /// The Applications that it needs.
+    pub dependencies: Vec<DependencyStatus>,
+}
+
+/// A member of a group, or what should be one and is not there.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name. It is in the namespace of the group.
+    pub name: Arc<str>,
+    /// Its identity, if it is there.
+    pub uid: Option<Box<str>>,
+    /// How it is.
+    pub state: State,
+    /// How far along.
+    pub progress: u8,
+    /// Why, in a word.
+    pub reason: String,
+    /// Why, in a line.
+    pub message: String,
+    /// Since when, as far as anybody knows.
+    pub since: Option<Timestamp>,
+    /// The rule that judged it, if it is there.
+    pub rule: Option<Rule>,
+}
+
+/// What an Application has to do with an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The kind of the Application.
+    pub kind: Kind,
+    /// Its name.
+    pub application: Name,
+    /// What it is to the object.
+    pub relation: Relation,
+}
+
+/// What an Application is to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It counts and owns it.
+    Owner,
+    /// It counts it, and will own it.
+    OwnerToBe,
+    /// It counts it.
+    Counts,
+    /// Its selector matches, and its spec does not speak of the kind.
+    OtherKinds,
+    /// Its selector does not match.
+    NotSelected,
+    /// Its selector matches, and the object is somebody else's by its annotation, or is not handed over by one, or is the
+    /// Application itself.
+    NotAMember,
+}
+
+impl Group {
+    /// What the condition says that decides.
+    pub fn ready(&self) -> Option<&Statement> {
+        self.conditions.first().map(|(_, says)| says)
+    }
+}

@@ -1,0 +1,111 @@
+//! How groups are at a moment, for whoever asks.
+
+use std::sync::Arc;
+
+use bellwether_api::State;
+use bellwether_engine::{Group, Kind, Lens, Light, Name, Relation};
+use bellwether_health::user::UserRules;
+use bellwether_model::{Object, Plan};
+use jiff::SignedDuration;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app, app_of_kinds, deployment, key, widget, with},
+    world::World,
+};
+
+fn group(world: &World, name: &str) -> Group {
+    let mut groups = world.engine.groups();
+    let index = groups.iter().position(|group| *group.name.name == *name);
+    groups.swap_remove(index.expect("there is such a group"))
+}
+
+fn failed(name: &str) -> Value {
+    let stalled = json!([{"type": "Stalled", "status": "True", "reason": "Jammed", "message": "a cog is jammed",
+        "lastTransitionTime": "2026-11-14T09:30:00Z"}]);
+    with(widget(name, None), &json!({"status": {"conditions": stalled}}))
+}
+
+/// A group is as the worst of those members that keep it from being ready.
+#[rstest]
+#[case::nothing(vec![], State::Unknown)]
+#[case::ready(vec![widget("a", Some("True"))], State::Ready)]
+#[case::in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], State::InProgress)]
+#[case::failed(vec![deployment("b", 2, 3), failed("a")], State::Failed)]
+#[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], State::InProgress)]
+#[case::unknown(vec![widget("a", None), deployment("b", 3, 3)], State::Unknown)]
+fn a_group_is_as_the_worst_of_its_members(#[case] objects: Vec<Value>, #[case] state: State) {
+    let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
+    assert_eq!(group(&world, "web").state, state);
+}
+
+/// What is told is what is written, in the same words.
+#[test]
+fn it_says_what_its_status_says() {
+    let world =
+        World::with([app_of_kinds("web"), widget("a", Some("True")), deployment("b", 2, 3), failed("c")]);
+    let group = group(&world, "web");
+    for (condition, says) in &group.conditions {
+        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
+        assert_eq!(world.of_app("web", condition), told);
+    }
+    let members: Vec<_> = group.members.iter().map(|member| (&*member.name, member.state)).collect();
+    assert_eq!(members, [("c", State::Failed), ("b", State::InProgress), ("a", State::Ready)]);
+    assert_eq!((group.counts.ready, group.counts.total, group.members.len()), (1, 3, 3));
+}
+
+/// Since its first member failed; not since it was looked at.
+#[test]
+fn it_knows_since_when() {
+    let mut world = World::with([app_of_kinds("web"), failed("c"), deployment("b", 3, 3)]);
+    assert_eq!(
+        group(&world, "web").since.map(|since| since.to_string()).as_deref(),
+        Some("2026-11-14T09:30:00Z")
+    );
+    world.pass(SignedDuration::from_mins(5));
+    let before = world.now;
+    world.put(widget("c", Some("True"))).settle();
+    world.pass(SignedDuration::from_mins(5));
+    let group = group(&world, "web");
+    assert_eq!((group.state, group.since), (State::Ready, Some(before)));
+}
+
+/// Nothing is said of what is not known yet.
+#[test]
+fn before_a_kind_is_listed_there_is_no_group() {
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    assert_eq!(world.engine.groups().len(), 1);
+    world.held.insert(Kind::new("", "Service"));
+    world.put(app("late", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
+    assert_eq!(world.engine.groups().len(), 1, "one of its kinds is not known");
+}
+
+/// What an Application has to do with an object, whether its kind is followed or not.
+#[rstest]
+#[case::counted(json!({"labels": {"app": "web"}}), "Widget", Relation::Counts)]
+#[case::to_be_owned(json!({"labels": {"app": "web"}, "annotations": {"kubernetes.io/application": "web"}}), "Widget", Relation::OwnerToBe)]
+#[case::owned(json!({"labels": {"app": "web"}, "annotations": {"kubernetes.io/application": "web"},
+    "ownerReferences": [{"apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "web", "uid": "UID"}]}), "Widget", Relation::Owner)]
+#[case::of_another(json!({"labels": {"app": "web"}, "annotations": {"kubernetes.io/application": "other"}}), "Widget", Relation::NotAMember)]
+#[case::other_labels(json!({"labels": {"app": "other"}}), "Widget", Relation::NotSelected)]
+#[case::other_kind(json!({"labels": {"app": "web"}}), "Gizmo", Relation::OtherKinds)]
+fn claims(#[case] metadata: Value, #[case] kind: &str, #[case] relation: Relation) {
+    let world = World::with([app_of_kinds("web")]);
+    let (application, name) = key("Application.bellwether.dev", "web");
+    let uid = &world.server.get(&application, &name).expect("the Application")["metadata"]["uid"];
+    let mut object =
+        json!({"apiVersion": "acme.io/v1", "kind": kind, "metadata": {"name": "a", "namespace": "shop"}});
+    object["metadata"]
+        .as_object_mut()
+        .expect("metadata")
+        .extend(metadata.as_object().expect("metadata").clone());
+    let text = object.to_string().replace("UID", uid.as_str().expect("text"));
+    let read = Object::from_json(text.as_bytes(), &Plan::whole()).expect("an object");
+    let kind = Kind::new("acme.io", kind);
+    let lens = Lens::new(&kind, Arc::new(UserRules::default()));
+    let facts = lens.look(&read, Light { now: world.now, has_status: None }).1.facts;
+    let claims = world.engine.claims(&kind, &Name::new("shop", "a"), &facts);
+    let claim = claims.iter().find(|claim| &*claim.application.name == "web").expect("a claim");
+    assert_eq!(claim.relation, relation);
+}
