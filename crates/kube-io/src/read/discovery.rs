@@ -69,6 +69,11 @@ pub(super) struct Resource {
     #[serde(rename = "resource")]
     pub(super) plural: String,
     pub(super) response_kind: Option<ResponseKind>,
+    /// What people may call it besides: one of it, and in short.
+    #[serde(rename = "singularResource")]
+    pub(super) singular: String,
+    #[serde(deserialize_with = "list_or_null")]
+    pub(super) short_names: Vec<String>,
     pub(super) scope: Scope,
     #[serde(deserialize_with = "list_or_null")]
     pub(super) verbs: Vec<String>,
@@ -209,11 +214,13 @@ fn understood<T: DeserializeOwned>(json: &[u8]) -> Result<T, Trouble> {
 /// The old way, parts of objects stand beside them: `deployments`, `deployments/status`.
 fn resources(list: Vec<APIResource>) -> Vec<Resource> {
     let mut resources: Vec<Resource> = Vec::new();
-    for APIResource { name, kind, namespaced, verbs, .. } in list {
+    for APIResource { name, kind, namespaced, verbs, singular_name, short_names, .. } in list {
         match name.split_once('/') {
             None => resources.push(Resource {
                 plural: name,
                 response_kind: Some(ResponseKind { kind }),
+                singular: singular_name,
+                short_names: short_names.unwrap_or_default(),
                 scope: if namespaced { Scope::Namespaced } else { Scope::Cluster },
                 verbs,
                 subresources: Vec::new(),

@@ -102,7 +102,7 @@ fn is_silent(group: &Group) -> bool {
 }
 
 /// The kinds in what a cluster has told. Where a part of a group did not answer, what was known of the group before stays.
-fn take_stock(before: &Kinds, groups: &[Group]) -> Kinds {
+pub(super) fn take_stock(before: &Kinds, groups: &[Group]) -> Kinds {
     let mut kinds = Kinds::new();
     for group in groups {
         let name = &group.metadata.name;
@@ -138,7 +138,7 @@ fn best(version: &GroupVersion) -> HashMap<&str, &Resource> {
     best
 }
 
-fn kind_of(resource: &Resource) -> Option<&str> {
+pub(super) fn kind_of(resource: &Resource) -> Option<&str> {
     resource.response_kind.as_ref().map(|kind| &*kind.kind).filter(|kind| !kind.is_empty())
 }
 

@@ -11,6 +11,7 @@
 mod answer;
 mod discovery;
 mod feed;
+mod glance;
 mod inventory;
 mod lines;
 mod lookout;
@@ -19,6 +20,8 @@ mod settings;
 mod tally;
 
 pub use bellwether_wire::backoff::Pauses;
+pub use bellwether_wire::trouble::Trouble;
+pub use glance::{Glance, NoSuchKind};
 pub use inventory::Inventory;
 pub use settings::Settings;
 pub use tally::{Count, Tally};
