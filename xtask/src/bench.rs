@@ -2,6 +2,7 @@
 
 mod application;
 mod expr;
+mod status;
 
 use std::{
     env,
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Expr,
     /// Applications that follow their objects: the engine alone, and a controller on a real control plane
     Application(application::Application),
+    /// `bellwether status` on a control plane with many Applications
+    Status(status::Status),
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
@@ -32,6 +35,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Health => health(),
         Command::Expr => expr::expr(),
         Command::Application(application) => application.run(),
+        Command::Status(status) => status.run(),
     }
 }
 

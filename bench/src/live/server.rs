@@ -99,11 +99,26 @@ impl Server {
         self.all(objects.into_iter().map(touch)).await
     }
 
+    /// How many lists of Applications, rules and Deployments anybody has asked for so far.
+    pub async fn lists(&self) -> Result<f64> {
+        let text = self.metrics().await?;
+        let resources =
+            ["applications", "healthrules", "deployments"].map(|name| format!("resource=\"{name}\""));
+        let is_list = |labels: &str| {
+            labels.contains("verb=\"LIST\"") && resources.iter().any(|resource| labels.contains(resource))
+        };
+        let counted = requests(&text).filter(|(labels, _)| is_list(labels));
+        counted.map(|(_, value)| value.parse::<f64>().context("no number")).sum()
+    }
+
+    async fn metrics(&self) -> Result<String> {
+        Ok(self.0.request_text(Request::get("/metrics").body(Vec::new())?).await?)
+    }
+
     /// How often the controller has called so far: nobody else writes what is counted here.
     pub async fn calls(&self) -> Result<Calls> {
-        let text = self.0.request_text(Request::get("/metrics").body(Vec::new())?).await?;
-        let requests = text.lines().filter_map(|line| line.strip_prefix("apiserver_request_total{"));
-        let requests: Vec<_> = requests.filter_map(|line| line.rsplit_once("} ")).collect();
+        let text = self.metrics().await?;
+        let requests: Vec<_> = requests(&text).collect();
         let count = |labels: &[&str]| -> Result<f64> {
             let is_write = |line: &str| {
                 !["GET", "LIST", "WATCH"].iter().any(|verb| line.contains(&format!("\"{verb}\"")))
@@ -139,6 +154,12 @@ impl Server {
         self.0.request_text(request.body(serde_json::to_vec(body)?)?).await?;
         Ok(())
     }
+}
+
+/// What was asked of the API server, by its labels, and how often.
+fn requests(metrics: &str) -> impl Iterator<Item = (&str, &str)> {
+    let requests = metrics.lines().filter_map(|line| line.strip_prefix("apiserver_request_total{"));
+    requests.filter_map(|line| line.rsplit_once("} "))
 }
 
 /// Where an object is.

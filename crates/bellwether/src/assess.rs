@@ -13,7 +13,7 @@ use crate::{
     input::{self, Problem},
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{Row, Speaker, WORST_FIRST, entries, rank, sign, style},
+    said::{MANY, ROOM_FOR_BARS, Row, Speaker, WORST_FIRST, entries, in_words, rank, sign, style},
     table::{BELOW, Cell, Table},
     terminal::{Screen, bar, how_long, percent, printable},
 };
@@ -89,12 +89,6 @@ struct Page<'r> {
     all: bool,
     now: Timestamp,
 }
-
-/// So many rows of what is ready still leave the rest in sight.
-const MANY: usize = 20;
-
-/// Narrower screens need their room for the reasons.
-const ROOM_FOR_BARS: usize = 100;
 
 impl Page<'_> {
     fn print(mut self, screen: Screen, entries: usize) -> String {
@@ -194,16 +188,4 @@ fn reasons(evidence: &[Evidence], screen: Screen) -> Vec<String> {
         format!("{title}{line}")
     }));
     lines
-}
-
-/// `InProgress` as a person would say it.
-fn in_words(word: &str) -> String {
-    let mut words = String::new();
-    for character in word.chars() {
-        if character.is_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.extend(character.to_lowercase());
-    }
-    words
 }

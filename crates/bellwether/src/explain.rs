@@ -1,23 +1,30 @@
 //! `bellwether explain`: how a verdict came about.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
-use anyhow::Result;
-use bellwether_health::{Rule, RuleText, Source, Verdict, rules};
+use anyhow::{Context as _, Result};
+use bellwether_engine::Kind;
+use bellwether_health::{Context, Rule, RuleText, Source, Verdict, rules};
 use bellwether_model::State;
 use jiff::Timestamp;
 
 use crate::{
     assess::{NO_OBJECTS, errors, exit_code},
-    cli::{Dialect, Explain, ExplainFormat},
-    evidence, input,
+    cli::{Dialect, Explain, ExplainFormat, Objects},
+    evidence,
+    input::{self, Problem},
     output::Outcome,
     rules::Chosen,
     said::{Row, Speaker, entries, style},
+    sight::Sight,
     terminal::{Screen, bar, cut, how_long, printable, wrap},
 };
 
 pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
+    let objects = named(command);
+    if !objects.is_empty() {
+        return explain_named(command, &objects, screen);
+    }
     let inputs = match command.objects.inputs("explain") {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
@@ -26,18 +33,67 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
     let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
-    let text = match command.output {
-        ExplainFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
-        ExplainFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
+    let outcome = told(command.output, &read, context.now, screen)?;
+    Ok(chosen.spoken_of(outcome))
+}
+
+/// The words that name objects of a cluster, `deploy/web`, and no files.
+fn named(command: &Explain) -> Vec<&str> {
+    let is_object = |word: &&str| word.contains('/') && !Path::new(word).exists();
+    command.objects.files.iter().filter_map(|file| file.to_str()).filter(is_object).collect()
+}
+
+/// Explains objects of a cluster, or of files that stand for one.
+fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<Outcome> {
+    let Explain { objects: Objects { named, files, now, no_builtin, rules }, place, .. } = command;
+    if !named.is_empty() || files.len() > objects.len() {
+        let names = objects.join(", ");
+        let error = format!("{names} is no file, and the rest are files: name either objects or files");
+        return Ok(Outcome::bad_input(error));
+    }
+    let chosen = Chosen::by(rules);
+    let read = || {
+        let sight = Sight::glimpse(place, *now, &[Kind::own("HealthRule")])?;
+        let context = Context { builtin: !no_builtin, ..sight.context() };
+        let context =
+            if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
+        let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
+        let mut rows = Vec::new();
+        for word in objects {
+            let (kind, name) = sight.object_named(word)?;
+            let row = sight.with(&kind, &name, &|object| speaker.of(object))?;
+            let absent = || format!("there is no {kind} {:?} {}", &*name.name, sight.whereabouts());
+            rows.push(Ok(row.with_context(absent)?));
+        }
+        anyhow::Ok((rows, sight.now, sight.problems))
+    };
+    let (rows, now, problems) = match read() {
+        Ok(read) => read,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
+    };
+    let mut outcome = chosen.spoken_of(told(command.output, &rows, now, screen)?);
+    outcome.errors.extend(problems);
+    Ok(outcome)
+}
+
+/// The stories of all that was read.
+fn told(
+    format: ExplainFormat,
+    read: &[Result<Row, Problem>],
+    now: Timestamp,
+    screen: Screen,
+) -> Result<Outcome> {
+    let text = match format {
+        ExplainFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(read))?),
+        ExplainFormat::Yaml => serde_saphyr::to_string(&entries(read))?,
         ExplainFormat::Text if read.is_empty() => NO_OBJECTS.to_owned(),
         ExplainFormat::Text => {
             let rules = rules();
-            let stories: Vec<_> =
-                read.iter().flatten().map(|row| story(row, &rules, context.now, screen)).collect();
+            let stories: Vec<_> = read.iter().flatten().map(|row| story(row, &rules, now, screen)).collect();
             stories.join("\n")
         }
     };
-    Ok(chosen.spoken_of(Outcome { text, errors: errors(&read), code: exit_code(&read) }))
+    Ok(Outcome { text, errors: errors(read), code: exit_code(read) })
 }
 
 /// The width of the titles at the left.

@@ -270,3 +270,21 @@ pub(crate) fn style(state: Option<State>) -> Style {
         }
     }
 }
+
+/// `InProgress` as a person would say it.
+pub(crate) fn in_words(word: &str) -> String {
+    let mut words = String::new();
+    for character in word.chars() {
+        if character.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(character.to_lowercase());
+    }
+    words
+}
+
+/// So many rows of what is ready still leave the rest in sight.
+pub(crate) const MANY: usize = 20;
+
+/// Narrower screens need their room for the reasons.
+pub(crate) const ROOM_FOR_BARS: usize = 100;

@@ -5,8 +5,10 @@ mod completions;
 mod controller;
 mod crds;
 mod explain;
+mod groups;
 mod help;
 mod living;
+mod plugin;
 mod rules;
 mod terminal;
 

@@ -23,7 +23,7 @@ const ESCAPE: char = '\u{1b}';
     clippy::expect_used,
     reason = "every Linux has terminals, and cargo builds the binary before it runs these tests"
 )]
-fn on_a_terminal(command: &mut Command, columns: u16) -> Run {
+pub(crate) fn on_a_terminal(command: &mut Command, columns: u16) -> Run {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("a terminal");
     unlockpt(&terminal).expect("a terminal");

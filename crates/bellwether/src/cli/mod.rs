@@ -1,5 +1,9 @@
 //! The commands and their flags: the one definition from which parsing, help and completions come.
 
+mod groups;
+
+pub use groups::{Adopt, Demo, Goal, GroupFormat, Lint, Place, Scene, Status, Tree, Wait, Whose};
+
 use std::{
     io::{IsTerminal as _, stdin},
     path::PathBuf,
@@ -32,6 +36,45 @@ pub struct Cli {
 /// What Bellwether can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// See what Bellwether does, without any cluster
+    ///
+    /// Tells a story in the terminal: an application is installed, rolled out, broken, repaired. All of it happens in a
+    /// cluster in memory, and what is shown comes from the same engine that looks after real ones.
+    #[command(after_help = groups::DEMO_HELP)]
+    Demo(Demo),
+
+    /// Say how Applications are, the worst first, or all about one
+    ///
+    /// Works with or without a controller in the cluster: what belongs together is found and judged here and now.
+    #[command(after_help = groups::STATUS_HELP)]
+    Status(Status),
+
+    /// Show an Application with its members and all that they own
+    ///
+    /// Follows the references to owners: from a Deployment to its ReplicaSets to their Pods. Only what is not ready is
+    /// opened.
+    #[command(after_help = groups::TREE_HELP)]
+    Tree(Tree),
+
+    /// Wait until an Application is ready
+    ///
+    /// Shows how far along its members are: as bars on a terminal, and a line for each change elsewhere. The last line is
+    /// the answer.
+    #[command(after_help = groups::WAIT_HELP)]
+    Wait(Wait),
+
+    /// Say to which Application an object belongs, and why not to others
+    #[command(after_help = groups::WHOSE_HELP)]
+    Whose(Whose),
+
+    /// Make an Application of objects that exist already
+    #[command(after_help = groups::ADOPT_HELP)]
+    Adopt(Adopt),
+
+    /// Say what is wrong with objects of Bellwether's kinds, and where, before they are applied
+    #[command(after_help = groups::LINT_GROUPS_HELP)]
+    Lint(Lint),
+
     /// Say how objects from files are, the worst first
     ///
     /// Reads YAML of many documents, JSON, JSON lines and lists, and says of every object whether it is ready, why not, for
@@ -39,9 +82,9 @@ pub enum Command {
     #[command(after_help = ASSESS_HELP)]
     Assess(Assess),
 
-    /// Say how a verdict on objects from files came about
+    /// Say how the verdict on an object came about
     ///
-    /// For every object: how it is, since when, which rule says so, the fields that the rule read with their values, and
+    /// For an object of a cluster, or for every object of files: how it is, since when, which rule says so, the fields that the rule read with their values, and
     /// what time alone will change.
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
@@ -171,6 +214,8 @@ const ASSESS_HELP: &str = "Examples:
 Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
 
 const EXPLAIN_HELP: &str = "Examples:
+  bellwether explain deploy/web -n shop
+  bellwether explain pod/web-0 --from dump/
   kubectl get deploy web -o yaml | bellwether explain -
   bellwether explain -f web.yaml -o json
 
@@ -264,6 +309,10 @@ pub struct Explain {
     /// The objects.
     #[command(flatten)]
     pub objects: Objects,
+
+    /// Where to look for those that are named.
+    #[command(flatten)]
+    pub place: Place,
 
     /// How to print the answer
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]

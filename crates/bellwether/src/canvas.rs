@@ -1,0 +1,126 @@
+//! A part of the terminal that is drawn again in its place. Nothing moves that did not change.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _, stdout},
+};
+
+use terminal_size::terminal_size_of;
+
+use crate::terminal::Screen;
+
+/// What is drawn at the moment.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas {
+    lines: Vec<String>,
+    size: Option<(u16, u16)>,
+    is_begun: bool,
+}
+
+const HIDE_CURSOR: &str = "\u{1b}[?25l";
+const SHOW_CURSOR: &str = "\u{1b}[?25h";
+/// A line that is too long ends at the edge, so that lines are where they are counted.
+const NO_WRAP: &str = "\u{1b}[?7l";
+const WRAP: &str = "\u{1b}[?7h";
+const CLEAR_LINE: &str = "\u{1b}[2K";
+const CLEAR_BELOW: &str = "\u{1b}[J";
+const DOWN: &str = "\u{1b}[B";
+
+impl Canvas {
+    /// Draws this instead of what was drawn before.
+    pub(crate) fn draw(&mut self, text: &str) -> io::Result<()> {
+        let size = terminal_size_of(stdout()).map(|(width, height)| (width.0, height.0));
+        let height = size.map_or(usize::MAX, |(_, height)| usize::from(height));
+        let lines = fit(text, height);
+        let is_resized = self.size != size && self.is_begun;
+        let frame = frame(&self.lines, &lines, is_resized);
+        let (before, after) = if self.is_begun { ("", "") } else { (HIDE_CURSOR, NO_WRAP) };
+        (self.lines, self.size, self.is_begun) = (lines, size, true);
+        write(&format!("{before}{after}{frame}"))
+    }
+
+    /// The screen as it is now: a window may have been made larger or smaller.
+    pub(crate) fn screen(screen: Screen) -> Screen {
+        Screen {
+            width: terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0)).or(screen.width),
+            ..screen
+        }
+    }
+}
+
+impl Drop for Canvas {
+    fn drop(&mut self) {
+        if self.is_begun {
+            // Whoever closed the terminal does not see it any more.
+            let _ = write(&format!("{WRAP}{SHOW_CURSOR}"));
+        }
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+}
+
+/// As many lines as fit, and how many do not.
+fn fit(text: &str, height: usize) -> Vec<String> {
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    // The cursor stands on a line of its own below them.
+    let most = height.saturating_sub(1).max(1);
+    if lines.len() > most {
+        let more = lines.len() - most + 1;
+        lines.truncate(most - 1);
+        lines.push(format!("… and {more} more lines"));
+    }
+    lines
+}
+
+/// What must be written for these lines to stand where those stood.
+fn frame(before: &[String], after: &[String], all: bool) -> String {
+    let mut frame = String::new();
+    if !before.is_empty() {
+        // Writing to text cannot fail.
+        let _ = write!(frame, "\r\u{1b}[{}A", before.len());
+    }
+    if all {
+        frame.push_str(CLEAR_BELOW);
+    }
+    for (index, line) in after.iter().enumerate() {
+        if !all && before.get(index) == Some(line) {
+            frame.push_str(DOWN);
+        } else {
+            let _ = write!(frame, "\r{CLEAR_LINE}{line}\r\n");
+        }
+    }
+    if before.len() > after.len() {
+        frame.push_str(CLEAR_BELOW);
+    }
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        fit(text, 100)
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_written_again() {
+        let (before, after) = (lines("a\nb\nc"), lines("a\nB\nc"));
+        assert_eq!(frame(&before, &after, false), "\r\u{1b}[3A\u{1b}[B\r\u{1b}[2KB\r\n\u{1b}[B");
+        assert_eq!(frame(&before, &before, false), "\r\u{1b}[3A\u{1b}[B\u{1b}[B\u{1b}[B");
+    }
+
+    #[test]
+    fn what_is_gone_is_cleared() {
+        assert_eq!(frame(&lines("a\nb"), &lines("a"), false), "\r\u{1b}[2A\u{1b}[B\u{1b}[J");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        assert_eq!(fit("a\nb\nc\nd", 4), ["a", "b", "… and 2 more lines"]);
+        assert_eq!(fit("a\nb\nc", 4), ["a", "b", "c"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! A cluster, looked at once.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, anyhow};
+use bellwether_engine::{Kind, Name, News};
+use bellwether_kube_io::{
+    read::{Glance, Settings, Trouble},
+    write::{Connection, Login, LoginError},
+};
+use bellwether_model::{Object, Plan};
+use kube::Client;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+};
+
+use super::Asked;
+use crate::cli::Place;
+
+/// So long may an answer take to begin, and pause. People wait for it.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
+/// So many objects come in one answer: one list for each kind, unless there is very much of it.
+const PAGE_SIZE: u32 = 20_000;
+
+/// A cluster, and the connection to it.
+pub(crate) struct ClusterSight {
+    runtime: Runtime,
+    connection: Connection,
+    glance: Arc<Glance>,
+    namespace: String,
+    context: Option<String>,
+}
+
+impl ClusterSight {
+    pub(super) fn open(place: &Place, all_namespaces: bool) -> Result<Self> {
+        let runtime = Builder::new_multi_thread().enable_all().build()?;
+        let login = Login { kubeconfig: place.kubeconfig.clone(), context: place.context.clone() };
+        let look = async {
+            let connection = login.connect().await?;
+            connection.check().await?;
+            let namespace = place.namespace.clone().unwrap_or_else(|| connection.namespace.clone());
+            let settings = Settings {
+                namespace: (!all_namespaces).then(|| namespace.clone()),
+                answers_within: ANSWERS_WITHIN,
+                page_size: PAGE_SIZE,
+                ..Settings::default()
+            };
+            let glance = Glance::at(connection.client.clone(), settings).await.map_err(|trouble| {
+                anyhow!("the cluster at {} does not say which kinds it has: {trouble}", connection.address)
+            })?;
+            anyhow::Ok((connection, glance, namespace))
+        };
+        let (connection, glance, namespace) = runtime.block_on(look).map_err(with_hint)?;
+        let (glance, context) = (Arc::new(glance), place.context.clone());
+        Ok(Self { runtime, connection, glance, namespace, context })
+    }
+
+    /// The namespace that is meant where none is named.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    pub(super) fn address(&self) -> String {
+        self.connection.address.to_string()
+    }
+
+    pub(super) fn serves(&self, kind: &Kind) -> bool {
+        self.glance.served(kind).is_some()
+    }
+
+    /// What is missing for a kind to be read, and the way out.
+    pub(super) fn forbidden(&self, kind: &Kind, scope: Option<&str>) -> String {
+        let resource = self.glance.served(kind).map(|served| format!("{}.{}", served.plural, kind.group));
+        let resource = resource.unwrap_or_else(|| kind.to_string());
+        match scope {
+            Some(namespace) => format!(
+                "you may not list {resource} in namespace {namespace}: ask for that right, or choose another namespace \
+                 with -n"
+            ),
+            None => format!("you may not list {resource} in all namespaces: choose one with -n"),
+        }
+    }
+
+    pub(super) fn answer(&self, asked: Vec<Asked>) -> Result<Vec<(Kind, Vec<News>)>> {
+        let listed = self.runtime.block_on(async {
+            let mut lists = JoinSet::new();
+            for Asked { kind, lens } in asked {
+                let glance = Arc::clone(&self.glance);
+                lists.spawn(async move {
+                    let news = glance.list(&kind, lens).await;
+                    news.map(|news| (kind, news))
+                });
+            }
+            lists.join_all().await
+        });
+        let mut listed: Vec<_> =
+            listed.into_iter().collect::<Result<_, Trouble>>().map_err(|trouble| self.away(&trouble))?;
+        // What comes first does not matter to the engine; that it is the same each time does to those who look for a bug.
+        listed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(listed)
+    }
+
+    pub(super) fn object_named(&self, kind: &str, name: &str) -> Result<(Kind, Name)> {
+        let kind = self.glance.kind(kind)?;
+        let is_namespaced = self.glance.served(&kind).is_none_or(|served| served.namespaced);
+        Ok((kind, Name::new(if is_namespaced { &self.namespace } else { "" }, name)))
+    }
+
+    pub(super) fn with<R>(
+        &self,
+        kind: &Kind,
+        name: &Name,
+        make: &(dyn Fn(&Object<'_>) -> R + Sync),
+    ) -> Result<Option<R>> {
+        let json = match self.runtime.block_on(self.glance.get(kind, name)) {
+            Ok(json) => json,
+            Err(Trouble::Away { why, .. }) => return Err(self.away(&Trouble::away(why))),
+            Err(trouble) => return Err(anyhow!("cannot read {kind} {name}: {trouble}")),
+        };
+        let Some(json) = json else { return Ok(None) };
+        let object = Object::from_json(&json, &Plan::whole())
+            .with_context(|| format!("the cluster's answer about {kind} {name} makes no sense"))?;
+        Ok(Some(make(&object)))
+    }
+
+    fn away(&self, trouble: &Trouble) -> anyhow::Error {
+        anyhow!("the cluster at {} does not answer any more: {trouble}", self.connection.address)
+    }
+
+    /// How to reach it, for whoever writes or follows.
+    pub(crate) fn client(&self) -> &Client {
+        &self.connection.client
+    }
+
+    /// On which runtime its connections live.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// How it serves kinds.
+    pub(crate) fn glance(&self) -> &Glance {
+        &self.glance
+    }
+
+    /// The flag that names it to other tools, if it is not the one they would take.
+    pub(crate) fn context_flag(&self) -> String {
+        self.context.as_ref().map(|context| format!(" --context {context}")).unwrap_or_default()
+    }
+}
+
+/// Where nobody answers, there are other places to look.
+fn with_hint(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(LoginError::Unreachable { .. } | LoginError::Nowhere { .. }) => {
+            anyhow!("{error}; choose another cluster with --context, or look at a dump with --from DIR")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,155 @@
+//! Groups for programs.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use bellwether_api::{DependencyStatus, ObjectCounts};
+use bellwether_engine::{Group, Member};
+use bellwether_health::Rule;
+use bellwether_model::{ConditionStatus, State};
+use serde::Serialize;
+
+/// All groups, and what they come to by type and version.
+#[derive(Serialize)]
+pub(crate) struct Types<'g> {
+    applications: Vec<Entry<'g>>,
+    types: Vec<Type<'g>>,
+}
+
+/// How the Applications of a type and version are.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Type<'g> {
+    #[serde(rename = "type")]
+    name: &'g str,
+    version: &'g str,
+    total: usize,
+    /// How many are in which state.
+    states: BTreeMap<&'static str, usize>,
+}
+
+/// A group.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entry<'g> {
+    api_group: &'g str,
+    kind: &'g str,
+    namespace: &'g str,
+    name: &'g str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    type_: Option<&'g str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'g str>,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    components_ready: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<u8>,
+    object_counts: ObjectCounts,
+    conditions: Vec<Condition<'g>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    dependencies: &'g [DependencyStatus],
+    objects: Vec<Object<'g>>,
+}
+
+#[derive(Serialize)]
+struct Condition<'g> {
+    #[serde(rename = "type")]
+    type_: &'g str,
+    status: ConditionStatus,
+    reason: &'g str,
+    message: &'g str,
+}
+
+#[derive(Serialize)]
+struct Object<'g> {
+    group: &'g str,
+    kind: &'g str,
+    name: &'g str,
+    state: State,
+    progress: u8,
+    reason: &'g str,
+    message: &'g str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'g Rule>,
+}
+
+impl<'g> Types<'g> {
+    pub(crate) fn of(groups: &'g [Group]) -> Self {
+        let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
+        for group in groups {
+            let key =
+                (group.type_.as_deref().unwrap_or_default(), group.version.as_deref().unwrap_or_default());
+            *types.entry(key).or_default().entry(group.state.name()).or_default() += 1;
+        }
+        let types = types.into_iter().map(|((name, version), states)| Type {
+            name,
+            version,
+            total: states.values().sum(),
+            states,
+        });
+        Self { applications: groups.iter().map(Entry::of).collect(), types: types.collect() }
+    }
+}
+
+impl<'g> Entry<'g> {
+    pub(crate) fn of(group: &'g Group) -> Self {
+        Self {
+            api_group: &group.kind.group,
+            kind: &group.kind.kind,
+            namespace: &group.name.namespace,
+            name: &group.name.name,
+            type_: group.type_.as_deref(),
+            version: group.version.as_deref(),
+            state: group.state,
+            since: group.since.map(|since| since.to_string()),
+            components_ready: ready(group),
+            progress: group.progress,
+            object_counts: group.counts,
+            conditions: group
+                .conditions
+                .iter()
+                .map(|(type_, says)| Condition {
+                    type_,
+                    status: says.status,
+                    reason: &says.reason,
+                    message: &says.message,
+                })
+                .collect(),
+            dependencies: &group.dependencies,
+            objects: group.members.iter().map(Object::of).collect(),
+        }
+    }
+}
+
+impl<'g> Object<'g> {
+    fn of(member: &'g Member) -> Self {
+        Self {
+            group: &member.kind.group,
+            kind: &member.kind.kind,
+            name: &member.name,
+            state: member.state,
+            progress: member.progress,
+            reason: &member.reason,
+            message: &member.message,
+            since: member.since.map(|since| since.to_string()),
+            rule: member.rule.as_ref(),
+        }
+    }
+}
+
+/// How many members are ready: `4/5`.
+pub(crate) fn ready(group: &Group) -> String {
+    format!("{}/{}", group.counts.ready, group.counts.total)
+}
+
+pub(crate) fn as_json(answer: &impl Serialize) -> Result<String> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(answer)?))
+}
+
+pub(crate) fn as_yaml(answer: &impl Serialize) -> Result<String> {
+    Ok(serde_saphyr::to_string(answer)?)
+}

@@ -1,0 +1,140 @@
+//! Many groups: a line each, the worst first.
+
+use std::fmt::Write as _;
+
+use bellwether_engine::{Group, Member};
+use bellwether_health::Source;
+use bellwether_model::State;
+use jiff::Timestamp;
+
+use super::entry::ready;
+use crate::{
+    family::is_bad,
+    said::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style},
+    table::{Cell, Table},
+    terminal::{Screen, bar, how_long, percent, printable},
+};
+
+/// Groups for a person.
+pub(crate) struct List {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) wide: bool,
+    /// Whether what is ready has rows too, however much it is.
+    pub(crate) all: bool,
+    pub(crate) now: Timestamp,
+}
+
+impl List {
+    /// The table, and at its end what it comes to.
+    pub(crate) fn print(mut self, screen: Screen, whereabouts: &str) -> String {
+        if self.groups.is_empty() {
+            return format!(
+                "No Applications {whereabouts}.\nMake one of objects that exist: bellwether adopt NAME KIND/NAME…\n"
+            );
+        }
+        // The worst first, then those that have been so for the longest.
+        self.groups.sort_by_key(|group| (rank(Some(group.state)), group.since.unwrap_or(Timestamp::MAX)));
+        let summary = self.summary();
+        if self.hides() {
+            self.groups.retain(|group| group.state != State::Ready);
+        }
+        let table = self.table(screen);
+        if table.is_empty() { summary } else { format!("{}\n{summary}", table.print(screen)) }
+    }
+
+    fn hides(&self) -> bool {
+        !self.all && self.groups.iter().filter(|group| group.state == State::Ready).count() > MANY
+    }
+
+    fn table(&self, screen: Screen) -> Table {
+        let bars = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+        let mut headers = vec!["NAMESPACE", "NAME", "API"];
+        headers.extend(self.wide.then_some(["TYPE", "VERSION"]).into_iter().flatten());
+        headers.extend(["STATE", "FOR", "READY", if bars { "PROGRESS" } else { "DONE" }]);
+        headers.extend(self.wide.then_some("REASON"));
+        headers.push("WHY");
+        let mut table = Table::new(headers);
+        // Where all are of the same API, nobody needs to be told.
+        let is_mixed =
+            self.groups.iter().any(|group| Some(&group.kind) != self.groups.first().map(|first| &first.kind));
+        for group in &self.groups {
+            let text = |text: &str| Cell::from(printable(text).into_owned());
+            let state = Some(group.state);
+            let mut cells = vec![
+                text(&group.name.namespace),
+                text(&group.name.name),
+                text(if is_mixed { &group.kind.group } else { "" }),
+            ];
+            if self.wide {
+                cells.push(text(group.type_.as_deref().unwrap_or_default()));
+                cells.push(text(group.version.as_deref().unwrap_or_default()));
+            }
+            cells.push(Cell::styled(format!("{} {}", sign(state), group.state.name()), style(state)));
+            cells.push(group.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
+            cells.push(ready(group).into());
+            let progress = group.progress.filter(|_| group.state != State::Unknown);
+            cells.push(if bars { bar(progress) } else { percent(progress) }.into());
+            if self.wide {
+                cells.push(text(group.ready().map_or("", |says| &says.reason)));
+            }
+            cells.push(why(group).into());
+            table.push(cells, Vec::new());
+        }
+        table
+    }
+
+    fn summary(&self) -> String {
+        let mut parts: Vec<_> = WORST_FIRST
+            .iter()
+            .flatten()
+            .filter_map(|state| {
+                let count = self.groups.iter().filter(|group| group.state == *state).count();
+                (count > 0).then(|| format!("{count} {}", in_words(state.name())))
+            })
+            .collect();
+        if self.hides()
+            && let Some(ready) = parts.last_mut()
+        {
+            ready.push_str(" (--all lists them)");
+        }
+        let mut summary = format!("{}.", parts.join(", "));
+        let objects =
+            || self.groups.iter().flat_map(|group| group.members.iter().map(move |member| (group, member)));
+        let mut without = objects().filter(|(_, member)| has_no_rule(member));
+        if let Some((group, first)) = without.next() {
+            let (all, without) = (objects().count(), 1 + without.count());
+            let have = if without == 1 { "has" } else { "have" };
+            let _ = write!(
+                summary,
+                " {} of {all} objects judged; {without} {have} no rule (bellwether explain {}/{} -n {}).",
+                all - without,
+                printable(&first.kind.kind),
+                printable(&first.name),
+                printable(&group.name.namespace),
+            );
+        }
+        summary.push('\n');
+        summary
+    }
+}
+
+fn has_no_rule(member: &Member) -> bool {
+    member.state == State::Unknown && member.rule.as_ref().is_some_and(|rule| rule.source == Source::None)
+}
+
+/// Why it is as it is: the first cause in words.
+pub(crate) fn why(group: &Group) -> String {
+    if group.state == State::Ready {
+        return String::new();
+    }
+    let mut bad = group.members.iter().filter(|member| is_bad(member.state));
+    let Some(first) = bad.next().filter(|member| member.state == group.state) else {
+        return printable(group.ready().map_or("", |says| &says.message)).into_owned();
+    };
+    let mut why = format!("{} {}: {}", first.kind.kind, first.name, first.message);
+    let more = bad.count();
+    if more > 0 {
+        let _ = write!(why, " (and {more} more)");
+    }
+    printable(&why).into_owned()
+}

@@ -1,0 +1,113 @@
+//! `bellwether status`: how Applications are, the worst first, or all about one.
+
+mod entry;
+mod list;
+mod one;
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use bellwether_engine::Group;
+use bellwether_model::State;
+
+use crate::{
+    cli::{GroupFormat, Status},
+    family::{Node, family, kinds_below},
+    output::{BAD_INPUT, Outcome},
+    sight::Sight,
+    terminal::{Screen, printable},
+};
+
+pub(crate) use entry::{Entry, Types, as_json, as_yaml};
+pub(crate) use list::{List, why};
+pub(crate) use one::One;
+
+pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
+    if command.watch {
+        return crate::watch::status(command, screen);
+    }
+    let sight = match Sight::open(&command.scene, command.all_namespaces) {
+        Ok(sight) => sight,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
+    };
+    match &command.name {
+        Some(name) => one(command, name, &sight, screen),
+        None => list(command, &sight, screen),
+    }
+}
+
+fn list(command: &Status, sight: &Sight, screen: Screen) -> Result<Outcome> {
+    let mut groups = sight.groups();
+    groups.retain(|group| is_wanted(group, command.type_.as_deref()));
+    let text = match command.output {
+        GroupFormat::Json => as_json(&Types::of(&groups))?,
+        GroupFormat::Yaml => as_yaml(&Types::of(&groups))?,
+        GroupFormat::Name => names(&groups),
+        // Where Applications could not be read, that is the answer.
+        _ if groups.is_empty() && !sight.problems.is_empty() => String::new(),
+        GroupFormat::Table | GroupFormat::Wide => {
+            let wide = command.output == GroupFormat::Wide;
+            let screen = if wide { screen.without_end() } else { screen };
+            List { groups: groups.clone(), wide, all: wide || command.all, now: sight.now }
+                .print(screen, &whereabouts(&sight.whereabouts(), command.type_.as_deref()))
+        }
+    };
+    Ok(with_problems(text, sight, &groups))
+}
+
+fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Outcome> {
+    let group = match sight.group(name) {
+        Ok(group) => group,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
+    };
+    let text = match command.output {
+        GroupFormat::Json => as_json(&Entry::of(&group))?,
+        GroupFormat::Yaml => as_yaml(&Entry::of(&group))?,
+        GroupFormat::Name => names(std::slice::from_ref(&group)),
+        GroupFormat::Table | GroupFormat::Wide => {
+            let wide = command.output == GroupFormat::Wide;
+            let screen = if wide { screen.without_end() } else { screen };
+            let family = family_of(&group, sight, false)?;
+            let context = sight.cluster().map(crate::sight::ClusterSight::context_flag).unwrap_or_default();
+            let one = One {
+                group: &group,
+                family: &family,
+                all: wide || command.all,
+                wide,
+                now: sight.now,
+                context,
+            };
+            one.print(screen, &|node| sight.evidence(node, &group.name.namespace))
+        }
+    };
+    Ok(with_problems(text, sight, std::slice::from_ref(&group)))
+}
+
+/// The members of a group with what they own. What is ready needs no look below it, unless somebody wants to see all.
+pub(crate) fn family_of(group: &Group, sight: &Sight, all: bool) -> Result<Vec<Node>> {
+    let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
+    Ok(family(group, &sight.beside(&kinds_below(looked_below))?))
+}
+
+/// Where was looked, and for what.
+pub(crate) fn whereabouts(place: &str, type_: Option<&str>) -> String {
+    type_.map_or_else(|| place.to_owned(), |type_| format!("of type {type_} {place}"))
+}
+
+pub(crate) fn is_wanted(group: &Group, type_: Option<&str>) -> bool {
+    type_.is_none_or(|wanted| group.type_.as_deref() == Some(wanted))
+}
+
+fn names(groups: &[Group]) -> String {
+    groups.iter().fold(String::new(), |mut names, group| {
+        let _ = writeln!(names, "{}/{}", group.kind.to_string().to_lowercase(), printable(&group.name.name));
+        names
+    })
+}
+
+/// The answer, with what could not be read.
+pub(crate) fn with_problems(text: String, sight: &Sight, groups: &[Group]) -> Outcome {
+    let is_bad = groups.iter().any(|group| group.state != State::Ready);
+    let code = if sight.problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
+    Outcome { text, errors: sight.problems.clone(), code }
+}

@@ -1,0 +1,260 @@
+//! All about one group: a sentence, the causes with their evidence, then the rest.
+
+use std::fmt::Write as _;
+
+use bellwether_engine::Group;
+use bellwether_health::{Evidence, Source};
+use bellwether_model::{ConditionStatus, State, Value};
+use jiff::Timestamp;
+
+use super::entry::ready;
+use crate::{
+    family::{Cause, Node, causes, is_bad},
+    said::{sign, style},
+    table::{Cell, Table},
+    terminal::{Screen, bar, cut, how_long, printable, wrap},
+};
+
+/// One group for a person.
+pub(crate) struct One<'g> {
+    pub(crate) group: &'g Group,
+    pub(crate) family: &'g [Node],
+    /// Whether all members are listed.
+    pub(crate) all: bool,
+    pub(crate) wide: bool,
+    pub(crate) now: Timestamp,
+    /// The flag by which kubectl finds the same cluster.
+    pub(crate) context: String,
+}
+
+/// So many causes a person can be expected to read.
+const MOST_CAUSES: usize = 5;
+
+/// So many fields show what a verdict rests on.
+const MOST_FIELDS: usize = 3;
+
+/// How far the lines of a cause are indented.
+const INDENT: &str = "       ";
+
+impl One<'_> {
+    /// The page. Whoever knows tells on which fields the verdict on an object rests.
+    pub(crate) fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
+        let mut text = headline(self.group, self.now, screen);
+        text.push('\n');
+        let causes = causes(self.family);
+        for (index, cause) in causes.iter().take(MOST_CAUSES).enumerate() {
+            self.cause(&mut text, index + 1, cause, screen, evidence);
+        }
+        if causes.len() > MOST_CAUSES {
+            let hint = if self.all { "" } else { " (--all lists all members)" };
+            let _ = writeln!(text, "     and {} more{hint}", causes.len() - MOST_CAUSES);
+        }
+        if !causes.is_empty() {
+            text.push('\n');
+        }
+        self.remarks(&mut text, screen);
+        if self.all && !self.group.members.is_empty() {
+            let _ = writeln!(text, "{}", self.members(screen));
+        }
+        self.next(&mut text, causes.first());
+        text
+    }
+
+    fn cause(
+        &self,
+        text: &mut String,
+        number: usize,
+        cause: &Cause<'_>,
+        screen: Screen,
+        evidence: &dyn Fn(&Node) -> Vec<Evidence>,
+    ) {
+        let node = cause.node;
+        let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
+        let long = node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
+        let state = format!("{} {}", sign(Some(node.state)), node.state.name());
+        let _ = writeln!(
+            text,
+            "  {number}  {}{more}  {}{long}  {}",
+            printable(&format!("{} {}", node.kind.kind, node.name)),
+            screen.paint(&state, style(Some(node.state))),
+            printable(&node.reason),
+        );
+        for line in wrap(&printable(&node.message), screen.page() - INDENT.len()) {
+            let _ = writeln!(text, "{INDENT}{line}");
+        }
+        let mut facts = Vec::new();
+        if let Some(blocks) = cause.blocks {
+            facts.push(format!("blocks {} {}: {}", blocks.kind.kind, blocks.name, blocks.message));
+        }
+        if let Some(rule) = &node.rule
+            && rule.source != Source::None
+        {
+            facts.push(format!("rule {}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
+        }
+        if !facts.is_empty() {
+            line(text, &facts.join(" · "), screen);
+        }
+        for field in told(node, &evidence(node)) {
+            line(text, &field, screen);
+        }
+    }
+
+    /// What is to be said besides.
+    fn remarks(&self, text: &mut String, screen: Screen) {
+        let group = self.group;
+        for (condition, says) in &group.conditions {
+            let is_remarkable = match *condition {
+                "Resolved" | "HealthCheckValid" | "Adopted" => says.status != ConditionStatus::True,
+                "DependencyCycle" | "Error" => says.status == ConditionStatus::True,
+                _ => false,
+            };
+            if is_remarkable {
+                let remark = format!("{condition} is {:?}: {}", says.status, says.message);
+                for line in wrap(&printable(&remark), screen.page() - 2) {
+                    let _ = writeln!(text, "  {line}");
+                }
+            }
+        }
+        let fine = group.members.iter().filter(|member| !is_bad(member.state)).count();
+        let mut remarks = Vec::new();
+        if fine > 0 && fine < group.members.len() {
+            let are = if fine == 1 { "member is" } else { "members are" };
+            let hint = if self.all { "" } else { " (--all lists them)" };
+            remarks.push(format!("{fine} {are} fine{hint}."));
+        } else if fine > 0 && !self.all && group.state == State::Ready {
+            remarks.push(format!("{} ready (--all lists them).", ready(group)));
+        }
+        for dependency in &group.dependencies {
+            let how = match (dependency.installed, dependency.ready) {
+                (false, _) => "not there",
+                (true, ConditionStatus::True) => "ready",
+                (true, ConditionStatus::False) => "not ready",
+                (true, ConditionStatus::Unknown) => "unknown",
+            };
+            remarks.push(format!("Needs {}: {how}.", printable(&dependency.name)));
+        }
+        if !remarks.is_empty() {
+            let _ = writeln!(text, "  {}", remarks.join(" "));
+        }
+    }
+
+    fn members(&self, screen: Screen) -> String {
+        let mut headers = vec!["MEMBER", "STATE", "FOR", "PROGRESS"];
+        headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
+        headers.push("WHY");
+        let mut table = Table::new(headers);
+        for member in &self.group.members {
+            let state = Some(member.state);
+            let text = |text: &str| Cell::from(printable(text).into_owned());
+            let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
+            let mut cells = vec![
+                text(&format!("{}/{}", member.kind.kind, member.name)),
+                Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
+                member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
+                bar(progress).into(),
+            ];
+            if self.wide {
+                cells.push(text(&member.reason));
+                let rule = member.rule.as_ref();
+                let rule =
+                    rule.map(|rule| format!("{}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
+                cells.push(text(&rule.unwrap_or_default()));
+            }
+            cells.push(text(&member.message));
+            table.push(cells, Vec::new());
+        }
+        format!("\n{}", table.print(screen))
+    }
+
+    /// Where to look next.
+    fn next(&self, text: &mut String, first: Option<&Cause<'_>>) {
+        let Some(cause) = first else { return };
+        let name = &self.group.name;
+        let mut next = vec![format!("bellwether tree {} -n {}", name.name, name.namespace)];
+        let (kind, object) = (&cause.node.kind, &cause.node.name);
+        if cause.node.state != State::Missing {
+            next.push(format!(
+                "kubectl -n {} describe {} {object}{}",
+                name.namespace,
+                if kind.group.is_empty() || kind.group.as_ref() == "apps" || kind.group.as_ref() == "batch" {
+                    kind.kind.to_lowercase()
+                } else {
+                    kind.to_string().to_lowercase()
+                },
+                self.context
+            ));
+        }
+        let _ = writeln!(text, "  Next: {}", printable(&next.join(" · ")));
+    }
+}
+
+fn line(text: &mut String, line: &str, screen: Screen) {
+    let line = format!("{INDENT}{}", printable(line));
+    let _ = writeln!(text, "{}", screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
+}
+
+/// The fields that show best what a verdict rests on: those whose values its words speak of, then those of the status.
+fn told(node: &Node, evidence: &[Evidence]) -> Vec<String> {
+    let is_spoken_of = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
+    let mut fields = Vec::new();
+    for field in evidence.iter().filter(|field| !field.path.starts_with("metadata")) {
+        let (value, text) = match &field.value {
+            // A condition: whether it is so, and why.
+            Some(condition @ Value::Map(_)) => {
+                let text = |name: &str| condition.get(name).and_then(Value::as_text);
+                let (Some(status), reason) = (text("status"), text("reason").unwrap_or_default()) else {
+                    continue;
+                };
+                (format!("{status} {reason}").trim_end().to_owned(), reason)
+            }
+            Some(value @ Value::Text(text)) => (serde_json::to_string(value).unwrap_or_default(), &**text),
+            Some(value @ (Value::Bool(_) | Value::Int(_) | Value::Float(_))) => {
+                (serde_json::to_string(value).unwrap_or_default(), "")
+            }
+            Some(Value::Null | Value::List(_)) | None => continue,
+        };
+        fields.push((
+            !is_spoken_of(text),
+            !field.path.starts_with("status"),
+            format!("{} = {value}", field.path),
+        ));
+    }
+    fields.sort_by_key(|(silent, elsewhere, _)| (*silent, *elsewhere));
+    fields.into_iter().take(MOST_FIELDS).map(|(_, _, text)| text).collect()
+}
+
+/// How a group is, in a sentence.
+pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
+    let (is, has_been) = match group.state {
+        State::Failed => ("is failing", "has been failing"),
+        State::Missing => ("is incomplete", "has been incomplete"),
+        State::InProgress => ("is on its way", "has been on its way"),
+        State::Unknown => ("cannot be judged", "has not been judged"),
+        State::Terminating => ("is being deleted", "is being deleted"),
+        State::Suspended => ("is suspended", "has been suspended"),
+        State::Ready => ("is ready", "has been ready"),
+    };
+    let is = match group.since {
+        Some(since) if group.state != State::Terminating => {
+            let minute = since.strftime("%Y-%m-%d %H:%M");
+            format!("{has_been} for {} (since {minute} UTC)", how_long(since, now))
+        }
+        _ => is.to_owned(),
+    };
+    let bad = group.members.iter().filter(|member| is_bad(member.state)).count();
+    let total = group.members.len();
+    let tail = match (group.state, total) {
+        (State::Ready, 0) => String::new(),
+        (State::Ready, 1) => ": its one member is.".to_owned(),
+        (State::Ready, total) => format!(": all {total} members are."),
+        // A kind that cannot be read, or a health check, is no member.
+        _ if bad == 0 => {
+            format!(": {}.", group.ready().map_or("", |says| &says.message).trim_end_matches('.'))
+        }
+        (_, 1) => ": its one member is not ready.".to_owned(),
+        _ => format!(": {bad} of {total} members {} not ready.", if bad == 1 { "is" } else { "are" }),
+    };
+    let tail = if tail.is_empty() { ".".to_owned() } else { tail };
+    let is = screen.paint(&is, style(Some(group.state))).into_owned();
+    format!("{} {is}{}\n", printable(&group.name.to_string()), printable(&tail))
+}

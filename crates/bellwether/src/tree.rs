@@ -1,0 +1,173 @@
+//! `bellwether tree`: an Application, its members, and all that they own.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use bellwether_engine::{Group, Kind};
+use bellwether_model::State;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    cli::{GroupFormat, Tree},
+    family::{Node, is_bad},
+    output::Outcome,
+    said::{sign, style},
+    sight::Sight,
+    status::{as_json, as_yaml, family_of, with_problems},
+    terminal::{Screen, columns, cut, how_long, printable},
+};
+
+pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
+    let read = || {
+        let sight = Sight::open(&command.scene, false)?;
+        let group = sight.group(&command.name)?;
+        let all = command.all || !matches!(command.output, GroupFormat::Table);
+        let family = family_of(&group, &sight, all)?;
+        anyhow::Ok((sight, group, family))
+    };
+    let (sight, group, family) = match read() {
+        Ok(read) => read,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
+    };
+    let text = match command.output {
+        GroupFormat::Json => as_json(&Branch::of_group(&group, &family))?,
+        GroupFormat::Yaml => as_yaml(&Branch::of_group(&group, &family))?,
+        GroupFormat::Name => names(&family),
+        GroupFormat::Table => draw(&group, &family, command.all, false, sight.now, screen),
+        GroupFormat::Wide => draw(&group, &family, true, true, sight.now, screen.without_end()),
+    };
+    Ok(with_problems(text, &sight, std::slice::from_ref(&group)))
+}
+
+/// A line of the drawing.
+struct Line {
+    /// The branches that lead to it, and its name.
+    what: String,
+    state: Option<State>,
+    /// What is said of it.
+    says: String,
+}
+
+/// The tree for a person. Unless all is wanted, only what is not ready is opened, and the rest is counted.
+pub(crate) fn draw(
+    group: &Group,
+    family: &[Node],
+    all: bool,
+    wide: bool,
+    now: Timestamp,
+    screen: Screen,
+) -> String {
+    let mut lines = vec![Line {
+        what: printable(&format!("{} {}", group.kind.kind, group.name)).into_owned(),
+        state: Some(group.state),
+        says: format!("{}/{} ready", group.counts.ready, group.counts.total),
+    }];
+    branches(&mut lines, family, "", all, wide, now);
+    let width =
+        lines.iter().filter(|line| line.state.is_some()).map(|line| columns(&line.what)).max().unwrap_or(0);
+    let mut text = String::new();
+    for Line { what, state, says } in lines {
+        let Some(state) = state else {
+            let _ = writeln!(text, "{what}");
+            continue;
+        };
+        let padding = " ".repeat(width.saturating_sub(columns(&what)));
+        let word = format!("{} {:<11}", sign(Some(state)), state.name());
+        let used = width + 2 + columns(&word) + 2;
+        let says =
+            screen.width.map_or(says.as_str().into(), |all| cut(&says, all.saturating_sub(used).max(20)));
+        let line = format!("{what}{padding}  {}  {says}", screen.paint(&word, style(Some(state))));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn branches(lines: &mut Vec<Line>, nodes: &[Node], lead: &str, all: bool, wide: bool, now: Timestamp) {
+    let is_shown = |node: &&Node| all || is_bad(node.state);
+    let shown: Vec<_> = nodes.iter().filter(is_shown).collect();
+    let hidden = nodes.len() - shown.len();
+    for (index, node) in shown.iter().enumerate() {
+        let is_last = index + 1 == shown.len() && hidden == 0;
+        let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        let long = node.since.map(|since| format!(" for {}", how_long(since, now))).unwrap_or_default();
+        let what = if wide { node.kind.to_string() } else { node.kind.kind.to_string() };
+        let says = match node.state {
+            State::Ready => String::new(),
+            _ => format!("{}{long}: {}", node.reason, node.message),
+        };
+        lines.push(Line {
+            what: format!("{lead}{branch}{}", printable(&format!("{what} {}", node.name))),
+            state: Some(node.state),
+            says: printable(&says).into_owned(),
+        });
+        branches(lines, &node.children, &format!("{lead}{below}"), all, wide, now);
+    }
+    if hidden > 0 {
+        let what = match (shown.is_empty(), hidden) {
+            (true, 1) => "1 is fine".to_owned(),
+            (true, hidden) => format!("all {hidden} are fine"),
+            (false, 1) => "1 more is fine".to_owned(),
+            (false, hidden) => format!("{hidden} more are fine"),
+        };
+        lines.push(Line { what: format!("{lead}└─ {what}"), state: None, says: String::new() });
+    }
+}
+
+fn names(nodes: &[Node]) -> String {
+    let mut text = String::new();
+    for node in nodes {
+        let _ = writeln!(text, "{}/{}", node.kind.to_string().to_lowercase(), node.name);
+        text.push_str(&names(&node.children));
+    }
+    text
+}
+
+/// An object and what it owns, for programs.
+#[derive(Serialize)]
+struct Branch<'n> {
+    group: &'n str,
+    kind: &'n str,
+    name: &'n str,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<u8>,
+    reason: &'n str,
+    message: &'n str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    owns: Vec<Branch<'n>>,
+}
+
+impl<'n> Branch<'n> {
+    fn of_group(group: &'n Group, family: &'n [Node]) -> Self {
+        let (reason, message) = group.ready().map_or(("", ""), |says| (&*says.reason, &*says.message));
+        Self {
+            group: &group.kind.group,
+            kind: &group.kind.kind,
+            name: &group.name.name,
+            state: group.state,
+            progress: group.progress,
+            reason,
+            message,
+            since: group.since.map(|since| since.to_string()),
+            owns: family.iter().map(Self::of).collect(),
+        }
+    }
+
+    fn of(node: &'n Node) -> Self {
+        let Kind { group, kind } = &node.kind;
+        Self {
+            group,
+            kind,
+            name: &node.name,
+            state: node.state,
+            progress: Some(node.progress),
+            reason: &node.reason,
+            message: &node.message,
+            since: node.since.map(|since| since.to_string()),
+            owns: node.children.iter().map(Self::of).collect(),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! `bellwether wait`: until an Application is ready, or it is clear that it will not be.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{IsTerminal as _, Write as _, stdout},
+    sync::Arc,
+    time::Instant,
+};
+
+use anyhow::Result;
+use bellwether_engine::{Group, Kind, Member};
+use bellwether_model::{ConditionStatus, State};
+use jiff::{SignedDuration, Timestamp};
+use tokio::signal::ctrl_c;
+
+use crate::{
+    canvas::Canvas,
+    cli::{Goal, Wait},
+    family::is_bad,
+    output::Outcome,
+    said::{sign, style},
+    sight::{ClusterSight, Live, Sight},
+    status::why,
+    terminal::{Screen, bar, columns, cut, printable},
+};
+
+/// How it ended, as the exit code says.
+const REACHED: u8 = 0;
+const FAILED: u8 = 1;
+const TIMED_OUT: u8 = 2;
+const CANNOT_TELL: u8 = 3;
+
+/// What a process that Ctrl-C has ended answers in shells.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn run(command: &Wait, screen: Screen) -> Result<Outcome> {
+    let cannot_tell = |error: String| Outcome { text: String::new(), errors: vec![error], code: CANNOT_TELL };
+    let opened = Sight::open(&command.scene, false).and_then(|sight| {
+        let group = sight.group(&command.name)?;
+        Ok((sight, group))
+    });
+    let (sight, group) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Ok(cannot_tell(format!("{error:#}"))),
+    };
+    let Some(cluster) = sight.cluster() else {
+        // Files do not change, so that nothing is to be waited for.
+        let mut vigil = Vigil::of(command);
+        let end =
+            vigil.look(Some(&group), SignedDuration::ZERO).unwrap_or_else(|| vigil.time_is_up(&group, true));
+        return Ok(end.into());
+    };
+    cluster.runtime().block_on(watch(command, &group, cluster, screen))
+}
+
+async fn watch(command: &Wait, group: &Group, cluster: &ClusterSight, screen: Screen) -> Result<Outcome> {
+    let mut live = Live::start(cluster.client().clone(), Some(cluster.namespace().to_owned()));
+    let (begun, is_terminal) = (Instant::now(), stdout().is_terminal());
+    let mut vigil = Vigil::of(command);
+    let (mut canvas, mut log) = (Canvas::default(), Log::default());
+    // What was seen at first is true until more is known.
+    let mut last = group.clone();
+    loop {
+        tokio::select! {
+            _ = ctrl_c() => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
+            () = live.changed() => {}
+        }
+        let elapsed = SignedDuration::try_from(begun.elapsed()).unwrap_or(SignedDuration::MAX);
+        let mut end = None;
+        if live.is_known() {
+            let seen =
+                live.groups().into_iter().find(|seen| (&seen.kind, &seen.name) == (&group.kind, &group.name));
+            end = vigil.look(seen.as_ref(), elapsed);
+            last = seen.unwrap_or(last);
+        }
+        if is_terminal {
+            canvas.draw(&page(&last, elapsed, Canvas::screen(screen)))?;
+        } else {
+            let mut stdout = stdout().lock();
+            for line in log.changes(&last, Timestamp::now()) {
+                writeln!(stdout, "{line}")?;
+            }
+            stdout.flush()?;
+        }
+        if let Some(end) =
+            end.or_else(|| (elapsed >= command.timeout).then(|| vigil.time_is_up(&last, false)))
+        {
+            return Ok(end.into());
+        }
+    }
+}
+
+/// What is waited for, and how far that has come.
+struct Vigil {
+    goal: Goal,
+    stable: SignedDuration,
+    fail_fast: bool,
+    timeout: SignedDuration,
+    /// Since when it has been reached.
+    reached: Option<SignedDuration>,
+}
+
+/// How it ended.
+#[derive(Debug, PartialEq, Eq)]
+struct End {
+    code: u8,
+    says: String,
+}
+
+impl From<End> for Outcome {
+    fn from(end: End) -> Self {
+        Self { text: format!("{}\n", printable(&end.says)), errors: Vec::new(), code: end.code }
+    }
+}
+
+impl Vigil {
+    fn of(command: &Wait) -> Self {
+        let Wait { goal, stable, fail_fast, timeout, .. } = command;
+        Self { goal: *goal, stable: *stable, fail_fast: *fail_fast, timeout: *timeout, reached: None }
+    }
+
+    /// Looks at the group after so long. Gives back how it ended, if it did.
+    fn look(&mut self, group: Option<&Group>, elapsed: SignedDuration) -> Option<End> {
+        let Some(group) = group else {
+            return Some(End {
+                code: CANNOT_TELL,
+                says: "cannot tell: the Application was deleted".to_owned(),
+            });
+        };
+        if is_reached(self.goal, group) {
+            let since = *self.reached.get_or_insert(elapsed);
+            if elapsed.saturating_sub(since) < self.stable {
+                return None;
+            }
+            return Some(End { code: REACHED, says: format!("{} after {}", self.word(), in_short(since)) });
+        }
+        self.reached = None;
+        let failed = group.state == State::Failed && self.fail_fast;
+        failed.then(|| End { code: FAILED, says: format!("failed: {}", why(group)) })
+    }
+
+    /// There is no more time, or no time will help.
+    fn time_is_up(&self, group: &Group, for_ever: bool) -> End {
+        let when = if for_ever { String::new() } else { format!(" after {}", in_short(self.timeout)) };
+        let what = match (self.goal, self.reached) {
+            (_, Some(_)) => format!("it has not been so for {}", in_short(self.stable)),
+            (Goal::Ready, None) => why(group),
+            (goal, None) => condition(goal, group).map(|says| says.message.to_string()).unwrap_or_default(),
+        };
+        let is_unknown =
+            condition(self.goal, group).is_none_or(|says| says.status == ConditionStatus::Unknown);
+        match group.state {
+            State::Failed if self.goal == Goal::Ready => {
+                End { code: FAILED, says: format!("failed{when}: {what}") }
+            }
+            _ if is_unknown && self.reached.is_none() => {
+                End { code: CANNOT_TELL, says: format!("cannot tell{when}: {what}") }
+            }
+            _ if for_ever => {
+                let says = format!("not {}, and files do not change: {what}", self.word());
+                End { code: TIMED_OUT, says }
+            }
+            _ => End { code: TIMED_OUT, says: format!("timed out{when}: still waiting for {what}") },
+        }
+    }
+
+    /// What is waited for, in a word.
+    fn word(&self) -> &'static str {
+        match self.goal {
+            Goal::Ready => "ready",
+            Goal::Settled => "settled",
+            Goal::Installed => "installed",
+        }
+    }
+}
+
+fn condition(goal: Goal, group: &Group) -> Option<&bellwether_conditions::Statement> {
+    let wanted = match goal {
+        Goal::Ready => "Ready",
+        Goal::Settled => "Settled",
+        Goal::Installed => "Installed",
+    };
+    group.conditions.iter().find(|(condition, _)| *condition == wanted).map(|(_, says)| says)
+}
+
+fn is_reached(goal: Goal, group: &Group) -> bool {
+    condition(goal, group).is_some_and(|says| says.status == ConditionStatus::True)
+}
+
+/// `38s`, `1m12s`, `2h05m`.
+fn in_short(duration: SignedDuration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, 0) => format!("{minutes}m"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+/// The bars: one for the whole, one for each member that is not ready.
+fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
+    let seconds = elapsed.as_secs();
+    let counts = &group.counts;
+    let mut text = format!(
+        "{}  {}  {}/{} ready  {}:{:02}\n",
+        printable(&group.name.to_string()),
+        bar(group.progress),
+        counts.ready,
+        counts.total,
+        seconds / 60,
+        seconds % 60,
+    );
+    let waits: Vec<_> = group.members.iter().filter(|member| is_bad(member.state)).collect();
+    let name = |member: &Member| printable(&format!("{} {}", member.kind.kind, member.name)).into_owned();
+    let width = waits.iter().map(|member| columns(&name(member))).max().unwrap_or(0);
+    for member in &waits {
+        let state = Some(member.state);
+        let name = name(member);
+        let padding = " ".repeat(width - columns(&name));
+        let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
+        let bar = format!("{:<14}", bar(progress));
+        let used = 2 + 2 + width + 2 + columns(&bar) + 2;
+        let says = printable(&member.message);
+        let says = screen
+            .width
+            .map_or(says.clone(), |all| cut(&says, all.saturating_sub(used).max(20)).into_owned().into());
+        let sign = sign(state).to_string();
+        let _ = writeln!(text, "  {} {name}{padding}  {bar}  {says}", screen.paint(&sign, style(state)));
+    }
+    let fine = group.members.len() - waits.len();
+    if fine > 0 {
+        let _ = writeln!(
+            text,
+            "  {} {fine} {} fine",
+            screen.paint("✓", style(Some(State::Ready))),
+            if fine == 1 { "is" } else { "are" }
+        );
+    }
+    text
+}
+
+/// What was last said, where each change is a line.
+#[derive(Default)]
+struct Log {
+    whole: String,
+    members: BTreeMap<(Kind, Arc<str>), String>,
+}
+
+impl Log {
+    /// A line for whatever is not as it was.
+    fn changes(&mut self, group: &Group, now: Timestamp) -> Vec<String> {
+        let time = now.strftime("%H:%M:%S");
+        let percent = group.progress.map(|progress| format!(" ({progress}%)")).unwrap_or_default();
+        let mut lines = Vec::new();
+        let whole = format!(
+            "{} is {}, {}/{} ready",
+            group.name,
+            group.state.name(),
+            group.counts.ready,
+            group.counts.total
+        );
+        if self.whole != whole {
+            lines.push(format!("{time} {}{percent}", printable(&whole)));
+            self.whole = whole;
+        }
+        let mut members = BTreeMap::new();
+        for member in &group.members {
+            let key = (member.kind.clone(), Arc::clone(&member.name));
+            let says = format!("{} {}: {}", member.state.name(), member.reason, member.message);
+            let before = self.members.get(&key);
+            // What has been ready since the beginning is no news.
+            if before != Some(&says) && (before.is_some() || is_bad(member.state)) {
+                let state = format!("{} {}", sign(Some(member.state)), member.state.name());
+                let says = format!("{} {} {state}: {}", member.kind.kind, member.name, member.message);
+                lines.push(format!("{time} {}{percent}", printable(&says)));
+            }
+            members.insert(key, says);
+        }
+        for (kind, name) in self.members.keys().filter(|key| !members.contains_key(key)) {
+            lines.push(format!("{time} {}", printable(&format!("{} {name} is gone", kind.kind))));
+        }
+        self.members = members;
+        lines
+    }
+}

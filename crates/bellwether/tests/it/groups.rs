@@ -1,0 +1,208 @@
+//! The commands about Applications: from files here, on real control planes in `groups/`.
+
+mod on_a_cluster;
+
+use std::process::Command;
+
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::{NOW, Run, bellwether, terminal::on_a_terminal};
+
+/// The command among the Applications of these tests, and at their time.
+fn fleet(arguments: &[&str]) -> Command {
+    let mut command = bellwether(arguments);
+    command
+        .args(["--from", "fleet", "--now", NOW])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+    command
+}
+
+#[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
+fn told(arguments: &[&str]) -> Run {
+    fleet(arguments).output().expect("the binary runs").into()
+}
+
+#[rstest]
+#[case::table(&["status"])]
+#[case::wide(&["status", "-o", "wide"])]
+#[case::json(&["status", "-o", "json"])]
+#[case::yaml(&["status", "-n", "infra", "-o", "yaml"])]
+#[case::name(&["status", "-o", "name"])]
+#[case::of_a_type(&["status", "--type", "wordpress"])]
+#[case::of_no_type(&["status", "--type", "nothing"])]
+#[case::of_a_namespace(&["status", "-n", "shop"])]
+#[case::of_an_empty_namespace(&["status", "-n", "nowhere"])]
+fn status_of_all(#[case] arguments: &[&str]) {
+    assert_snapshot!(format!("status_{}", arguments.join("_")), told(arguments));
+}
+
+#[rstest]
+#[case::table(&["status", "checkout"])]
+#[case::all(&["status", "checkout", "--all"])]
+#[case::wide(&["status", "checkout", "-o", "wide"])]
+#[case::json(&["status", "checkout", "-o", "json"])]
+#[case::yaml(&["status", "catalog", "-o", "yaml"])]
+#[case::name(&["status", "checkout", "-o", "name"])]
+#[case::ready(&["status", "application/wordpress"])]
+#[case::unknown(&["status", "widgets"])]
+#[case::absent(&["status", "nobody"])]
+fn status_of_one(#[case] arguments: &[&str]) {
+    assert_snapshot!(format!("status_of_{}", arguments.join("_").replace('/', "_")), told(arguments));
+}
+
+#[rstest]
+#[case::broken(&["tree", "checkout"])]
+#[case::all(&["tree", "checkout", "--all"])]
+#[case::wide(&["tree", "checkout", "-o", "wide"])]
+#[case::json(&["tree", "catalog", "-o", "json"])]
+#[case::yaml(&["tree", "catalog", "-o", "yaml"])]
+#[case::name(&["tree", "checkout", "-o", "name"])]
+#[case::ready(&["tree", "wordpress"])]
+#[case::absent(&["tree", "nobody"])]
+fn trees(#[case] arguments: &[&str]) {
+    assert_snapshot!(format!("tree_{}", arguments.join("_")), told(arguments));
+}
+
+/// Retrieving Applications: the steps from an object to its Application, and where each ends.
+#[rstest]
+#[case::counted_by_its_labels("svc/checkout-svc", "shop")]
+#[case::application_absent("cm/lost", "shop")]
+#[case::orphan("configmaps/orphan", "shop")]
+#[case::not_yet_owned("cm/checkout-settings", "shop")]
+#[case::owned("deploy/wordpress", "blog")]
+#[case::nobodys("pod/checkout-7d9f-x2k", "shop")]
+#[case::absent("cm/nothing", "shop")]
+#[case::of_no_kind("thing/nothing", "shop")]
+#[case::no_object("nothing", "shop")]
+fn whose(#[case] object: &str, #[case] namespace: &str) {
+    assert_snapshot!(
+        format!("whose_{}", object.replace('/', "_")),
+        told(&["whose", object, "-n", namespace])
+    );
+}
+
+#[test]
+fn whose_for_programs() {
+    assert_snapshot!(told(&["whose", "cm/orphan", "-n", "shop", "-o", "json"]));
+    assert_snapshot!("whose_as_yaml", told(&["whose", "deploy/wordpress", "-n", "blog", "-o", "yaml"]));
+}
+
+/// Files do not change: the answer is there at once.
+#[rstest]
+#[case::failed(&["wait", "checkout"])]
+#[case::on_its_way(&["wait", "catalog"])]
+#[case::ready(&["wait", "wordpress"])]
+#[case::unknown(&["wait", "widgets"])]
+#[case::settled(&["wait", "checkout", "--for", "settled"])]
+#[case::not_installed(&["wait", "checkout", "--for", "installed"])]
+#[case::absent(&["wait", "nobody"])]
+fn wait(#[case] arguments: &[&str]) {
+    assert_snapshot!(format!("wait_{}", arguments.join("_")), told(arguments));
+}
+
+#[rstest]
+#[case::by_a_rule_among_the_files("gadget/g1", "infra")]
+#[case::by_none("widgets.acme.io/w1", "infra")]
+#[case::absent("pod/nothing", "shop")]
+fn explain(#[case] object: &str, #[case] namespace: &str) {
+    assert_snapshot!(
+        format!("explain_{}", object.replace('/', "_")),
+        told(&["explain", object, "-n", namespace])
+    );
+}
+
+#[test]
+fn counts_by_type_and_version_are_for_programs() {
+    let all = serde_json::from_str::<Value>(&told(&["status", "-o", "json"]).stdout).expect("JSON");
+    assert_eq!(all["applications"].as_array().map(Vec::len), Some(4), "{all:#}");
+    let one =
+        |name: &str| all["types"].as_array().into_iter().flatten().find(|it| it["type"] == name).cloned();
+    let expected =
+        serde_json::json!({ "type": "wordpress", "version": "1.0", "total": 1, "states": { "Ready": 1 } });
+    assert_eq!(one("wordpress"), Some(expected), "{all:#}");
+}
+
+#[rstest]
+#[case::narrow(80)]
+#[case::wide(130)]
+fn tables_and_trees_fit(#[case] columns: u16) {
+    for arguments in [&["status"][..], &["tree", "checkout"]] {
+        let run = on_a_terminal(&mut fleet(arguments), columns);
+        let table = run.stdout.split("\n\n").next().unwrap_or_default();
+        assert!(table.lines().all(|line| line.chars().count() <= usize::from(columns)), "{table}");
+    }
+}
+
+#[rstest]
+#[case::no_color(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], false)]
+#[case::as_usual(&[("TERM", "xterm-256color")], true)]
+fn words_and_colours(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+    for arguments in [&["status"][..], &["status", "checkout"], &["tree", "checkout"]] {
+        let run = on_a_terminal(fleet(arguments).envs(environment.iter().copied()), 100);
+        assert_eq!(run.stdout.contains('\u{1b}'), colours, "{}", run.stdout);
+        assert!(
+            run.stdout.contains("✗ Failed") || run.stdout.contains("failing"),
+            "never colour alone: {}",
+            run.stdout
+        );
+    }
+}
+
+/// What cannot be read does not hide the rest, and is not passed over.
+#[test]
+fn a_broken_file_hides_nothing() {
+    let mut command =
+        bellwether(&["status", "--from", "fleet", "--from", "objects/broken.yaml", "--now", NOW]);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+    let run = Run::from(command.output().expect("the binary runs"));
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stdout.contains("checkout") && run.stderr.starts_with("error: objects/broken.yaml"), "{run}");
+}
+
+/// Names and messages come from anywhere.
+#[test]
+fn nothing_plays_tricks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let object = "apiVersion: bellwether.dev/v1alpha1\nkind: Application\nmetadata: {name: \"a\\e[31mb\", namespace: one}\nspec:\n  \
+                  selector: {}\n  componentKinds: [{kind: ConfigMap}]\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \
+                  \"c\\ed\", namespace: one}\n";
+    std::fs::write(directory.path().join("a.yaml"), object).expect("a file");
+    for arguments in
+        [&["status"][..], &["status", "a\u{1b}[31mb", "--all"], &["tree", "a\u{1b}[31mb", "--all"]]
+    {
+        let mut command = bellwether(arguments);
+        let run = Run::from(command.arg("--from").arg(directory.path()).output().expect("the binary runs"));
+        assert!(run.stdout.contains('\u{fffd}') && !run.stdout.contains('\u{1b}'), "{run}");
+    }
+}
+
+#[test]
+fn an_application_that_makes_no_sense_is_not_passed_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let object =
+        "{apiVersion: bellwether.dev/v1alpha1, kind: Application, metadata: {name: a}, spec: {selector: 3}}";
+    std::fs::write(directory.path().join("a.yaml"), object).expect("a file");
+    let mut command = bellwether(&["status"]);
+    let run = Run::from(command.arg("--from").arg(directory.path()).output().expect("the binary runs"));
+    let expected = "error: Application default/a makes no sense: bellwether lint says why\n";
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("", expected, Some(2)));
+}
+
+/// Those who come from app.k8s.io are told of their Applications as they are.
+#[rstest]
+#[case::beside_ours(&["status"])]
+#[case::as_json(&["status", "applications.app.k8s.io/blog", "-o", "json"])]
+#[case::by_its_api(&["status", "application.app.k8s.io/blog"])]
+#[case::of_two(&["status", "blog"])]
+#[case::tree(&["tree", "application.app.k8s.io/blog"])]
+#[case::whose(&["whose", "deploy/blog", "-n", "blog"])]
+fn applications_of_app_k8s_io(#[case] arguments: &[&str]) {
+    let mut command = bellwether(arguments);
+    command
+        .args(["--from", "old", "--now", NOW])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+    let run = Run::from(command.output().expect("the binary runs"));
+    assert_snapshot!(format!("old_{}", arguments.join("_").replace('/', "_")), run);
+}
