@@ -61,7 +61,7 @@ pub fn run() -> ExitCode {
         Command::Tree(command) => tree::run(command, Screen::of_stdout()),
         Command::Wait(command) => wait::run(command, Screen::of_stdout()),
         Command::Whose(command) => whose::run(command, Screen::of_stdout()),
-        Command::Adopt(command) => adopt::run(command),
+        Command::Adopt(command) => adopt::run(command, Screen::of_stdout()),
         Command::Lint(command) => lint::run(command, Screen::of_stdout()),
         Command::Assess(command) => assess::run(command, Screen::of_stdout()),
         Command::Explain(command) => explain::run(command, Screen::of_stdout()),

@@ -54,7 +54,8 @@ pub(crate) fn finish(outcome: Result<Outcome>) -> ExitCode {
     }
 }
 
-fn print(text: &str) -> Result<()> {
+/// Prints data. Only who has to be read before the end does so itself.
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).or_else(|error| match error.kind() {
         // Whoever read it, `head` for one, has had enough: that is no failure.

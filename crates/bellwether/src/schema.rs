@@ -1,8 +1,8 @@
 //! What the API server would say of one of our own objects: its fields against the schema of its kind.
 
-use bellwether_api::crds;
+use bellwether_api::{VERSION, crds};
 use bellwether_expr::{Absence, Fuel, Program, Scope, Val, Variables};
-use bellwether_model::Value;
+use bellwether_model::{Object, Plan, Value};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps as Schema, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -35,6 +35,53 @@ impl KindSchema {
         check.fields(&self.0, &without_nulls(object), "", &["apiVersion", "kind", "metadata"]);
         check.faults
     }
+}
+
+/// What the API server would say of one of our own objects that is about to be created.
+pub(crate) fn faults_in(manifest: &serde_json::Value) -> Vec<Fault> {
+    let json = manifest.to_string();
+    let no_object = |text: String| vec![Fault { field: "kind".to_owned(), text }];
+    let object = match Object::from_json(json.as_bytes(), &Plan::whole()) {
+        Ok(object) => object,
+        Err(error) => return no_object(error.to_string()),
+    };
+    let Some(schema) = KindSchema::of(object.kind()) else {
+        return no_object(format!("there is no kind {:?}", object.kind()));
+    };
+    let mut faults = schema.check(object.fields());
+    faults.extend(wrong_with_head(&object));
+    faults
+}
+
+/// What the schema of a kind does not speak of.
+pub(crate) fn wrong_with_head(object: &Object<'_>) -> Option<Fault> {
+    let fault = |field: &str, text: &str| Some(Fault { field: field.to_owned(), text: text.to_owned() });
+    match object.at("metadata.name") {
+        _ if object.version() != VERSION => fault("apiVersion", "it must be bellwether.dev/v1alpha1"),
+        None | Some(Value::Null) => fault("metadata.name", "it is missing"),
+        Some(Value::Text(name)) if is_name(name) => None,
+        Some(Value::Text(name)) if name.len() > LONGEST_NAME => {
+            fault("metadata.name", "a name has at most 253 characters")
+        }
+        Some(Value::Text(_)) => fault(
+            "metadata.name",
+            "a name has lower-case letters, digits, '-' and '.', and a letter or digit at its beginning, at its end and \
+             around every '.'",
+        ),
+        Some(_) => fault("metadata.name", "it must be text: write it in quotes"),
+    }
+}
+
+/// The longest name that an object can have.
+const LONGEST_NAME: usize = 253;
+
+/// Whether an object of ours can have this name.
+fn is_name(name: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_part = |part: &str| {
+        !part.is_empty() && part.chars().all(is_legal) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    name.len() <= LONGEST_NAME && name.split('.').all(is_part)
 }
 
 /// Nothing is the same as nothing said: the API server drops such fields.
@@ -236,7 +283,6 @@ fn kind_of(value: &Value<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_model::{Object, Plan};
     use rstest::rstest;
 
     use super::*;

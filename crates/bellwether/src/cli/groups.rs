@@ -188,11 +188,13 @@ pub struct Whose {
 pub(super) const ADOPT_HELP: &str = "Examples:
   bellwether adopt wordpress deploy/web statefulset/mysql svc/web svc/mysql
   bellwether adopt wordpress deploy/web --selector app=wordpress --dry-run
+  bellwether adopt wordpress deploy/web --from manifests/ --dry-run -o yaml
 
 Each object gets the labels of the selector and the annotation that hands it over; then the Application is created that
-names them all. Nothing else of the objects is changed. If a step fails, all before it are undone.
+names them all. Nothing else of the objects is changed. All of it is tried out first, and shown; if a step fails, all
+before it are undone.
 
-Exit codes: 0 it is done, 1 it could not be done, 2 something could not be read.";
+Exit codes: 0 it is done, 1 it is not, 2 something could not be read or makes no sense.";
 
 /// The arguments of `bellwether adopt`.
 #[derive(Debug, Args)]
@@ -212,7 +214,7 @@ pub struct Adopt {
     #[arg(long = "type", value_name = "TYPE")]
     pub type_: Option<String>,
 
-    /// Only show what would be done
+    /// Only show what would be done, after the API server has been asked whether it would do it
     #[arg(long)]
     pub dry_run: bool,
 

@@ -9,7 +9,7 @@ use std::{
 use bellwether_api::HealthRule;
 use bellwether_engine::user_rule;
 use bellwether_health::user::{CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
-use bellwether_model::{Object, Plan, Value};
+use bellwether_model::{Object, Plan};
 
 use crate::{
     input::{self, files_in},
@@ -148,25 +148,10 @@ fn is_rule(object: &Object<'_>) -> bool {
 /// Made once: it is the same for all rules.
 static SCHEMA: LazyLock<Option<KindSchema>> = LazyLock::new(|| KindSchema::of("HealthRule"));
 
-/// What the schema of a kind does not speak of.
-fn wrong_with_head(object: &Object<'_>) -> Option<schema::Fault> {
-    let fault =
-        |field: &str, text: &str| Some(schema::Fault { field: field.to_owned(), text: text.to_owned() });
-    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    let ends_well = |name: &str| !name.starts_with(['-', '.']) && !name.ends_with(['-', '.']);
-    match object.at("metadata.name") {
-        _ if object.version() != "v1alpha1" => fault("apiVersion", "it must be bellwether.dev/v1alpha1"),
-        None | Some(Value::Null) => fault("metadata.name", "it is missing"),
-        Some(Value::Text(name)) if name.chars().all(is_legal) && ends_well(name) && !name.is_empty() => None,
-        Some(Value::Text(_)) => fault("metadata.name", "a name has lower-case letters, digits, '-' and '.'"),
-        Some(_) => fault("metadata.name", "it must be text: write it in quotes"),
-    }
-}
-
 fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
     let name = object.name().to_owned();
     let mut shape = SCHEMA.as_ref().map(|schema| schema.check(object.fields())).unwrap_or_default();
-    shape.extend(wrong_with_head(object));
+    shape.extend(schema::wrong_with_head(object));
     let faults: Vec<_> = shape.into_iter().map(Fault::Shape).collect();
     if !faults.is_empty() {
         return (name, Err(faults));

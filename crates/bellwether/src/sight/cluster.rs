@@ -72,14 +72,22 @@ impl ClusterSight {
 
     /// What is missing for a kind to be read, and the way out.
     pub(super) fn forbidden(&self, kind: &Kind, scope: Option<&str>) -> String {
-        let resource = self.glance.served(kind).map(|served| format!("{}.{}", served.plural, kind.group));
-        let resource = resource.unwrap_or_else(|| kind.to_string());
+        let resource = self.resource(kind);
         match scope {
             Some(namespace) => format!(
                 "you may not list {resource} in namespace {namespace}: ask for that right, or choose another namespace \
                  with -n"
             ),
             None => format!("you may not list {resource} in all namespaces: choose one with -n"),
+        }
+    }
+
+    /// A kind as rights name it: `deployments.apps`.
+    fn resource(&self, kind: &Kind) -> String {
+        match self.glance.served(kind) {
+            Some(served) if kind.group.is_empty() => served.plural.to_string(),
+            Some(served) => format!("{}.{}", served.plural, kind.group),
+            None => kind.to_string(),
         }
     }
 
@@ -117,6 +125,10 @@ impl ClusterSight {
         let json = match self.runtime.block_on(self.glance.get(kind, name)) {
             Ok(json) => json,
             Err(Trouble::Away { why, .. }) => return Err(self.away(&Trouble::away(why))),
+            Err(Trouble::Forbidden { .. }) => {
+                let resource = self.resource(kind);
+                return Err(anyhow!("you may not get {resource}, such as {name}: ask for that right"));
+            }
             Err(trouble) => return Err(anyhow!("cannot read {kind} {name}: {trouble}")),
         };
         let Some(json) = json else { return Ok(None) };

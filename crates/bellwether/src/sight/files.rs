@@ -64,6 +64,11 @@ impl Files {
         Self { paths: paths.to_vec(), namespace, now, kinds, problems }
     }
 
+    /// Where objects are that name no namespace.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// What could not be read, a sentence each.
     pub(super) fn problems(&self) -> Vec<String> {
         self.problems.clone()

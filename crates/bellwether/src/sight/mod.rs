@@ -55,6 +55,14 @@ pub(crate) struct Beside {
     pub(crate) facts: Facts,
 }
 
+/// The objects of some kinds.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) objects: Vec<Beside>,
+    /// The kinds that cannot be read, and why.
+    pub(crate) unreadable: Vec<(Kind, Unreadable)>,
+}
+
 impl Sight {
     /// Looks at all that Applications speak of, in one namespace or in all.
     pub(crate) fn open(scene: &Scene, all_namespaces: bool) -> Result<Self> {
@@ -213,6 +221,14 @@ impl Sight {
         }
     }
 
+    /// The namespace that is meant where none is named.
+    pub(crate) fn namespace(&self) -> &str {
+        match &self.source {
+            Source::Cluster(cluster) => cluster.namespace(),
+            Source::Files(files) => files.namespace(),
+        }
+    }
+
     /// Where is looked, in words.
     pub(crate) fn whereabouts(&self) -> String {
         match (&self.source, &self.scope) {
@@ -234,16 +250,26 @@ impl Sight {
 
     /// All objects of these kinds that can be read, judged as the engine judges.
     pub(crate) fn beside(&self, kinds: &[Kind]) -> Result<Vec<Beside>> {
+        self.listed(kinds).map(|listed| listed.objects)
+    }
+
+    /// The same, and why the other kinds cannot be.
+    pub(crate) fn listed(&self, kinds: &[Kind]) -> Result<Listed> {
         let asked =
             kinds.iter().map(|kind| Asked { kind: kind.clone(), lens: Arc::new(self.engine.lens(kind)) });
-        let mut beside = Vec::new();
+        let mut listed = Listed::default();
         for (kind, news) in self.answer(asked.collect())? {
-            beside.extend(news.into_iter().filter_map(|news| match news {
-                News::Seen(name, seen) => Some(Beside { kind: kind.clone(), name, facts: seen.facts }),
-                _ => None,
-            }));
+            for news in news {
+                match news {
+                    News::Seen(name, seen) => {
+                        listed.objects.push(Beside { kind: kind.clone(), name, facts: seen.facts });
+                    }
+                    News::Unreadable(why) => listed.unreadable.push((kind.clone(), why)),
+                    _ => {}
+                }
+            }
         }
-        Ok(beside)
+        Ok(listed)
     }
 
     /// What somebody makes of an object, if it is there.

@@ -4,6 +4,7 @@
 //! the tests that name them hold us to.
 
 mod app_k8s_io;
+mod adopting;
 mod faults;
 mod health_check;
 mod kinds;

@@ -1,5 +1,6 @@
 //! The binary as its users meet it.
 
+mod adopt;
 mod assess;
 mod completions;
 mod controller;

@@ -12,7 +12,7 @@ pub mod lease;
 pub mod perform;
 pub mod record;
 
-pub use bellwether_wire::Done;
+pub use bellwether_wire::{Done, FIELD_MANAGER};
 pub use client::{Connection, Login, LoginError};
 pub use lease::{Campaign, Leadership, LeaseSettings, campaign};
 pub use perform::{PATIENCE, perform};

@@ -1,0 +1,239 @@
+//! `bellwether adopt`: an Application for objects that exist already.
+//!
+//! Everything is read and checked, and tried out on the API server, before the first change; the changes are made all or
+//! none.
+
+mod carry_out;
+mod plan;
+mod server;
+#[cfg(test)]
+mod tests;
+mod told;
+mod wish;
+
+use std::{
+    collections::BTreeSet,
+    io::{IsTerminal as _, Write as _, stderr, stdin},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use anyhow::Result;
+use bellwether_engine::{Kind, Name};
+use bellwether_model::Object;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::{
+    carry_out::{Undone, carry_out, try_out},
+    plan::{Existing, Marks, Plan, Problem, Sought},
+    server::Server,
+    told::Others,
+    wish::Wish,
+};
+use crate::{
+    cli::{Adopt, ExplainFormat},
+    output::{BAD_INPUT, Outcome, print},
+    sight::{ClusterSight, Sight},
+    status::{as_json, as_yaml},
+    terminal::Screen,
+};
+
+/// What a process that Ctrl-C has ended answers in shells.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
+    if !command.scene.place.from.is_empty() && !command.dry_run {
+        let way_out = "files are not changed: add --dry-run, or leave --from out to change a cluster";
+        return Ok(Outcome::bad_input(way_out.to_owned()));
+    }
+    let sight = match Sight::at(&command.scene.place, command.scene.now, false) {
+        Ok(sight) => sight,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
+    };
+    let plan = match plan(command, &sight) {
+        Ok(plan) => plan,
+        Err(problems) => return Ok(refused(problems)),
+    };
+    if plan.is_done() {
+        return nothing_to_do(&plan, command);
+    }
+    let server = sight.cluster().map(|cluster| (cluster, server(cluster)));
+    if let Some((cluster, server)) = &server {
+        let problems = cluster.runtime().block_on(try_out(server, &plan));
+        if !problems.is_empty() {
+            return Ok(refused(problems));
+        }
+    }
+    let others = others(&plan, &sight)?;
+    let told = plan.told(&others, screen);
+    let Some((cluster, server)) = server.filter(|_| !command.dry_run) else {
+        let text = manifest(&plan, command)?.unwrap_or(told);
+        let code = if sight.problems.is_empty() { 0 } else { BAD_INPUT };
+        return Ok(Outcome { text, errors: sight.problems, code });
+    };
+    if !goes_on(&told, command)? {
+        return Ok(Outcome { text: "Nothing was changed.\n".to_owned(), errors: Vec::new(), code: 1 });
+    }
+    let ended = cluster.runtime().block_on(async {
+        let stop = listen()?;
+        anyhow::Ok(carry_out(&server, &plan, &stop).await)
+    })?;
+    match ended {
+        Ok(()) => Ok(manifest(&plan, command)?.unwrap_or_else(|| done(&plan, cluster)).into()),
+        Err(undone) => Ok(failed(undone)),
+    }
+}
+
+fn server(cluster: &ClusterSight) -> Server<'_> {
+    Server { client: cluster.client(), glance: cluster.glance() }
+}
+
+/// Reads all that is needed, and says what is to be done, or all that speaks against it.
+fn plan(command: &Adopt, sight: &Sight) -> Result<Plan, Vec<Problem>> {
+    let wish = Wish::of(command, sight.namespace());
+    let mut problems: Vec<_> = wish.as_ref().err().into_iter().flatten().cloned().collect();
+    let application = Kind::own("Application");
+    if let Some(cluster) = sight.cluster()
+        && cluster.glance().served(&application).is_none()
+    {
+        problems.push(Problem::refusal(
+            "the cluster does not know Applications yet: install them with bellwether crds | kubectl apply --server-side \
+             -f -"
+                .to_owned(),
+        ));
+    }
+    let mut sought = Vec::new();
+    let mut named = BTreeSet::new();
+    for word in &command.objects {
+        match seek(word, sight) {
+            Ok(object) if !named.insert((object.kind.clone(), object.name.clone())) => {}
+            Ok(object) => sought.push(object),
+            Err(error) => problems.push(Problem::input(format!("{error:#}"))),
+        }
+    }
+    let Ok(wish) = wish else { return Err(problems) };
+    let existing = match existing(&application, &wish.application, sight) {
+        Ok(existing) => existing,
+        Err(error) => {
+            problems.push(Problem::input(format!("{error:#}")));
+            None
+        }
+    };
+    match Plan::make(&wish, sought, existing.as_ref(), &sight.whereabouts()) {
+        Ok(plan) if problems.is_empty() => Ok(plan),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+/// The object that a person means, as it is.
+fn seek(word: &str, sight: &Sight) -> Result<Sought> {
+    let (kind, name) = sight.object_named(word)?;
+    // What is in no namespace is refused anyway.
+    let marks =
+        if name.namespace.is_empty() { None } else { sight.with(&kind, &name, &Marks::of)?.flatten() };
+    Ok(Sought { kind, name, marks })
+}
+
+fn existing(kind: &Kind, name: &Name, sight: &Sight) -> Result<Option<Existing>> {
+    let whole = |object: &Object<'_>| serde_json::to_value(object.fields()).unwrap_or_default();
+    Ok(sight.with(kind, name, &whole)?.map(Existing::of_json))
+}
+
+/// The objects that will be counted besides.
+fn others(plan: &Plan, sight: &Sight) -> Result<Others> {
+    let kinds: Vec<_> = plan.kinds().into_iter().collect();
+    let listed = sight.listed(&kinds)?;
+    let unknown = listed.unreadable.into_iter().map(|(kind, why)| format!("{kind} cannot be listed, {why}"));
+    let mut others = Others { unknown: unknown.collect(), ..Others::default() };
+    for object in &listed.objects {
+        others.see(plan, object);
+    }
+    Ok(others)
+}
+
+/// Shows what is to be done, and asks whether it shall be, where there is somebody to ask.
+fn goes_on(told: &str, command: &Adopt) -> Result<bool> {
+    let asks = !command.yes && stdin().is_terminal();
+    let is_data = command.output != ExplainFormat::Text;
+    if !is_data {
+        print(told)?;
+    }
+    if !asks {
+        return Ok(true);
+    }
+    let mut stderr = stderr().lock();
+    if is_data {
+        stderr.write_all(told.as_bytes())?;
+    }
+    write!(stderr, "Go on? [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// From now on, whoever wants the process to end is heard, and waits until it can.
+fn listen() -> Result<Arc<AtomicBool>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&stop);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        heard.store(true, Ordering::Relaxed);
+        // They wait, and want to know that they were heard. Nobody is left to tell when standard error is closed.
+        let _ = writeln!(stderr(), "Interrupted: what is under way is finished or undone first.");
+    });
+    Ok(stop)
+}
+
+/// The Application for programs, if that is wanted.
+fn manifest(plan: &Plan, command: &Adopt) -> Result<Option<String>> {
+    match command.output {
+        ExplainFormat::Text => Ok(None),
+        ExplainFormat::Json => as_json(&plan.manifest).map(Some),
+        ExplainFormat::Yaml => as_yaml(&plan.manifest).map(Some),
+    }
+}
+
+fn nothing_to_do(plan: &Plan, command: &Adopt) -> Result<Outcome> {
+    let said = format!("Nothing to do: Application {} has these objects already.\n", plan.application);
+    Ok(manifest(plan, command)?.unwrap_or(said).into())
+}
+
+fn done(plan: &Plan, cluster: &ClusterSight) -> String {
+    let Name { namespace, name } = &plan.application;
+    let objects = if plan.steps.len() == 1 { "object" } else { "objects" };
+    let verb = if plan.creates { "was created and has" } else { "has" };
+    format!(
+        "\nApplication {namespace}/{name} {verb} {} {objects}.\nNext: bellwether wait {name} -n {namespace}{}\n",
+        plan.steps.len(),
+        cluster.context_flag(),
+    )
+}
+
+fn failed(undone: Undone) -> Outcome {
+    let Undone { why, count, left, interrupted } = undone;
+    let changes = if count == 1 { "change" } else { "changes" };
+    let then = match (count, left.len()) {
+        (0, 0) => "nothing had been changed".to_owned(),
+        (count, 0) => format!("all that was done, {count} {changes}, was undone"),
+        (0, _) => "what was done could not be undone".to_owned(),
+        (count, _) => format!("of what was done, {count} {changes} could be undone, and others could not"),
+    };
+    let errors = [format!("{why}; {then}")].into_iter().chain(left).collect();
+    Outcome { text: String::new(), errors, code: if interrupted { INTERRUPTED } else { 1 } }
+}
+
+fn refused(problems: Vec<Problem>) -> Outcome {
+    let code = if problems.iter().any(|problem| problem.is_input) { BAD_INPUT } else { 1 };
+    Outcome { text: String::new(), errors: problems.into_iter().map(|problem| problem.text).collect(), code }
+}
