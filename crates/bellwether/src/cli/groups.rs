@@ -234,6 +234,9 @@ pub struct Adopt {
 pub(super) const LINT_GROUPS_HELP: &str = "Examples:
   bellwether lint -f application.yaml
   bellwether lint deploy/ -o json
+  helm template chart/ | bellwether lint -
+
+Checks them as the API server and the controller do, without either. Objects of other kinds are passed over.
 
 Exit codes: 0 all are right, 1 something is wrong, 2 something could not be read.";
 

@@ -4,7 +4,7 @@ use bellwether_model::Plan;
 use serde::de::{Deserialize, DeserializeSeed as _, Deserializer};
 
 use super::{
-    Fault, Found, Judge, Place, Taker,
+    Fault, Found, JudgeInText, Place, Taker,
     seeds::{Any, Head, Objects, Skim, Value},
 };
 
@@ -18,7 +18,7 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 }
 
 /// Judges the objects of a text whose first value is at this place.
-pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, judge: &Judge<'_, R>) -> Found<R> {
+pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, judge: &JudgeInText<'_, R>) -> Found<R> {
     let mut found = Vec::new();
     let mut lines = Lines { text, offset: 0, line: place.line };
     let mut document = place.document;
@@ -66,8 +66,14 @@ impl<'de> Deserialize<'de> for Glance<'de> {
     }
 }
 
-fn read_value<R>(text: &str, head: &Head<'_>, place: Place, plan: &Plan, judge: &Judge<'_, R>) -> Found<R> {
-    let mut taker = Taker::new(head, place, judge);
+fn read_value<R>(
+    text: &str,
+    head: &Head<'_>,
+    place: Place,
+    plan: &Plan,
+    judge: &JudgeInText<'_, R>,
+) -> Found<R> {
+    let mut taker = Taker::new(head, text, place, judge);
     let objects = Any(Objects { plan, list: head.is_list(), take: |object| taker.take(object) });
     let read = objects.deserialize(&mut serde_json::Deserializer::from_str(text));
     let mut found = taker.found;

@@ -5,6 +5,7 @@
 
 mod cut;
 mod json;
+mod lines;
 mod parallel;
 mod seeds;
 #[cfg(test)]
@@ -19,11 +20,21 @@ use std::{
 
 use bellwether_model::{Object, Plan};
 
-use self::seeds::Head;
+pub(crate) use self::lines::Spot;
+use self::{
+    lines::{Stretch, Way},
+    seeds::Head,
+};
 use crate::terminal::printable;
 
 /// What is done with an object. Many threads may do it at once.
 pub(crate) type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;
+
+/// The same for who wants to know where the object stands.
+pub(crate) type JudgeOnSpot<'j, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'j;
+
+/// The same within a text.
+type JudgeInText<'j, R> = dyn Fn(&Object<'_>, Stretch<'_>) -> R + Sync + 'j;
 
 /// Why there is no object at some place, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +51,15 @@ pub(crate) type Entries<R> = Vec<Result<R, Problem>>;
 
 /// Reads what the plan keeps of every object of the inputs, and judges it. The path `-` is standard input.
 pub(crate) fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
+    read_with_spots(inputs, plan, &|object, _| judge(object))
+}
+
+/// The same, and says where every object stands.
+pub(crate) fn read_with_spots<R: Send>(
+    inputs: &[PathBuf],
+    plan: &Plan,
+    judge: &JudgeOnSpot<'_, R>,
+) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
         let source = if input == Path::new("-") { Source::StandardInput } else { Source::File(input) };
@@ -100,7 +120,7 @@ fn extension(path: &Path) -> Option<&str> {
 fn read_directory<R: Send>(
     directory: &Path,
     plan: &Plan,
-    judge: &Judge<'_, R>,
+    judge: &JudgeOnSpot<'_, R>,
     entries: &mut Entries<R>,
 ) -> usize {
     match files_in(directory, &holds_objects) {
@@ -145,7 +165,7 @@ pub(crate) fn holds_objects(path: &Path) -> bool {
 fn read_one<R: Send>(
     source: Source<'_>,
     plan: &Plan,
-    judge: &Judge<'_, R>,
+    judge: &JudgeOnSpot<'_, R>,
     entries: &mut Entries<R>,
 ) -> usize {
     let bytes = match source.read() {
@@ -163,7 +183,8 @@ fn read_one<R: Send>(
             return 0;
         }
     };
-    let (documents, found) = read_text(text, source.has_json_lines(), plan, judge);
+    let judge = |object: &Object<'_>, stretch: Stretch<'_>| judge(object, &Spot { source, stretch });
+    let (documents, found) = read_text(text, source.has_json_lines(), plan, &judge);
     entries
         .extend(found.into_iter().map(|entry| entry.map_err(|fault| Problem(format!("{source}, {fault}")))));
     documents
@@ -205,7 +226,12 @@ impl fmt::Display for Fault {
 type Found<R> = Vec<Result<R, Fault>>;
 
 /// Judges the objects of a text, and says how many documents it has.
-fn read_text<R: Send>(text: &str, json_lines: bool, plan: &Plan, judge: &Judge<'_, R>) -> (usize, Found<R>) {
+fn read_text<R: Send>(
+    text: &str,
+    json_lines: bool,
+    plan: &Plan,
+    judge: &JudgeInText<'_, R>,
+) -> (usize, Found<R>) {
     let documents: Vec<_> = if json_lines {
         cut::json_lines(text).into_iter().collect()
     } else {
@@ -237,23 +263,29 @@ fn read_text<R: Send>(text: &str, json_lines: bool, plan: &Plan, judge: &Judge<'
 /// Judges objects as they are read, and writes down what became of each.
 struct Taker<'t, R> {
     head: &'t Head<'t>,
-    place: Place,
-    judge: &'t Judge<'t, R>,
+    stretch: Stretch<'t>,
+    judge: &'t JudgeInText<'t, R>,
     found: Found<R>,
 }
 
 impl<'t, R> Taker<'t, R> {
-    /// For the objects of a document with this head, or for one of them.
-    fn new(head: &'t Head<'t>, place: Place, judge: &'t Judge<'t, R>) -> Self {
+    /// For the objects of a text with this head, or for one of them.
+    fn new(head: &'t Head<'t>, text: &'t str, place: Place, judge: &'t JudgeInText<'t, R>) -> Self {
+        let way = match place.item {
+            Some(_) => Way::Only,
+            None if head.is_list() => Way::Items,
+            None => Way::Itself,
+        };
         let item = place.item.or(head.is_list().then_some(1));
-        Self { head, place: Place { item, ..place }, judge, found: Vec::new() }
+        let stretch = Stretch { text, place: Place { item, ..place }, way };
+        Self { head, stretch, judge, found: Vec::new() }
     }
 
     fn take(&mut self, object: Result<Object<'_>, String>) {
-        let place = self.place;
+        let place = self.stretch.place;
         let judged = object.and_then(|object| self.judge(&self.head.item(object)));
         self.found.push(judged.map_err(|what| Fault { place, what }));
-        self.place.item = place.item.map(|item| item + 1);
+        self.stretch.place.item = place.item.map(|item| item + 1);
     }
 
     fn judge(&self, object: &Object<'_>) -> Result<R, String> {
@@ -261,7 +293,7 @@ impl<'t, R> Taker<'t, R> {
             ("", "") => "neither apiVersion nor kind",
             ("", _) => "no apiVersion",
             (_, "") => "no kind",
-            _ => return Ok((self.judge)(object)),
+            _ => return Ok((self.judge)(object, self.stretch)),
         };
         Err(format!("it has {missing}, so it is no Kubernetes object"))
     }

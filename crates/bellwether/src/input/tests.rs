@@ -4,7 +4,7 @@ use bellwether_model::{Object, Plan};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{cut, json, read_text};
+use super::{Stretch, cut, json, read_text};
 
 /// What is found, a line each: objects as `version Kind name`, faults as they are printed.
 fn found(text: &str) -> Vec<String> {
@@ -16,7 +16,7 @@ fn found_in(text: &str, json_lines: bool) -> Vec<String> {
     found.into_iter().map(|entry| entry.unwrap_or_else(|fault| format!("({fault})"))).collect()
 }
 
-fn name(object: &Object<'_>) -> String {
+fn name(object: &Object<'_>, _: Stretch<'_>) -> String {
     format!("{} {} {}", object.api_version(), object.kind(), object.name())
 }
 

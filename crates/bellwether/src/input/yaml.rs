@@ -8,7 +8,7 @@ use serde_saphyr::{
 };
 
 use super::{
-    Fault, Found, Judge, Place, Taker,
+    Fault, Found, JudgeInText, Place, Taker,
     cut::{Content, Piece},
     json,
     seeds::{Any, Head, Items, Objects, Skim},
@@ -16,12 +16,12 @@ use super::{
 
 impl Piece<'_> {
     /// Judges the objects of the piece. The error is for a piece that cannot be parsed.
-    pub(super) fn read<R>(&self, plan: &Plan, judge: &Judge<'_, R>) -> Result<Found<R>, Fault> {
+    pub(super) fn read<R>(&self, plan: &Plan, judge: &JudgeInText<'_, R>) -> Result<Found<R>, Fault> {
         match &self.content {
             Content::Json => Ok(json::read(self.text, self.place, plan, judge)),
             Content::Object => self.read_document(&Head::default(), plan, judge),
             Content::Item(head) => {
-                let mut taker = Taker::new(head, self.place, judge);
+                let mut taker = Taker::new(head, self.text, self.place, judge);
                 self.parse(Items { plan, take: |item| taker.take(item) })?;
                 Ok(taker.found)
             }
@@ -36,9 +36,9 @@ impl Piece<'_> {
         &self,
         head: &Head<'_>,
         plan: &Plan,
-        judge: &Judge<'_, R>,
+        judge: &JudgeInText<'_, R>,
     ) -> Result<Found<R>, Fault> {
-        let mut taker = Taker::new(head, self.place, judge);
+        let mut taker = Taker::new(head, self.text, self.place, judge);
         let objects = Objects { plan, list: head.is_list(), take: |object| taker.take(object) };
         match self.parse(Any(objects))?.map() {
             Ok(()) => Ok(taker.found),
@@ -59,7 +59,7 @@ impl Piece<'_> {
 ///
 /// The text alone stays within every limit: it is in memory already, and no file is too long to be judged. What its aliases
 /// may add to it is limited.
-fn options(length: usize) -> Options {
+pub(super) fn options(length: usize) -> Options {
     serde_saphyr::options! {
         budget: budget! {
             max_events: 2 * length + REPEATED,

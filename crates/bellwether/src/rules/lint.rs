@@ -16,6 +16,7 @@ use crate::{
     cli::RuleFiles,
     output::{BAD_INPUT, Outcome},
     said::{sign, style},
+    schema,
     terminal::{Screen, printable},
 };
 use unicode_width::UnicodeWidthStr as _;
@@ -35,16 +36,16 @@ struct Checked {
 
 /// One thing that is wrong.
 #[derive(Serialize)]
-struct Said {
+pub(crate) struct Said {
     #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
+    pub(crate) field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
+    pub(crate) line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-    text: String,
+    pub(crate) column: Option<usize>,
+    pub(crate) text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// The line of the field that it is about.
     #[serde(skip)]
     excerpt: Option<String>,
@@ -118,11 +119,14 @@ impl Said {
         Self { field: None, line: None, column: None, text, hint: None, excerpt: None }
     }
 
-    fn of(fault: &Fault) -> Self {
+    /// A field that is not as it should be.
+    pub(crate) fn of_shape(fault: schema::Fault) -> Self {
+        Self { field: Some(fault.field), ..Self::plain(fault.text) }
+    }
+
+    pub(super) fn of(fault: &Fault) -> Self {
         match fault {
-            Fault::Shape(fault) => {
-                Self { field: Some(fault.field.clone()), ..Self::plain(fault.text.clone()) }
-            }
+            Fault::Shape(fault) => Self::of_shape(fault.clone()),
             Fault::Flaw(flaw) => Self::of_flaw(flaw),
         }
     }
@@ -167,7 +171,7 @@ fn page(checked: &[Checked], screen: Screen) -> String {
 }
 
 /// What is wrong, with the line that it is about and a mark at the place.
-fn paragraph(said: &Said) -> String {
+pub(crate) fn paragraph(said: &Said) -> String {
     let mut text = String::from("    ");
     if let Some(field) = &said.field {
         let _ = write!(text, "{field}");

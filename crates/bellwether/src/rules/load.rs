@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use bellwether_api::HealthRule;
@@ -145,12 +145,10 @@ fn is_rule(object: &Object<'_>) -> bool {
     object.group() == "bellwether.dev" && object.kind() == "HealthRule"
 }
 
-/// Made once: it is the same for all rules.
-static SCHEMA: LazyLock<Option<KindSchema>> = LazyLock::new(|| KindSchema::of("HealthRule"));
-
-fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
+pub(super) fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
     let name = object.name().to_owned();
-    let mut shape = SCHEMA.as_ref().map(|schema| schema.check(object.fields())).unwrap_or_default();
+    let mut shape =
+        KindSchema::of("HealthRule").map(|schema| schema.check(object.fields())).unwrap_or_default();
     shape.extend(schema::wrong_with_head(object));
     let faults: Vec<_> = shape.into_iter().map(Fault::Shape).collect();
     if !faults.is_empty() {

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use bellwether_health::user::UserRules;
-use bellwether_model::Plan;
+use bellwether_model::{Object, Plan};
 use serde::Serialize;
 
+pub(crate) use self::lint::{Said, paragraph};
 use self::load::{Fault, Loaded};
 use crate::{
     cli::{self, ExplainFormat},
@@ -24,6 +25,12 @@ pub(crate) fn run(command: &cli::Rules, screen: Screen) -> Result<Outcome> {
         cli::Rules::Lint(command) => lint::run(command, screen),
         cli::Rules::Test(command) => test::run(command, screen),
     }
+}
+
+/// All that is wrong with a HealthRule: its fields, its expressions, its script.
+pub(crate) fn faults(object: &Object<'_>) -> Vec<Said> {
+    let (_, rule) = load::read_rule(object);
+    rule.err().into_iter().flatten().map(|fault| Said::of(&fault)).collect()
 }
 
 /// The rules that a command judges by.
@@ -72,7 +79,11 @@ impl std::fmt::Display for Fault {
 }
 
 /// The answer for a person, or for programs.
-fn printed(answer: &impl Serialize, format: ExplainFormat, text: impl FnOnce() -> String) -> Result<String> {
+pub(crate) fn printed(
+    answer: &impl Serialize,
+    format: ExplainFormat,
+    text: impl FnOnce() -> String,
+) -> Result<String> {
     Ok(match format {
         ExplainFormat::Text => text(),
         ExplainFormat::Json => format!("{}\n", serde_json::to_string_pretty(answer)?),

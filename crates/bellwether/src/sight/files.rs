@@ -195,8 +195,10 @@ const OF_THE_CLUSTER: &[(&str, &str)] = &[
 ];
 
 fn is_namespaced(object: &Object<'_>) -> bool {
-    let is_it = |(group, kind): &(&str, &str)| {
-        *group == object.group() && (kind.is_empty() || *kind == object.kind())
-    };
-    !object.namespace().is_empty() || !OF_THE_CLUSTER.iter().any(is_it)
+    !object.namespace().is_empty() || !is_of_the_cluster(object.group(), object.kind())
+}
+
+/// Whether objects of a kind are certainly in no namespace.
+pub(crate) fn is_of_the_cluster(group: &str, kind: &str) -> bool {
+    OF_THE_CLUSTER.iter().any(|(of, name)| *of == group && (name.is_empty() || *name == kind))
 }

@@ -22,6 +22,7 @@ use crate::{
 
 pub(crate) use cluster::ClusterSight;
 use files::Files;
+pub(crate) use files::is_of_the_cluster;
 pub(crate) use live::Live;
 
 /// What is to be seen, and the engine that has seen it.

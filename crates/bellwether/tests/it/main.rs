@@ -8,6 +8,7 @@ mod crds;
 mod explain;
 mod groups;
 mod help;
+mod lint;
 mod living;
 mod plugin;
 mod rules;

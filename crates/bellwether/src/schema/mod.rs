@@ -1,8 +1,17 @@
 //! What the API server would say of one of our own objects: its fields against the schema of its kind.
+//!
+//! The table of good and bad objects that real API servers are tested with is the test of this, too.
+
+mod cel;
+mod prepare;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use bellwether_api::{VERSION, crds};
-use bellwether_expr::{Absence, Fuel, Program, Scope, Val, Variables};
 use bellwether_model::{Object, Plan, Value};
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps as Schema, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -18,21 +27,43 @@ pub(crate) struct Fault {
 }
 
 /// The schema of one of our kinds.
-pub(crate) struct KindSchema(Schema);
+pub(crate) struct KindSchema {
+    schema: Schema,
+    /// Whether the API server keeps the status apart, and drops it from what a user writes.
+    drops_status: bool,
+}
+
+/// Made once: putting the CRDs together takes a while.
+static SCHEMAS: LazyLock<BTreeMap<String, KindSchema>> = LazyLock::new(|| {
+    let of = |crd: CustomResourceDefinition| {
+        let version = crd.spec.versions.into_iter().next()?;
+        let drops_status = version.subresources.is_some_and(|parts| parts.status.is_some());
+        let schema = version.schema?.open_api_v3_schema?;
+        Some((crd.spec.names.kind, KindSchema { schema, drops_status }))
+    };
+    crds().into_iter().filter_map(of).collect()
+});
 
 impl KindSchema {
     /// The schema of a kind; none if it is not one of ours.
-    pub(crate) fn of(kind: &str) -> Option<Self> {
-        let is_kind = |crd: &CustomResourceDefinition| crd.spec.names.kind == kind;
-        let crd = crds().into_iter().find(is_kind)?;
-        let schema = crd.spec.versions.into_iter().next()?.schema?.open_api_v3_schema?;
-        Some(Self(schema))
+    pub(crate) fn of(kind: &str) -> Option<&'static Self> {
+        SCHEMAS.get(kind)
+    }
+
+    /// The names of our kinds.
+    pub(crate) fn kinds() -> Vec<&'static str> {
+        SCHEMAS.keys().map(String::as_str).collect()
     }
 
     /// All that is wrong with an object.
     pub(crate) fn check(&self, object: &Value<'_>) -> Vec<Fault> {
         let mut check = Check { faults: Vec::new() };
-        check.fields(&self.0, &without_nulls(object), "", &["apiVersion", "kind", "metadata"]);
+        let object = prepare::without_nulls(object, if self.drops_status { Some("status") } else { None });
+        let object = prepare::with_defaults(&self.schema, object);
+        check.fields(&self.schema, &object, "", &["apiVersion", "kind", "metadata"]);
+        if check.faults.is_empty() {
+            check.rules(&self.schema, &object, "");
+        }
         check.faults
     }
 }
@@ -84,18 +115,6 @@ fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME && name.split('.').all(is_part)
 }
 
-/// Nothing is the same as nothing said: the API server drops such fields.
-fn without_nulls<'a>(value: &Value<'a>) -> Value<'a> {
-    match value {
-        Value::Map(map) => {
-            let fields = map.iter().filter(|(_, value)| !matches!(value, Value::Null));
-            Value::Map(fields.map(|(name, value)| (name.to_owned().into(), without_nulls(value))).collect())
-        }
-        Value::List(list) => Value::List(list.iter().map(without_nulls).collect()),
-        other => other.clone(),
-    }
-}
-
 struct Check {
     faults: Vec<Fault>,
 }
@@ -130,6 +149,10 @@ impl Check {
 
     fn fields(&mut self, schema: &Schema, value: &Value<'_>, field: &str, also: &[&str]) {
         let Value::Map(map) = value else { return };
+        let length = i64::try_from(map.len()).unwrap_or(i64::MAX);
+        if let Some(most) = schema.max_properties.filter(|most| length > *most) {
+            self.fault(field, format!("it has {length} entries, more than {most}"));
+        }
         let under = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
         for required in schema.required.iter().flatten() {
             if matches!(map.get(required), None | Some(Value::Null)) {
@@ -171,6 +194,32 @@ impl Check {
                 self.value(schema, entry, &format!("{field}[{index}]"));
             }
         }
+        self.uniqueness(schema, list, field);
+    }
+
+    /// In a set, and in a list that stands for a map, nothing is there twice.
+    fn uniqueness(&mut self, schema: &Schema, list: &[Value<'_>], field: &str) {
+        let keys: Option<&[String]> = match schema.x_kubernetes_list_type.as_deref() {
+            Some("set") => None,
+            Some("map") => schema.x_kubernetes_list_map_keys.as_deref(),
+            _ => return,
+        };
+        let is_same = |one: &Value<'_>, other: &Value<'_>| match keys {
+            None => one == other,
+            Some(keys) => keys.iter().all(|key| one.get(key) == other.get(key)),
+        };
+        for (index, entry) in list.iter().enumerate() {
+            if let Some(first) = list.iter().take(index).position(|other| is_same(entry, other)) {
+                let what = keys.map_or_else(
+                    || "it is".to_owned(),
+                    |keys| format!("an entry with the same {} is", keys.join(" and ")),
+                );
+                self.fault(
+                    &format!("{field}[{index}]"),
+                    format!("{what} at {field}[{first}] already: leave one of the two out"),
+                );
+            }
+        }
     }
 
     fn text(&mut self, schema: &Schema, text: &str, field: &str) {
@@ -192,6 +241,9 @@ impl Check {
         {
             self.fault(field, format!("`{text}` does not match {pattern}"));
         }
+        if schema.format.as_deref() == Some("date-time") && text.parse::<Timestamp>().is_err() {
+            self.fault(field, format!("`{text}` is no time: write it like 2026-11-14T12:00:00Z"));
+        }
     }
 
     // The bounds of our schemas are small whole numbers.
@@ -203,47 +255,10 @@ impl Check {
         if let Some(most) = schema.maximum.filter(|most| (number as f64) > *most) {
             self.fault(field, format!("{number} is more than {most}"));
         }
-    }
-
-    /// The rules in CEL. Those about URLs are left to the API server.
-    fn rules(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
-        let scope = Scope::variables(["self"], Absence::AsInCel);
-        for rule in schema.x_kubernetes_validations.iter().flatten() {
-            let Ok(program) = Program::cel(&spelled_out(&rule.rule), &scope) else { continue };
-            let input = Variables(vec![Some(Val::from(value))]);
-            if let Ok(Val::Bool(false)) = program.evaluate(&input, &mut Fuel::default()) {
-                let text = rule.message.clone().unwrap_or_else(|| format!("{} is false", rule.rule));
-                self.fault(field, text);
-            }
+        if schema.format.as_deref() == Some("int32") && i32::try_from(number).is_err() {
+            self.fault(field, format!("{number} is too large a number"));
         }
     }
-}
-
-/// The formats that the API server knows by name, as the patterns that they stand for.
-const FORMATS: &[(&str, &str)] = &[
-    ("dns1123Label", "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"),
-    ("dns1123Subdomain", r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"),
-    ("dns1035Label", "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"),
-    (
-        "qualifiedName",
-        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
-    ),
-    ("labelValue", "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"),
-];
-
-/// A rule in which `!format.NAME().validate(x).hasValue()`, which only the API server has, is the pattern of the format.
-fn spelled_out(rule: &str) -> String {
-    FORMATS.iter().fold(rule.to_owned(), |rule, (name, pattern)| {
-        let call = format!("!format.{name}().validate(");
-        let mut spelled = String::new();
-        let mut rest = rule.as_str();
-        while let Some((before, after)) = rest.split_once(&call) {
-            let Some((argument, after)) = after.split_once(").hasValue()") else { break };
-            spelled = format!("{spelled}{before}{argument}.matches('{pattern}')");
-            rest = after;
-        }
-        spelled + rest
-    })
 }
 
 fn is_a(value: &Value<'_>, wanted: &str) -> bool {
@@ -278,73 +293,5 @@ fn kind_of(value: &Value<'_>) -> &'static str {
         Value::Text(_) => "text",
         Value::List(_) => "a list",
         Value::Map(_) => "a map",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    fn faults(spec: &str) -> Vec<String> {
-        let json = format!(
-            r#"{{"apiVersion":"bellwether.dev/v1alpha1","kind":"HealthRule","metadata":{{"name":"a"}},"spec":{spec}}}"#
-        );
-        let object = Object::from_json(json.as_bytes(), &Plan::whole()).expect("it is an object");
-        let schema = KindSchema::of("HealthRule").expect("it is one of ours");
-        schema.check(object.fields()).iter().map(|fault| format!("{}: {}", fault.field, fault.text)).collect()
-    }
-
-    /// All rules below a schema.
-    fn rules_of(schema: &Schema, rules: &mut Vec<String>) {
-        rules.extend(schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.clone()));
-        for schema in schema.properties.iter().flat_map(|properties| properties.values()) {
-            rules_of(schema, rules);
-        }
-        if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
-            rules_of(schema, rules);
-        }
-        if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
-            rules_of(schema, rules);
-        }
-    }
-
-    #[test]
-    fn every_rule_of_our_kinds_can_be_evaluated_here_but_those_about_urls() {
-        let scope = Scope::variables(["self", "oldSelf"], Absence::AsInCel);
-        let mut all = Vec::new();
-        for crd in crds() {
-            let KindSchema(schema) = KindSchema::of(&crd.spec.names.kind).expect("it is one of ours");
-            rules_of(&schema, &mut all);
-        }
-        assert!(all.len() > 20, "{} rules", all.len());
-        for rule in all {
-            let program = Program::cel(&spelled_out(&rule), &scope);
-            assert!(
-                program.is_ok() || rule.contains("isURL("),
-                "{rule}: {}",
-                program.err().map(|mistake| mistake.to_string()).unwrap_or_default()
-            );
-        }
-    }
-
-    #[rstest]
-    #[case::fine(r#"{"for":{"group":"acme.io","kind":"Widget"},"lua":"return {}"}"#, &[])]
-    #[case::nothing("{}", &["spec.for: it is missing"])]
-    #[case::a_text(r#""x""#, &["spec: it must be a map, not text"])]
-    #[case::two_forms(r#"{"for":{"kind":"W"},"lua":"x","cel":[{"when":"true","state":"Ready"}]}"#, &["spec: a HealthRule has exactly one form: give one of cel, expressions and lua"])]
-    #[case::no_form(r#"{"for":{"kind":"W"}}"#, &["spec: a HealthRule has exactly one form: give one of cel, expressions and lua"])]
-    #[case::a_state(r#"{"for":{"kind":"W"},"cel":[{"when":"true","state":"Healthy"}]}"#, &["spec.cel[0].state: `Healthy` is none of Ready, InProgress, Failed, Suspended, Terminating, Unknown"])]
-    #[case::a_field(r#"{"for":{"kind":"W"},"cell":[]}"#, &["spec.cell: there is no such field; there is cel, expressions, for, lua"])]
-    #[case::a_type(r#"{"for":{"kind":"W"},"lua":3}"#, &["spec.lua: it must be text, not a number"])]
-    #[case::empty(r#"{"for":{"kind":"W"},"cel":[]}"#, &["spec.cel: it has 0 entries, fewer than 1"])]
-    #[case::a_reason(r#"{"for":{"kind":"W"},"cel":[{"when":"true","state":"Ready","reason":"not a word"}]}"#, &["spec.cel[0].reason: reason must be one word such as WidgetBroken: letters, digits, '_', ',' and ':', beginning with a letter"])]
-    #[case::a_kind(r#"{"for":{"kind":"widgets.acme.io"},"lua":"x"}"#, &["spec.for.kind: kind must be a kind such as Widget, or '*' for every kind of the group"])]
-    #[case::a_group(r#"{"for":{"group":"acme.io/v1","kind":"W"},"lua":"x"}"#, &["spec.for.group: group must be the name of an API group such as apps or acme.io, without a version; leave it out for the core group"])]
-    #[case::a_version(r#"{"for":{"group":"acme.io","version":"*","kind":"W"},"lua":"x"}"#, &["spec.for.version: version must be the version of an API such as v1 or v1beta1, without the group; leave it out for every version"])]
-    #[case::a_null(r#"{"for":{"kind":"W"},"lua":"x","cel":null}"#, &[])]
-    fn rules(#[case] spec: &str, #[case] expected: &[&str]) {
-        assert_eq!(faults(spec), expected);
     }
 }
