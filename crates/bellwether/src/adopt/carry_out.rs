@@ -50,24 +50,27 @@ pub(super) async fn try_out(server: &Server<'_>, plan: &Plan) -> Vec<Problem> {
         // The version may be another by the time that it is done for real; the object may not.
         let patch = step.patch(&json!({ "uid": step.marks.uid }));
         let tried = server.patch(&step.object, &patch, Mode::DryRun).await;
-        problems.extend(tried.err().map(|failure| refusal(&step.object.to_string(), "changed", failure)));
+        problems.extend(objection(tried, &step.object.to_string(), "changed"));
     }
     if plan.creates {
         let tried = server.create(&plan.application, &plan.manifest, Mode::DryRun).await;
         let what = format!("Application {:?}", &*plan.application.name);
-        problems.extend(tried.err().map(|failure| refusal(&what, "created", failure)));
+        problems.extend(objection(tried, &what, "created"));
     }
     problems
 }
 
-fn refusal(what: &str, done: &str, failure: Failure) -> Problem {
-    let why = match failure {
+/// What speaks against a change that was tried out.
+fn objection(tried: Result<(), Failure>, what: &str, done: &str) -> Option<Problem> {
+    let why = match tried.err()? {
+        // A webhook that cannot be tried says nothing about the change; if it refuses it for real, all of it is undone.
+        Failure::Untried => return None,
         Failure::Absent => "it is not there any more: try again".to_owned(),
         Failure::Exists => "somebody else has created it in the meantime: try again".to_owned(),
         Failure::Conflict => "somebody else changes it at this moment: try again".to_owned(),
         Failure::Refused(why) | Failure::Unclear(why) => why,
     };
-    Problem::refusal(format!("{what} cannot be {done}: {why}"))
+    Some(Problem::refusal(format!("{what} cannot be {done}: {why}")))
 }
 
 /// Does all of it; if that fails, or somebody wants it to stop, undoes what was done.
@@ -197,6 +200,7 @@ fn words(failure: Failure) -> String {
         Failure::Absent => "it is gone".to_owned(),
         Failure::Exists => "there is one of this name".to_owned(),
         Failure::Conflict => "somebody else keeps changing it".to_owned(),
+        Failure::Untried => "it was only tried".to_owned(),
         Failure::Refused(why) | Failure::Unclear(why) => why,
     }
 }
@@ -234,7 +238,9 @@ impl Step {
                 Ok(()) => return Ok(()),
                 Err(Failure::Absent) => return Err(Missed::certainly(words(Failure::Absent))),
                 Err(Failure::Unclear(why)) => last = Missed { why, in_doubt: true },
-                Err(failure @ (Failure::Conflict | Failure::Exists)) => last.why = words(failure),
+                Err(failure @ (Failure::Conflict | Failure::Exists | Failure::Untried)) => {
+                    last.why = words(failure);
+                }
                 Err(Failure::Refused(why)) => return Err(Missed { why, ..last }),
             }
         }

@@ -54,7 +54,11 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     };
     let plan = match plan(command, &sight) {
         Ok(plan) => plan,
-        Err(problems) => return Ok(refused(problems)),
+        Err(problems) => {
+            // What could not be read may be what is missing.
+            let unread = sight.problems.into_iter().map(Problem::input);
+            return Ok(refused(unread.chain(problems).collect()));
+        }
     };
     if plan.is_done() {
         return nothing_to_do(&plan, command);

@@ -37,6 +37,8 @@ pub(super) enum Failure {
     Exists,
     /// It is in another version by now.
     Conflict,
+    /// It cannot be tried out: a webhook has to be asked that can only be asked for real.
+    Untried,
     /// It was not done, and will not be: in words.
     Refused(String),
     /// It may have been done, or may be another time: in words.
@@ -167,6 +169,7 @@ fn meaning(error: &kube::Error, right: &str) -> Failure {
         409 => Failure::Conflict,
         422 if is_about_another => Failure::Absent,
         403 if status.message.contains("is forbidden: User ") => Failure::Refused(right.to_owned()),
+        400 if status.message.contains("does not support dry run") => Failure::Untried,
         429 | 500.. => Failure::Unclear(said()),
         _ => Failure::Refused(said()),
     }
@@ -175,4 +178,52 @@ fn meaning(error: &kube::Error, right: &str) -> Failure {
 /// How long to wait before a request is made again for this time.
 pub(super) fn pause(again: u32) -> Duration {
     Duration::from_millis(100) * 2_u32.saturating_pow(again.min(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{
+        Status,
+        response::{StatusCause, StatusDetails},
+    };
+    use rstest::rstest;
+
+    use super::*;
+
+    fn about(field: &str) -> StatusDetails {
+        let cause = StatusCause { reason: String::new(), message: String::new(), field: field.to_owned() };
+        let (name, group, kind, uid) = Default::default();
+        StatusDetails { name, group, kind, uid, causes: vec![cause], retry_after_seconds: 0 }
+    }
+
+    #[rstest]
+    #[case::absent(404, "NotFound", "not found", None, Failure::Absent)]
+    #[case::there(409, "AlreadyExists", "already exists", None, Failure::Exists)]
+    #[case::another_version(409, "Conflict", "the object has been modified", None, Failure::Conflict)]
+    #[case::another_object(422, "Invalid", "is invalid", Some("metadata.uid"), Failure::Absent)]
+    #[case::invalid(422, "Invalid", "is\ninvalid", Some("spec"), Failure::Refused("is invalid".to_owned()))]
+    #[case::no_right(
+        403, "Forbidden", "pods \"a\" is forbidden: User \"u\" cannot patch", None, Failure::Refused("ask".to_owned()),
+    )]
+    #[case::a_policy(403, "Forbidden", "denied by policy", None, Failure::Refused("denied by policy".to_owned()))]
+    #[case::a_webhook(
+        400,
+        "BadRequest",
+        "admission webhook \"w\" does not support dry run",
+        None,
+        Failure::Untried
+    )]
+    #[case::busy(429, "TooManyRequests", "later", None, Failure::Unclear("later".to_owned()))]
+    #[case::no_words(502, "", "", None, Failure::Unclear("the API server answers 502".to_owned()))]
+    fn what_an_answer_means(
+        #[case] code: u16,
+        #[case] reason: &str,
+        #[case] message: &str,
+        #[case] field: Option<&str>,
+        #[case] expected: Failure,
+    ) {
+        let mut status = Status::failure(message, reason).with_code(code);
+        status.details = field.map(about);
+        assert_eq!(meaning(&kube::Error::Api(status.boxed()), "ask"), expected);
+    }
 }

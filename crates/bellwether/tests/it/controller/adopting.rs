@@ -331,6 +331,8 @@ async fn an_application_in_doubt_goes_alone() -> Result<()> {
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.ends_with("all that was done, 2 changes, was undone\n"), "{run}");
+    let deletions = shop.requests(Verb::Delete, APPLICATIONS);
+    assert_eq!(shop.proxy.count(&deletions), 1, "it was there");
     shop.story.is_gone("application/shop").await?;
     shop.is_as_before().await
 }
