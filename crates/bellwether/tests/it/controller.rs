@@ -3,8 +3,8 @@
 //! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
 //! the tests that name them hold us to.
 
-mod app_k8s_io;
 mod adopting;
+mod app_k8s_io;
 mod faults;
 mod health_check;
 mod kinds;

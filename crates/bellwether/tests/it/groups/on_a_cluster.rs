@@ -97,16 +97,15 @@ async fn from_a_pod_that_no_node_suits_to_ready() -> Result<()> {
     })
     .await?;
     let tree = corner.run(&["tree", "web"])?;
-    let lines: Vec<_> = tree.stdout.lines().collect();
     ensure!(
-        lines.len() == 5 && lines[2].contains("ReplicaSet bad-") && lines[3].contains("Pod bad-"),
+        tree.stdout.contains("\n└─ Deployment bad ") && tree.stdout.contains("\n   └─ ReplicaSet bad-"),
         "{tree}"
     );
+    let pod = tree.stdout.split_whitespace().skip_while(|word| *word != "Pod").nth(1).context("a Pod")?;
     let explained = corner.run(&["explain", "deploy/bad"])?;
     ensure!(explained.stdout.contains("is InProgress: 0 of 2 replicas ready"), "{explained}");
     let whose = corner.run(&["whose", "deployments.apps/bad"])?;
     ensure!(whose.code == Some(0) && whose.stdout.contains("it is counted by web"), "{whose}");
-    let pod = lines[3].split_whitespace().find(|word| word.starts_with("bad-")).context("a Pod")?;
     let whose = corner.run(&["whose", &format!("pod/{pod}")])?;
     let through = "But it is owned through Deployment.apps bad, a member of web.";
     ensure!(whose.code == Some(0) && whose.stdout.contains(through), "{whose}");
@@ -117,14 +116,15 @@ async fn from_a_pod_that_no_node_suits_to_ready() -> Result<()> {
             && late.stdout.contains("\ntimed out after 1s: still waiting for Deployment bad"),
         "{late}"
     );
-    let waits = corner.start(&["wait", "web", "--timeout", "2m"])?;
+    let mut waits = corner.start(&["wait", "web", "--timeout", "2m"])?;
+    let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
+    let told = lines.by_ref().take(2).collect::<Result<Vec<_>, _>>()?;
+    ensure!(told[1].contains("Deployment bad ◐ InProgress: 0 of 2 replicas ready"), "{told:?}");
     let mend = r#"{"spec":{"template":{"spec":{"nodeSelector":null}}}}"#;
     corner.kubectl.ok(&["patch", "deploy/bad", "--type=merge", "-p", mend]).await?;
-    let waited = Run::from(waits.wait_with_output()?);
-    ensure!(waited.code == Some(0), "{waited}");
-    let last = waited.stdout.lines().last().unwrap_or_default();
-    ensure!(last.starts_with("ready after "), "{waited}");
-    ensure!(waited.stdout.contains("Deployment bad ◐ InProgress: 0 of 2 replicas ready"), "{waited}");
+    let told = lines.collect::<Result<Vec<_>, _>>()?;
+    ensure!(told.last().is_some_and(|last| last.starts_with("ready after ")), "{told:?}");
+    ensure!(waits.wait()?.code() == Some(0));
     let all = corner.run(&["status"])?;
     ensure!(all.code == Some(0) && all.stdout.contains("✓ Ready"), "{all}");
     Ok(())
