@@ -39,6 +39,11 @@ impl Canvas {
         write(&format!("{before}{after}{frame}"))
     }
 
+    /// How many lines can be drawn on the terminal as it is now, if there is one.
+    pub(crate) fn height() -> Option<usize> {
+        terminal_size_of(stdout()).map(|(_, height)| most_lines(usize::from(height.0)))
+    }
+
     /// The screen as it is now: a window may have been made larger or smaller.
     pub(crate) fn screen(screen: Screen) -> Screen {
         Screen {
@@ -62,11 +67,15 @@ fn write(text: &str) -> io::Result<()> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
+/// The cursor stands on a line of its own below what is drawn.
+fn most_lines(height: usize) -> usize {
+    height.saturating_sub(1).max(1)
+}
+
 /// As many lines as fit, and how many do not.
 fn fit(text: &str, height: usize) -> Vec<String> {
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-    // The cursor stands on a line of its own below them.
-    let most = height.saturating_sub(1).max(1);
+    let most = most_lines(height);
     if lines.len() > most {
         let more = lines.len() - most + 1;
         lines.truncate(most - 1);

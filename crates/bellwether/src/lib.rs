@@ -1,7 +1,7 @@
 //! The command line of Bellwether, and what its commands do.
 //!
 //! It is a library only so that the tools beside the product can use the same definitions: the generated manifests come
-//! from the code that `bellwether crds` runs.
+//! from the code that `bellwether crds` runs, and a picture from what `bellwether demo` shows.
 
 mod adopt;
 mod assess;
@@ -10,7 +10,7 @@ pub mod cli;
 mod completions;
 mod controller;
 pub mod crds;
-mod demo;
+pub mod demo;
 mod evidence;
 mod explain;
 mod family;

@@ -200,7 +200,7 @@ fn in_short(duration: SignedDuration) -> String {
 }
 
 /// The bars: one for the whole, one for each member that is not ready.
-fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
+pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
     let seconds = elapsed.as_secs();
     let counts = &group.counts;
     let mut text = format!(

@@ -7,8 +7,11 @@ use crate::{
     effect::{Change, Effect, Slot},
     engine::{Census, Engine},
     event::{Event, Outcome},
+    id::Kind,
+    lens::Lens,
     outbox::Outbox,
     planted::Bug,
+    view::Group,
 };
 
 /// The engine and its outbox.
@@ -94,6 +97,16 @@ impl Driver {
     /// How much there is.
     pub fn census(&self) -> Census {
         self.engine.census()
+    }
+
+    /// All groups of which something can be said, by their names.
+    pub fn groups(&self) -> Vec<Group> {
+        self.engine.groups()
+    }
+
+    /// What is kept of the objects of a kind, by the rules that are in force.
+    pub fn lens(&self, kind: &Kind) -> Lens {
+        self.engine.lens(kind)
     }
 
     /// Looks whether somebody has set the clock.

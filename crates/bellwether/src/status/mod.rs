@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) use entry::{Entry, Types, as_json, as_yaml};
 pub(crate) use list::{List, why};
-pub(crate) use one::One;
+pub(crate) use one::{One, headline, needs};
 
 pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bellwether_api::DependencyStatus;
 use bellwether_engine::Group;
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
@@ -12,7 +13,7 @@ use crate::{
     family::{Cause, Node, causes, is_bad},
     said::{sign, style},
     table::{Cell, Table},
-    terminal::{Screen, bar, cut, how_long, printable, wrap},
+    terminal::{Screen, bar, columns, cut, how_long, printable, wrap},
 };
 
 /// One group for a person.
@@ -42,9 +43,7 @@ impl One<'_> {
         let mut text = headline(self.group, self.now, screen);
         text.push('\n');
         let causes = causes(self.family);
-        for (index, cause) in causes.iter().take(MOST_CAUSES).enumerate() {
-            self.cause(&mut text, index + 1, cause, screen, evidence);
-        }
+        text.push_str(&self.causes(&causes, MOST_CAUSES, screen, evidence));
         if causes.len() > MOST_CAUSES {
             let hint = if self.all { "" } else { " (--all lists all members)" };
             let _ = writeln!(text, "     and {} more{hint}", causes.len() - MOST_CAUSES);
@@ -60,6 +59,21 @@ impl One<'_> {
         text
     }
 
+    /// The first so many of what is wrong, each with what it rests on.
+    pub(crate) fn causes(
+        &self,
+        causes: &[Cause<'_>],
+        most: usize,
+        screen: Screen,
+        evidence: &dyn Fn(&Node) -> Vec<Evidence>,
+    ) -> String {
+        let mut text = String::new();
+        for (index, cause) in causes.iter().take(most).enumerate() {
+            self.cause(&mut text, index + 1, cause, screen, evidence);
+        }
+        text
+    }
+
     fn cause(
         &self,
         text: &mut String,
@@ -72,14 +86,23 @@ impl One<'_> {
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
         let long = node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let _ = writeln!(
-            text,
-            "  {number}  {}{more}  {}{long}  {}",
-            printable(&format!("{} {}", node.kind.kind, node.name)),
-            screen.paint(&state, style(Some(node.state))),
-            printable(&node.reason),
-        );
-        for line in wrap(&printable(&node.message), screen.page() - INDENT.len()) {
+        let what = printable(&format!("{} {}", node.kind.kind, node.name)).into_owned();
+        let (reason, mut message) =
+            (printable(&node.reason).into_owned(), printable(&node.message).into_owned());
+        let beside = 2 + columns(&state) + columns(&long);
+        // Names may be longer than a screen is wide; the state must be seen all the same.
+        let head = format!("  {number}  {what}{more}");
+        let head =
+            screen.width.map_or(head.clone(), |width| cut(&head, width.saturating_sub(beside)).into_owned());
+        let room = screen.width.map_or(usize::MAX, |width| width.saturating_sub(columns(&head) + beside));
+        let reason = if 2 + columns(&reason) <= room {
+            format!("  {reason}")
+        } else {
+            message = format!("{reason}: {message}");
+            String::new()
+        };
+        let _ = writeln!(text, "{head}  {}{long}{reason}", screen.paint(&state, style(Some(node.state))));
+        for line in wrap(&message, screen.page() - INDENT.len()) {
             let _ = writeln!(text, "{INDENT}{line}");
         }
         let mut facts = Vec::new();
@@ -124,15 +147,7 @@ impl One<'_> {
         } else if fine > 0 && !self.all && group.state == State::Ready {
             remarks.push(format!("{} ready (--all lists them).", ready(group)));
         }
-        for dependency in &group.dependencies {
-            let how = match (dependency.installed, dependency.ready) {
-                (false, _) => "not there",
-                (true, ConditionStatus::True) => "ready",
-                (true, ConditionStatus::False) => "not ready",
-                (true, ConditionStatus::Unknown) => "unknown",
-            };
-            remarks.push(format!("Needs {}: {how}.", printable(&dependency.name)));
-        }
+        remarks.extend(group.dependencies.iter().map(needs));
         if !remarks.is_empty() {
             let _ = writeln!(text, "  {}", remarks.join(" "));
         }
@@ -186,6 +201,17 @@ impl One<'_> {
         }
         let _ = writeln!(text, "  Next: {}", printable(&next.join(" · ")));
     }
+}
+
+/// What is known of an Application that another one needs, in a sentence.
+pub(crate) fn needs(dependency: &DependencyStatus) -> String {
+    let how = match (dependency.installed, dependency.ready) {
+        (false, _) => "not there",
+        (true, ConditionStatus::True) => "ready",
+        (true, ConditionStatus::False) => "not ready",
+        (true, ConditionStatus::Unknown) => "unknown",
+    };
+    format!("Needs {}: {how}.", printable(&dependency.name))
 }
 
 fn line(text: &mut String, line: &str, screen: Screen) {

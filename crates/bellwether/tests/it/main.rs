@@ -5,6 +5,7 @@ mod assess;
 mod completions;
 mod controller;
 mod crds;
+mod demo;
 mod explain;
 mod groups;
 mod help;

@@ -18,6 +18,9 @@ use crate::{Run, judge, judged};
 
 const ESCAPE: char = '\u{1b}';
 
+/// How many lines such a terminal has.
+pub(crate) const ROWS: u16 = 24;
+
 /// Runs the command on a terminal of this width.
 #[expect(
     clippy::expect_used,
@@ -30,7 +33,7 @@ pub(crate) fn on_a_terminal(command: &mut Command, columns: u16) -> Run {
     let name = ptsname(&terminal, Vec::new()).expect("a name");
     let name = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
     let open = || File::options().read(true).write(true).open(name).expect("the terminal");
-    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size).expect("a width");
     let mut child =
         command.stdin(open()).stdout(open()).stderr(Stdio::piped()).spawn().expect("the binary runs");
