@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::run::{root, say};
+use crate::{
+    picture,
+    run::{root, say},
+};
 
 const HEADER: &str = "# Written by `cargo xtask generate` from the types in crates/api; edit those.\n";
 
@@ -59,7 +62,19 @@ fn files() -> Result<BTreeMap<PathBuf, String>> {
         .into_iter()
         .map(|manifest| (directory.join(manifest.file_name), format!("{HEADER}{}", manifest.yaml)));
     let rules = (root().join("docs").join("health-rules.md"), bellwether_health::rules_page());
-    Ok(crds.chain([rules]).collect())
+    let demo = (root().join("docs").join("demo.svg"), demo()?);
+    Ok(crds.chain([rules, demo]).collect())
+}
+
+/// The demo at its most telling moment, for the README.
+fn demo() -> Result<String> {
+    const COLUMNS: usize = 100;
+    let still = bellwether::demo::still(COLUMNS)?;
+    Ok(picture::terminal(
+        &still,
+        COLUMNS,
+        "bellwether demo: an Application that fails, and why, down to the Pod",
+    ))
 }
 
 /// Files in the directory of the CRDs that nothing generates.

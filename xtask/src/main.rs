@@ -9,6 +9,7 @@ mod faults;
 mod floors;
 mod fuzz;
 mod generate;
+mod picture;
 mod run;
 mod simulate;
 mod soak;
@@ -33,7 +34,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the generated files: deploy/crds, docs/health-rules.md
+    /// Write the generated files: deploy/crds, docs/health-rules.md, docs/demo.svg
     Generate {
         /// Write nothing; fail if a file is not up to date
         #[arg(long)]
