@@ -122,7 +122,7 @@ impl Terminal {
         }
         assert!(text.chars().count() <= usize::from(COLUMNS), "it is too wide: {text:?}");
         self.lines.resize(self.lines.len().max(self.row + 1), String::new());
-        self.lines[self.row] = text.to_owned();
+        text.clone_into(&mut self.lines[self.row]);
     }
 }
 
