@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Driver, Effect, Event, Group, Kind, Now};
+use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now};
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -53,8 +53,12 @@ impl Cluster {
     /// One in which nothing has happened yet.
     pub(super) fn new() -> Self {
         let (store, memory) = (Store::new(BEGINNING), Memory::default());
-        let mut cluster =
-            Self { store, memory, driver: Driver::new(WRITES_AT_A_TIME), passed: Duration::ZERO };
+        let mut cluster = Self {
+            store,
+            memory,
+            driver: Driver::new(Engine::new(), WRITES_AT_A_TIME),
+            passed: Duration::ZERO,
+        };
         let effects = cluster.driver.step(cluster.clocks(), []);
         cluster.follow_up(effects);
         cluster.settle();
@@ -154,7 +158,7 @@ impl Cluster {
                 Effect::Follow { feed, kind, lens, .. } => self.store.follow(feed, &kind, lens),
                 Effect::Leave { feed } => self.store.leave(feed),
                 // What turns is on the screen; the driver has kept the rest.
-                Effect::Record(_) | Effect::Want(..) | Effect::Wake(_) => {}
+                Effect::Record(_) | Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
     }

@@ -245,7 +245,7 @@ impl Store {
     }
 
     fn is_there(&self, adopter: &Adopter) -> bool {
-        let application = self.get(&Kind::own("Application"), &adopter.application.name);
+        let application = self.get(&adopter.dialect.kind(), &adopter.application.name);
         application.is_some_and(|it| {
             it["metadata"]["uid"] == *adopter.uid && it["metadata"]["deletionTimestamp"].is_null()
         })
@@ -304,7 +304,7 @@ pub(super) fn merge(value: &mut Value, patch: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, Effect, Engine, ObjectKey, Part};
+    use bellwether_engine::{Cluster, Dialect, Effect, Engine, ObjectKey, Part};
 
     use super::*;
 
@@ -384,7 +384,11 @@ mod tests {
             uid: object["metadata"]["uid"].as_str().expect("a text").into(),
             version: Version::new(object["metadata"]["resourceVersion"].as_str().expect("a text")),
             owners: Arc::new([]),
-            adopter: Some(Adopter { application: Name::new(NAMESPACE, "web"), uid: uid.into() }),
+            adopter: Some(Adopter {
+                dialect: Dialect::Bellwether,
+                application: Name::new(NAMESPACE, "web"),
+                uid: uid.into(),
+            }),
         };
         let slot = slot(service, Part::Owners);
         assert!(matches!(store.write(&slot, &change("another")), Outcome::Failed(_)));
