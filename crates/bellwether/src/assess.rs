@@ -44,7 +44,12 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
             page.print(if wide { screen.without_end() } else { screen }, read.len())
         }
     };
-    Ok(chosen.spoken_of(Outcome { text, errors: errors(&read), code: exit_code(&read) }))
+    Ok(chosen.spoken_of(Outcome {
+        text,
+        errors: errors(&read),
+        code: exit_code(&read),
+        ..Outcome::default()
+    }))
 }
 
 /// Whether all is well: 0 if it is, 1 if something is not, 2 if something could not be read.

@@ -93,7 +93,7 @@ fn told(
             stories.join("\n")
         }
     };
-    Ok(Outcome { text, errors: errors(read), code: exit_code(read) })
+    Ok(Outcome { text, errors: errors(read), code: exit_code(read), ..Outcome::default() })
 }
 
 /// The width of the titles at the left.

@@ -21,6 +21,7 @@ mod rules;
 mod said;
 mod schema;
 mod sight;
+mod signals;
 mod status;
 mod table;
 mod terminal;
@@ -59,7 +60,7 @@ pub fn run() -> ExitCode {
         Command::Demo(command) => demo::run(command, Screen::of_stdout()),
         Command::Status(command) => status::run(command, Screen::of_stdout()),
         Command::Tree(command) => tree::run(command, Screen::of_stdout()),
-        Command::Wait(command) => wait::run(command, Screen::of_stdout()),
+        Command::Wait(command) => Ok(wait::run(command, Screen::of_stdout())),
         Command::Whose(command) => whose::run(command, Screen::of_stdout()),
         Command::Adopt(command) => adopt::run(command, Screen::of_stdout()),
         Command::Lint(command) => lint::run(command, Screen::of_stdout()),

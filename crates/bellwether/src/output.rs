@@ -16,6 +16,8 @@ pub(crate) struct Outcome {
     pub(crate) text: String,
     /// What went wrong, a sentence each.
     pub(crate) errors: Vec<String>,
+    /// What should be known besides, a sentence each.
+    pub(crate) notes: Vec<String>,
     /// The exit code.
     pub(crate) code: u8,
 }
@@ -23,7 +25,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The command cannot begin with what it was given.
     pub(crate) fn bad_input(error: String) -> Self {
-        Self { text: String::new(), errors: vec![error], code: BAD_INPUT }
+        Self { errors: vec![error], code: BAD_INPUT, ..Self::default() }
     }
 }
 
@@ -44,11 +46,12 @@ pub(crate) fn finish(outcome: Result<Outcome>) -> ExitCode {
     });
     match printed {
         Ok(outcome) => {
-            outcome.errors.iter().for_each(|error| complain(error));
+            outcome.notes.iter().for_each(|note| say("note", note));
+            outcome.errors.iter().for_each(|error| say("error", error));
             ExitCode::from(outcome.code)
         }
         Err(error) => {
-            complain(&format!("{error:#}"));
+            say("error", &format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -64,7 +67,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
     })
 }
 
-fn complain(error: &str) {
+fn say(what: &str, sentence: &str) {
     // Nobody is left to tell when standard error is closed too.
-    let _ = writeln!(stderr(), "error: {}", printable(error));
+    let _ = writeln!(stderr(), "{what}: {}", printable(sentence));
 }

@@ -23,10 +23,10 @@ pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
         let sight = Sight::open(&command.scene, false)?;
         let group = sight.group(&command.name)?;
         let all = command.all || !matches!(command.output, GroupFormat::Table);
-        let family = family_of(&group, &sight, all)?;
-        anyhow::Ok((sight, group, family))
+        let (family, unseen) = family_of(&group, &sight, all)?;
+        anyhow::Ok((sight, group, family, unseen))
     };
-    let (sight, group, family) = match read() {
+    let (sight, group, family, unseen) = match read() {
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -37,7 +37,9 @@ pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
         GroupFormat::Table => draw(&group, &family, command.all, false, sight.now, screen),
         GroupFormat::Wide => draw(&group, &family, true, true, sight.now, screen.without_end()),
     };
-    Ok(with_problems(text, &sight, std::slice::from_ref(&group)))
+    let mut outcome = with_problems(text, &sight, std::slice::from_ref(&group));
+    outcome.notes.extend(unseen);
+    Ok(outcome)
 }
 
 /// A line of the drawing.

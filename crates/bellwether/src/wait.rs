@@ -3,26 +3,26 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    io::{IsTerminal as _, Write as _, stdout},
+    io::{IsTerminal as _, stdout},
     sync::Arc,
     time::Instant,
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use bellwether_engine::{Group, Kind, Member};
 use bellwether_model::{ConditionStatus, State};
 use jiff::{SignedDuration, Timestamp};
-use tokio::signal::ctrl_c;
 
 use crate::{
     canvas::Canvas,
     cli::{Goal, Wait},
-    family::is_bad,
-    output::Outcome,
+    family::{causes, is_bad},
+    output::{self, Outcome},
     said::{sign, style},
     sight::{ClusterSight, Live, Sight},
-    status::why,
-    terminal::{Screen, bar, columns, cut, printable},
+    signals::{INTERRUPTED, Stop},
+    status::{family_of, why},
+    terminal::{Screen, bar, columns, cut, how_long, printable},
 };
 
 /// How it ended, as the exit code says.
@@ -31,62 +31,107 @@ const FAILED: u8 = 1;
 const TIMED_OUT: u8 = 2;
 const CANNOT_TELL: u8 = 3;
 
-/// What a process that Ctrl-C has ended answers in shells.
-const INTERRUPTED: u8 = 130;
-
-pub(crate) fn run(command: &Wait, screen: Screen) -> Result<Outcome> {
-    let cannot_tell = |error: String| Outcome { text: String::new(), errors: vec![error], code: CANNOT_TELL };
-    let opened = Sight::open(&command.scene, false).and_then(|sight| {
-        let group = sight.group(&command.name)?;
-        Ok((sight, group))
-    });
-    let (sight, group) = match opened {
-        Ok(opened) => opened,
-        Err(error) => return Ok(cannot_tell(format!("{error:#}"))),
-    };
-    let Some(cluster) = sight.cluster() else {
-        // Files do not change, so that nothing is to be waited for.
-        let mut vigil = Vigil::of(command);
-        let end =
-            vigil.look(Some(&group), SignedDuration::ZERO).unwrap_or_else(|| vigil.time_is_up(&group, true));
-        return Ok(end.into());
-    };
-    cluster.runtime().block_on(watch(command, &group, cluster, screen))
+pub(crate) fn run(command: &Wait, screen: Screen) -> Outcome {
+    wait(command, Instant::now(), screen).unwrap_or_else(|error| {
+        // Whatever goes wrong, it is not that the Application has failed.
+        Outcome { errors: vec![format!("{error:#}")], code: CANNOT_TELL, ..Outcome::default() }
+    })
 }
 
-async fn watch(command: &Wait, group: &Group, cluster: &ClusterSight, screen: Screen) -> Result<Outcome> {
-    let mut live = Live::start(cluster.client().clone(), Some(cluster.namespace().to_owned()));
-    let (begun, is_terminal) = (Instant::now(), stdout().is_terminal());
+fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
+    let sight = Sight::open(&command.scene, false)?;
+    let group = sight.group(&command.name)?;
+    ensure!(
+        condition(command.goal, &group).is_some(),
+        "Applications of {} have no such condition: wait for ready",
+        group.kind.group
+    );
     let mut vigil = Vigil::of(command);
-    let (mut canvas, mut log) = (Canvas::default(), Log::default());
-    // What was seen at first is true until more is known.
-    let mut last = group.clone();
-    loop {
-        tokio::select! {
-            _ = ctrl_c() => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
-            () = live.changed() => {}
+    let (end, last) = match sight.cluster() {
+        // Files do not change, so that nothing is to be waited for.
+        None => {
+            let end = vigil.look(Some(&group), SignedDuration::ZERO, None);
+            (end.unwrap_or_else(|| vigil.time_is_up(&group, true, None)), Some(group))
         }
-        let elapsed = SignedDuration::try_from(begun.elapsed()).unwrap_or(SignedDuration::MAX);
-        let mut end = None;
-        if live.is_known() {
-            let seen =
-                live.groups().into_iter().find(|seen| (&seen.kind, &seen.name) == (&group.kind, &group.name));
-            end = vigil.look(seen.as_ref(), elapsed);
-            last = seen.unwrap_or(last);
-        }
-        if is_terminal {
-            canvas.draw(&page(&last, elapsed, Canvas::screen(screen)))?;
-        } else {
-            let mut stdout = stdout().lock();
-            for line in log.changes(&last, Timestamp::now()) {
-                writeln!(stdout, "{line}")?;
+        Some(cluster) => {
+            let watch = Watch { group, begun, timeout: command.timeout, cluster };
+            match cluster.runtime().block_on(watch.run(&mut vigil, screen))? {
+                Some(ended) => ended,
+                None => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
             }
-            stdout.flush()?;
         }
-        if let Some(end) =
-            end.or_else(|| (elapsed >= command.timeout).then(|| vigil.time_is_up(&last, false)))
-        {
-            return Ok(end.into());
+    };
+    // What could not be read may be what is not ready.
+    let code = if end.code == REACHED && !sight.problems.is_empty() { CANNOT_TELL } else { end.code };
+    let mut text = match last {
+        Some(group) if code == FAILED || code == TIMED_OUT => because(&group, &sight)?,
+        _ => String::new(),
+    };
+    let _ = writeln!(text, "{}", printable(&end.says));
+    Ok(Outcome { text, errors: sight.problems, notes: sight.notes, code })
+}
+
+/// So many causes are told when it was in vain.
+const MOST_CAUSES: usize = 3;
+
+/// What holds up the members, a line each.
+fn because(group: &Group, sight: &Sight) -> Result<String> {
+    let (family, _) = family_of(group, sight, false)?;
+    let mut text = String::new();
+    for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
+        let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
+        let says = format!("{} {}{more}: {}", cause.node.kind.kind, cause.node.name, cause.node.message);
+        let _ = writeln!(text, "because of {}", printable(&says));
+    }
+    Ok(text)
+}
+
+/// An Application that is watched while somebody waits.
+struct Watch<'c> {
+    group: Group,
+    begun: Instant,
+    timeout: SignedDuration,
+    cluster: &'c ClusterSight,
+}
+
+impl Watch<'_> {
+    /// How it ended, and how the Application was then; nothing if somebody asked to stop.
+    async fn run(self, vigil: &mut Vigil, screen: Screen) -> Result<Option<(End, Option<Group>)>> {
+        let mut stop = Stop::listen()?;
+        let namespace = self.group.name.namespace.to_string();
+        let mut live = Live::start(self.cluster.client().clone(), Some(namespace));
+        let is_terminal = stdout().is_terminal();
+        let (mut canvas, mut log) = (Canvas::default(), Log::default());
+        let is_it = |seen: &Group| (&seen.kind, &seen.name) == (&self.group.kind, &self.group.name);
+        // What was seen at first is true until more is known.
+        let mut last = Some(self.group.clone());
+        loop {
+            tokio::select! {
+                () = stop.asked() => return Ok(None),
+                () = live.changed() => {}
+            }
+            let elapsed = SignedDuration::try_from(self.begun.elapsed()).unwrap_or(SignedDuration::MAX);
+            let silent = live.silent_since();
+            let mut end = None;
+            if live.is_known() {
+                last = live.groups().into_iter().find(is_it);
+                end = vigil.look(last.as_ref(), elapsed, silent);
+            }
+            if let Some(group) = &last {
+                if is_terminal {
+                    canvas.draw(&page(group, elapsed, Canvas::screen(screen)))?;
+                } else {
+                    let lines = log.changes(group, Timestamp::now());
+                    output::print(&lines.into_iter().fold(String::new(), |text, line| text + &line + "\n"))?;
+                }
+            }
+            if let Some(end) = end {
+                return Ok(Some((end, last)));
+            }
+            if elapsed >= self.timeout {
+                let end = vigil.time_is_up(last.as_ref().unwrap_or(&self.group), false, silent);
+                return Ok(Some((end, last)));
+            }
         }
     }
 }
@@ -108,26 +153,33 @@ struct End {
     says: String,
 }
 
-impl From<End> for Outcome {
-    fn from(end: End) -> Self {
-        Self { text: format!("{}\n", printable(&end.says)), errors: Vec::new(), code: end.code }
-    }
-}
-
 impl Vigil {
     fn of(command: &Wait) -> Self {
         let Wait { goal, stable, fail_fast, timeout, .. } = command;
         Self { goal: *goal, stable: *stable, fail_fast: *fail_fast, timeout: *timeout, reached: None }
     }
 
-    /// Looks at the group after so long. Gives back how it ended, if it did.
-    fn look(&mut self, group: Option<&Group>, elapsed: SignedDuration) -> Option<End> {
+    /// Looks at the group after so long, and since when the cluster is silent, if it is. Gives back how it ended, if it did.
+    fn look(
+        &mut self,
+        group: Option<&Group>,
+        elapsed: SignedDuration,
+        silent: Option<Timestamp>,
+    ) -> Option<End> {
         let Some(group) = group else {
             return Some(End {
                 code: CANNOT_TELL,
                 says: "cannot tell: the Application was deleted".to_owned(),
             });
         };
+        if group.state == State::Terminating {
+            return Some(End { code: CANNOT_TELL, says: "cannot tell: it is being deleted".to_owned() });
+        }
+        // Nobody knows whether it still is what it was.
+        if silent.is_some() {
+            self.reached = None;
+            return None;
+        }
         if is_reached(self.goal, group) {
             let since = *self.reached.get_or_insert(elapsed);
             if elapsed.saturating_sub(since) < self.stable {
@@ -136,12 +188,17 @@ impl Vigil {
             return Some(End { code: REACHED, says: format!("{} after {}", self.word(), in_short(since)) });
         }
         self.reached = None;
-        let failed = group.state == State::Failed && self.fail_fast;
+        let failed = group.counts.failed > 0 && self.fail_fast;
         failed.then(|| End { code: FAILED, says: format!("failed: {}", why(group)) })
     }
 
     /// There is no more time, or no time will help.
-    fn time_is_up(&self, group: &Group, for_ever: bool) -> End {
+    fn time_is_up(&self, group: &Group, for_ever: bool, silent: Option<Timestamp>) -> End {
+        if let Some(silent) = silent {
+            let long = how_long(silent, Timestamp::now());
+            let says = format!("cannot tell: the cluster has not been heard from for {long}");
+            return End { code: CANNOT_TELL, says };
+        }
         let when = if for_ever { String::new() } else { format!(" after {}", in_short(self.timeout)) };
         let what = match (self.goal, self.reached) {
             (_, Some(_)) => format!("it has not been so for {}", in_short(self.stable)),

@@ -2,28 +2,25 @@
 
 use std::{
     collections::BTreeMap,
-    io::{IsTerminal as _, Write as _, stdout},
+    io::{IsTerminal as _, stdout},
 };
 
 use anyhow::Result;
 use bellwether_engine::{Group, Kind, Name};
 use bellwether_model::State;
-use jiff::{SignedDuration, Timestamp};
-use tokio::signal::ctrl_c;
+use jiff::Timestamp;
 
 use crate::{
     canvas::Canvas,
     cli::{GroupFormat, Status},
     family::{family, kinds_below},
-    output::Outcome,
+    output::{self, BAD_INPUT, Outcome},
     said::sign,
-    sight::{ClusterSight, Live, Sight},
+    sight::{ClusterSight, Flags, Live, Sight},
+    signals::Stop,
     status::{List, One, is_wanted, whereabouts, why},
     terminal::{Screen, how_long, printable},
 };
-
-/// API servers speak up on every watch about once a minute: who has been silent for longer is out of touch.
-const SILENCE: SignedDuration = SignedDuration::from_secs(90);
 
 pub(crate) fn status(command: &Status, screen: Screen) -> Result<Outcome> {
     if !matches!(command.output, GroupFormat::Table | GroupFormat::Wide) {
@@ -34,35 +31,37 @@ pub(crate) fn status(command: &Status, screen: Screen) -> Result<Outcome> {
     // The first look is the same as without --watch: whoever cannot see anything is told so, and why.
     let opened = Sight::at(&command.scene.place, None, command.all_namespaces).and_then(|mut sight| {
         sight.look()?;
-        if let Some(name) = &command.name {
-            sight.group(name)?;
-        }
-        Ok(sight)
+        let one = command.name.as_ref().map(|name| sight.group(name)).transpose()?;
+        Ok((sight, one.map(|group| (group.kind, group.name))))
     });
-    let sight = match opened {
-        Ok(sight) => sight,
+    let (sight, one) = match opened {
+        Ok(opened) => opened,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
+    if !sight.problems.is_empty() {
+        return Ok(Outcome { errors: sight.problems, code: BAD_INPUT, ..Outcome::default() });
+    }
     let Some(cluster) = sight.cluster() else {
         return Ok(Outcome::bad_input("files do not change: leave --watch or --from out".to_owned()));
     };
-    let watch = Watch {
-        command,
-        whereabouts: whereabouts(&sight.whereabouts(), command.type_.as_deref()),
-        context: cluster.context_flag(),
-    };
+    let whereabouts = whereabouts(&sight.whereabouts(), command.type_.as_deref());
+    let watch = Watch { command, one, whereabouts, flags: sight.flags(), notes: &sight.notes };
     cluster.runtime().block_on(watch.run(cluster, screen))
 }
 
 /// What is shown again and again.
 struct Watch<'c> {
     command: &'c Status,
+    /// The Application that is meant, if it is one.
+    one: Option<(Kind, Name)>,
     whereabouts: String,
-    context: String,
+    flags: Flags,
+    notes: &'c [String],
 }
 
 impl Watch<'_> {
     async fn run(&self, cluster: &ClusterSight, screen: Screen) -> Result<Outcome> {
+        let mut stop = Stop::listen()?;
         let namespace = (!self.command.all_namespaces).then(|| cluster.namespace().to_owned());
         let mut live = Live::start(cluster.client().clone(), namespace);
         let is_terminal = stdout().is_terminal();
@@ -70,7 +69,7 @@ impl Watch<'_> {
         let mut log = Log::default();
         loop {
             tokio::select! {
-                _ = ctrl_c() => return Ok(Outcome::default()),
+                () = stop.asked() => return Ok(Outcome::default()),
                 () = live.changed() => {}
             }
             if !live.is_known() {
@@ -81,21 +80,17 @@ impl Watch<'_> {
                 let text = self.page(&mut live, now, Canvas::screen(screen));
                 canvas.draw(&text)?;
             } else {
-                let groups = self.groups(&live);
-                let mut stdout = stdout().lock();
-                for line in log.changes(&groups, now) {
-                    writeln!(stdout, "{line}")?;
-                }
-                stdout.flush()?;
+                let lines = log.changes(&self.groups(&live), live.silent_since().is_some(), now);
+                output::print(&lines.into_iter().fold(String::new(), |text, line| text + &line + "\n"))?;
             }
         }
     }
 
     fn groups(&self, live: &Live) -> Vec<Group> {
         let mut groups = live.groups();
-        groups.retain(|group| {
-            is_wanted(group, self.command.type_.as_deref())
-                && self.command.name.as_deref().is_none_or(|name| *group.name.name == *name)
+        groups.retain(|group| match &self.one {
+            Some((kind, name)) => (&group.kind, &group.name) == (kind, name),
+            None => is_wanted(group, self.command.type_.as_deref()),
         });
         groups
     }
@@ -103,27 +98,28 @@ impl Watch<'_> {
     fn page(&self, live: &mut Live, now: Timestamp, screen: Screen) -> String {
         let groups = self.groups(live);
         let wide = self.command.output == GroupFormat::Wide;
-        let mut text = match (&self.command.name, groups.first()) {
-            (Some(name), None) => {
-                format!("There is no Application {name:?} {} any more.\n", self.whereabouts)
+        let all = wide || self.command.all;
+        let flags = self.flags.clone();
+        let mut text = match (&self.one, groups.first()) {
+            (Some((_, name)), None) => {
+                format!("There is no Application {:?} {} any more.\n", &*name.name, self.whereabouts)
             }
             (Some(_), Some(group)) => {
                 let bad = group.members.iter().filter(|member| member.state != State::Ready);
                 live.look_beside(kinds_below(bad));
                 let family = family(group, &live.beside());
-                let all = wide || self.command.all;
-                let one = One { group, family: &family, all, wide, now, context: self.context.clone() };
-                one.print(screen, &|_| Vec::new())
+                // The fields that a verdict rests on would have to be asked for each time.
+                One { group, family: &family, all, wide, now, flags }.print(screen, &|_| Vec::new())
             }
-            (None, _) => {
-                List { groups, wide, all: wide || self.command.all, now }.print(screen, &self.whereabouts)
-            }
+            (None, _) => List { groups, wide, all, now, flags }.print(screen, &self.whereabouts),
         };
-        if let Some(heard) = live.heard().filter(|heard| now.duration_since(*heard) > SILENCE) {
-            let silent = format!(
-                "The cluster has not been heard from for {}; this is what it last said.\n",
-                how_long(heard, now)
-            );
+        for note in self.notes {
+            text.insert_str(0, &format!("Note: {note}\n"));
+        }
+        if let Some(since) = live.silent_since() {
+            let long = how_long(since, now);
+            let silent =
+                format!("The cluster has not been heard from for {long}; this is what it last said.\n");
             text.insert_str(0, &silent);
         }
         text
@@ -134,13 +130,23 @@ impl Watch<'_> {
 #[derive(Default)]
 struct Log {
     said: BTreeMap<(Kind, Name), (State, String)>,
+    silent: bool,
 }
 
 impl Log {
-    /// A line for each group that is not as it was.
-    fn changes(&mut self, groups: &[Group], now: Timestamp) -> Vec<String> {
+    /// A line for each group that is not as it was, and for a cluster that falls silent or speaks again.
+    fn changes(&mut self, groups: &[Group], silent: bool, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");
         let mut lines = Vec::new();
+        if self.silent != silent {
+            let says = if silent {
+                "the cluster is not heard from any more"
+            } else {
+                "the cluster is heard from again"
+            };
+            lines.push(format!("{time} {says}"));
+            self.silent = silent;
+        }
         let mut said = BTreeMap::new();
         for group in groups {
             let key = (group.kind.clone(), group.name.clone());

@@ -88,7 +88,7 @@ pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
     };
     let is_nobodys = found.counted_by.is_empty() && found.through.is_none();
     let code = if errors.is_empty() { u8::from(is_nobodys) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, code })
+    Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
 fn look(sight: &Sight, kind: &Kind, name: &Name) -> Result<Option<Facts>> {

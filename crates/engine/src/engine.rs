@@ -142,6 +142,12 @@ impl Engine {
         groups
     }
 
+    /// Whether something can be said of all groups that there are: every kind that they need is known, and none is being
+    /// listed again.
+    pub fn is_whole(&self) -> bool {
+        self.open && self.feeds.are_whole()
+    }
+
     /// What the groups of its namespace have to do with an object, whether its kind is followed or not.
     pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
         self.applications.claims(kind, name, facts)

@@ -171,6 +171,11 @@ impl Feeds {
         self.by_id.values().filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()).collect()
     }
 
+    /// Whether of each kind it is known what there is, all of it of one time.
+    pub(crate) fn are_whole(&self) -> bool {
+        self.by_id.values().all(|feed| feed.is_known() && !feed.is_torn())
+    }
+
     /// Follows a kind, or goes on following it, for one more user.
     pub(crate) fn acquire(
         &mut self,

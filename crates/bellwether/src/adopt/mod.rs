@@ -23,7 +23,6 @@ use std::{
 use anyhow::Result;
 use bellwether_engine::{Kind, Name};
 use bellwether_model::Object;
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
     carry_out::{Undone, carry_out, try_out},
@@ -36,12 +35,10 @@ use crate::{
     cli::{Adopt, ExplainFormat},
     output::{BAD_INPUT, Outcome, print},
     sight::{ClusterSight, Sight},
+    signals::{INTERRUPTED, Stop},
     status::{as_json, as_yaml},
     terminal::Screen,
 };
-
-/// What a process that Ctrl-C has ended answers in shells.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     if !command.scene.place.from.is_empty() && !command.dry_run {
@@ -75,10 +72,10 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     let Some((cluster, server)) = server.filter(|_| !command.dry_run) else {
         let text = manifest(&plan, command)?.unwrap_or(told);
         let code = if sight.problems.is_empty() { 0 } else { BAD_INPUT };
-        return Ok(Outcome { text, errors: sight.problems, code });
+        return Ok(Outcome { text, errors: sight.problems, notes: sight.notes, code });
     };
     if !goes_on(&told, command)? {
-        return Ok(Outcome { text: "Nothing was changed.\n".to_owned(), errors: Vec::new(), code: 1 });
+        return Ok(Outcome { text: "Nothing was changed.\n".to_owned(), code: 1, ..Outcome::default() });
     }
     let ended = cluster.runtime().block_on(async {
         let stop = listen()?;
@@ -184,14 +181,11 @@ fn goes_on(told: &str, command: &Adopt) -> Result<bool> {
 
 /// From now on, whoever wants the process to end is heard, and waits until it can.
 fn listen() -> Result<Arc<AtomicBool>> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut asked = Stop::listen()?;
     let stop = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&stop);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        asked.asked().await;
         heard.store(true, Ordering::Relaxed);
         // They wait, and want to know that they were heard. Nobody is left to tell when standard error is closed.
         let _ = writeln!(stderr(), "Interrupted: what is under way is finished or undone first.");
@@ -220,7 +214,7 @@ fn done(plan: &Plan, cluster: &ClusterSight) -> String {
     format!(
         "\nApplication {namespace}/{name} {verb} {} {objects}.\nNext: bellwether wait {name} -n {namespace}{}\n",
         plan.steps.len(),
-        cluster.context_flag(),
+        cluster.flags(),
     )
 }
 
@@ -234,10 +228,11 @@ fn failed(undone: Undone) -> Outcome {
         (count, _) => format!("of what was done, {count} {changes} could be undone, and others could not"),
     };
     let errors = [format!("{why}; {then}")].into_iter().chain(left).collect();
-    Outcome { text: String::new(), errors, code: if interrupted { INTERRUPTED } else { 1 } }
+    Outcome { errors, code: if interrupted { INTERRUPTED } else { 1 }, ..Outcome::default() }
 }
 
 fn refused(problems: Vec<Problem>) -> Outcome {
     let code = if problems.iter().any(|problem| problem.is_input) { BAD_INPUT } else { 1 };
-    Outcome { text: String::new(), errors: problems.into_iter().map(|problem| problem.text).collect(), code }
+    let errors = problems.into_iter().map(|problem| problem.text).collect();
+    Outcome { errors, code, ..Outcome::default() }
 }

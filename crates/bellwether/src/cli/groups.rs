@@ -46,7 +46,7 @@ pub(super) const STATUS_HELP: &str = "Examples:
   bellwether status --from dump/         the same from files
   bellwether status -A --type wordpress -o json
 
-Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+Exit codes: 0 all are ready, 1 something is not, or there is nothing, 2 something could not be read.";
 
 /// The arguments of `bellwether status`.
 #[derive(Debug, Args)]

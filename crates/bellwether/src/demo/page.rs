@@ -11,6 +11,7 @@ use super::story::{SCENES, Telling};
 use crate::{
     family::{Cause, Node, causes},
     said::{rank, sign, style},
+    sight::Flags,
     status::{List, One, headline, needs, why},
     terminal::{Screen, cut},
     tree, wait,
@@ -35,7 +36,9 @@ pub(super) fn page(telling: &Telling, screen: Screen, lines: usize) -> String {
     let shown = shown(telling, has_room);
     let groups = shown.iter().map(|shown| shown.group.clone()).collect();
     let mut text = head(telling, screen);
-    text.push_str(&List { groups, wide: false, all: true, now }.print(screen, "in the demo"));
+    text.push_str(
+        &List { groups, wide: false, all: true, now, flags: Flags::default() }.print(screen, "in the demo"),
+    );
     let bad = || shown.iter().filter(|shown| shown.group.state != State::Ready);
     let words = bad().map(|shown| in_words(shown, now, screen));
     let trees = shown.iter().filter(|shown| has_room || shown.group.state != State::Ready);
@@ -59,7 +62,7 @@ fn in_words(Shown { group, family }: &Shown, now: Timestamp, screen: Screen) -> 
     } else {
         // How long it has been so is in the table.
         let timeless = Group { since: None, ..group.clone() };
-        let one = One { group, family, all: false, wide: false, now, context: String::new() };
+        let one = One { group, family, all: false, wide: false, now, flags: Flags::default() };
         let causes = one.causes(&causes(family), MOST_CAUSES, screen, &|_| Vec::new());
         format!("{}{causes}", headline(&timeless, now, screen))
     };

@@ -84,7 +84,7 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
     let text = printed(&checked, command.output, || page(&checked, others, screen))?;
     let is_wrong = checked.iter().any(|object| !object.valid);
     let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, code })
+    Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
 fn inputs(command: &Lint) -> Result<Vec<PathBuf>, String> {

@@ -75,7 +75,7 @@ pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
     }
     let is_wrong = checked.iter().any(|checked| !checked.valid);
     let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, code })
+    Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
 /// Why one of two rules for the same kind decides.

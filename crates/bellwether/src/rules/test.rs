@@ -82,7 +82,7 @@ pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
     let text = printed(&ran, command.output, || page(&ran, screen))?;
     let fails = ran.iter().any(|ran| !ran.failures.is_empty());
     let code = if errors.is_empty() { u8::from(fails) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, code })
+    Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
 fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {

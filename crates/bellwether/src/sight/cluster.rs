@@ -30,7 +30,7 @@ pub(crate) struct ClusterSight {
     connection: Connection,
     glance: Arc<Glance>,
     namespace: String,
-    context: Option<String>,
+    flags: String,
 }
 
 impl ClusterSight {
@@ -53,8 +53,10 @@ impl ClusterSight {
             anyhow::Ok((connection, glance, namespace))
         };
         let (connection, glance, namespace) = runtime.block_on(look).map_err(with_hint)?;
-        let (glance, context) = (Arc::new(glance), place.context.clone());
-        Ok(Self { runtime, connection, glance, namespace, context })
+        let kubeconfig = place.kubeconfig.iter().map(|file| format!(" --kubeconfig {}", file.display()));
+        let context = place.context.iter().map(|context| format!(" --context {context}"));
+        let flags = kubeconfig.chain(context).collect();
+        Ok(Self { runtime, connection, glance: Arc::new(glance), namespace, flags })
     }
 
     /// The namespace that is meant where none is named.
@@ -156,9 +158,9 @@ impl ClusterSight {
         &self.glance
     }
 
-    /// The flag that names it to other tools, if it is not the one they would take.
-    pub(crate) fn context_flag(&self) -> String {
-        self.context.as_ref().map(|context| format!(" --context {context}")).unwrap_or_default()
+    /// The flags that name it to other tools, if it is not the one they would take.
+    pub(crate) fn flags(&self) -> String {
+        self.flags.clone()
     }
 }
 

@@ -3,6 +3,7 @@
 mod cluster;
 mod files;
 mod live;
+mod nested;
 mod word;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -24,6 +25,7 @@ pub(crate) use cluster::ClusterSight;
 use files::Files;
 pub(crate) use files::is_of_the_cluster;
 pub(crate) use live::Live;
+use nested::Nested;
 
 /// What is to be seen, and the engine that has seen it.
 pub(crate) struct Sight {
@@ -34,6 +36,8 @@ pub(crate) struct Sight {
     scope: Option<String>,
     /// What could not be read, a sentence each.
     pub(crate) problems: Vec<String>,
+    /// What else should be known of what was seen.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Where the objects are.
@@ -85,7 +89,8 @@ impl Sight {
             // What is in files is what was meant.
             (Source::Files(files), place.namespace.clone(), problems)
         };
-        Ok(Self { engine: Engine::new().with_app_k8s_io(), now, source, scope, problems })
+        let engine = Engine::new().with_app_k8s_io();
+        Ok(Self { engine, now, source, scope, problems, notes: Vec::new() })
     }
 
     /// Shows the engine these of our own kinds, and nothing of what they speak of.
@@ -103,16 +108,26 @@ impl Sight {
 
     /// Shows the engine what it asks for, until it asks for no more.
     pub(crate) fn look(&mut self) -> Result<()> {
-        let mut events = Vec::new();
+        let mut nested = Nested::default();
+        let mut effects = self.engine.step(self.now, []);
         loop {
             // If a kind is asked for twice, it is the second lens that counts.
-            let followed: BTreeMap<_, _> =
-                self.engine.step(self.now, events.drain(..)).into_iter().filter_map(followed).collect();
-            if followed.is_empty() {
+            let asked: BTreeMap<_, _> = effects.into_iter().filter_map(followed).collect();
+            if asked.is_empty() {
                 return Ok(());
             }
-            events = self.show(&followed)?;
+            for (kind, (feed, _)) in &asked {
+                nested.follow(*feed, kind);
+            }
+            let events = self.show(&asked)?;
+            for event in &events {
+                if let Event::Feed(feed, news) = event {
+                    nested.hear(*feed, news);
+                }
+            }
             self.is_worth_it()?;
+            effects = self.engine.step(self.now, events);
+            effects.extend(nested.settle(&mut self.engine, self.now));
         }
     }
 
@@ -144,11 +159,12 @@ impl Sight {
                 unreadable @ (Unreadable::Forbidden { .. } | Unreadable::Failing { .. }),
             )) = news.last()
         {
-            self.problems.push(format!(
+            self.notes.push(format!(
                 "HealthRules cannot be read, so objects are judged without them: {unreadable}"
             ));
         }
-        for news in news.iter().filter(|_| kind.is_own()) {
+        let is_read = is_application(kind) || *kind == Kind::own("HealthRule");
+        for news in news.iter().filter(|_| is_read) {
             if let News::Seen(name, seen) = news
                 && seen.own.is_none()
             {
@@ -186,14 +202,7 @@ impl Sight {
     pub(crate) fn groups(&self) -> Vec<Group> {
         let mut groups = self.engine.groups();
         groups.retain(|group| self.scope.as_ref().is_none_or(|scope| *group.name.namespace == **scope));
-        // Whoever looks once does not know since when something is not there: not since they looked.
-        let looked = Timestamp::from_second(self.now.as_second()).unwrap_or(self.now);
-        for group in &mut groups {
-            group.since.take_if(|since| *since >= looked);
-            for member in &mut group.members {
-                member.since.take_if(|since| *since >= looked);
-            }
-        }
+        undated(&mut groups, self.now, Timestamp::MAX);
         groups
     }
 
@@ -249,12 +258,7 @@ impl Sight {
         }
     }
 
-    /// All objects of these kinds that can be read, judged as the engine judges.
-    pub(crate) fn beside(&self, kinds: &[Kind]) -> Result<Vec<Beside>> {
-        self.listed(kinds).map(|listed| listed.objects)
-    }
-
-    /// The same, and why the other kinds cannot be.
+    /// All objects of these kinds that can be read, judged as the engine judges, and why the other kinds cannot be.
     pub(crate) fn listed(&self, kinds: &[Kind]) -> Result<Listed> {
         let asked =
             kinds.iter().map(|kind| Asked { kind: kind.clone(), lens: Arc::new(self.engine.lens(kind)) });
@@ -311,11 +315,42 @@ impl Sight {
         self.engine.claims(kind, name, facts)
     }
 
+    /// The flags by which our own commands look at the same place, and those of kubectl; kubectl reads no files.
+    pub(crate) fn flags(&self) -> Flags {
+        match &self.source {
+            Source::Cluster(cluster) => {
+                let flags = cluster.flags();
+                Flags { own: flags.clone(), kubectl: Some(flags) }
+            }
+            Source::Files(files) => Flags { own: format!(" --from {files}"), kubectl: None },
+        }
+    }
+
     /// The cluster, if it is one.
     pub(crate) fn cluster(&self) -> Option<&ClusterSight> {
         match &self.source {
             Source::Cluster(cluster) => Some(cluster),
             Source::Files(_) => None,
+        }
+    }
+}
+
+/// How to look at the same place once more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    pub(crate) own: String,
+    pub(crate) kubectl: Option<String>,
+}
+
+/// Drops the times from a first look: whoever looks does not know since when something is so, only that it is not since
+/// they looked.
+fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
+    let begun = Timestamp::from_second(begun.as_second()).unwrap_or(begun);
+    let is_invented = |since: &mut Timestamp| (begun..=ended).contains(since);
+    for group in groups {
+        group.since.take_if(is_invented);
+        for member in &mut group.members {
+            member.since.take_if(is_invented);
         }
     }
 }

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
+use bellwether_conditions::Statement;
 use bellwether_engine::{Group, Member};
 use bellwether_health::Source;
-use bellwether_model::State;
+use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use super::entry::ready;
 use crate::{
     family::is_bad,
     said::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style},
+    sight::Flags,
     table::{Cell, Table},
-    terminal::{Screen, bar, how_long, percent, printable},
+    terminal::{Screen, bar, how_long, percent, printable, wrap},
 };
 
 /// Groups for a person.
@@ -22,6 +24,8 @@ pub(crate) struct List {
     /// Whether what is ready has rows too, however much it is.
     pub(crate) all: bool,
     pub(crate) now: Timestamp,
+    /// How to look at the same place once more.
+    pub(crate) flags: Flags,
 }
 
 impl List {
@@ -34,7 +38,7 @@ impl List {
         }
         // The worst first, then those that have been so for the longest.
         self.groups.sort_by_key(|group| (rank(Some(group.state)), group.since.unwrap_or(Timestamp::MAX)));
-        let summary = self.summary();
+        let summary = wrap(&self.summary(), screen.width.unwrap_or(usize::MAX)).join("\n") + "\n";
         if self.hides() {
             self.groups.retain(|group| group.state != State::Ready);
         }
@@ -106,14 +110,14 @@ impl List {
             let have = if without == 1 { "has" } else { "have" };
             let _ = write!(
                 summary,
-                " {} of {all} objects judged; {without} {have} no rule (bellwether explain {}/{} -n {}).",
+                " {} of {all} objects judged; {without} {have} no rule (bellwether explain {}/{} -n {}{}).",
                 all - without,
-                printable(&first.kind.kind),
+                printable(&first.kind.to_string()),
                 printable(&first.name),
                 printable(&group.name.namespace),
+                printable(&self.flags.own),
             );
         }
-        summary.push('\n');
         summary
     }
 }
@@ -124,8 +128,17 @@ fn has_no_rule(member: &Member) -> bool {
 
 /// Why it is as it is: the first cause in words.
 pub(crate) fn why(group: &Group) -> String {
-    if group.state == State::Ready {
-        return String::new();
+    match group.state {
+        State::Ready => return String::new(),
+        State::Terminating => return "it is being deleted".to_owned(),
+        _ => {}
+    }
+    // An Application of app.k8s.io says in one condition that another one knows why.
+    let is_error = |(condition, says): &&(&'static str, Statement)| {
+        *condition == "Error" && says.status == ConditionStatus::True
+    };
+    if let Some((_, says)) = group.conditions.iter().find(is_error) {
+        return printable(&says.message).into_owned();
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {

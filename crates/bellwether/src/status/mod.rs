@@ -7,7 +7,7 @@ mod one;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::Group;
+use bellwether_engine::{Group, Unreadable};
 use bellwether_model::State;
 
 use crate::{
@@ -48,8 +48,14 @@ fn list(command: &Status, sight: &Sight, screen: Screen) -> Result<Outcome> {
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;
             let screen = if wide { screen.without_end() } else { screen };
-            List { groups: groups.clone(), wide, all: wide || command.all, now: sight.now }
-                .print(screen, &whereabouts(&sight.whereabouts(), command.type_.as_deref()))
+            List {
+                groups: groups.clone(),
+                wide,
+                all: wide || command.all,
+                now: sight.now,
+                flags: sight.flags(),
+            }
+            .print(screen, &whereabouts(&sight.whereabouts(), command.type_.as_deref()))
         }
     };
     Ok(with_problems(text, sight, &groups))
@@ -60,6 +66,7 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
         Ok(group) => group,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
+    let mut notes = Vec::new();
     let text = match command.output {
         GroupFormat::Json => as_json(&Entry::of(&group))?,
         GroupFormat::Yaml => as_yaml(&Entry::of(&group))?,
@@ -67,26 +74,27 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;
             let screen = if wide { screen.without_end() } else { screen };
-            let family = family_of(&group, sight, false)?;
-            let context = sight.cluster().map(crate::sight::ClusterSight::context_flag).unwrap_or_default();
-            let one = One {
-                group: &group,
-                family: &family,
-                all: wide || command.all,
-                wide,
-                now: sight.now,
-                context,
-            };
+            let (family, unseen) = family_of(&group, sight, false)?;
+            notes = unseen;
+            let all = wide || command.all;
+            let one = One { group: &group, family: &family, all, wide, now: sight.now, flags: sight.flags() };
             one.print(screen, &|node| sight.evidence(node, &group.name.namespace))
         }
     };
-    Ok(with_problems(text, sight, std::slice::from_ref(&group)))
+    let mut outcome = with_problems(text, sight, std::slice::from_ref(&group));
+    outcome.notes.extend(notes);
+    Ok(outcome)
 }
 
-/// The members of a group with what they own. What is ready needs no look below it, unless somebody wants to see all.
-pub(crate) fn family_of(group: &Group, sight: &Sight, all: bool) -> Result<Vec<Node>> {
+/// The members of a group with what they own, and what could not be seen of that, a sentence each. What is ready needs no
+/// look below it, unless somebody wants to see all.
+pub(crate) fn family_of(group: &Group, sight: &Sight, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
     let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
-    Ok(family(group, &sight.beside(&kinds_below(looked_below))?))
+    let listed = sight.listed(&kinds_below(looked_below))?;
+    let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotGiven);
+    let unseen = listed.unreadable.iter().filter(|(_, why)| is_told(why));
+    let unseen = unseen.map(|(kind, why)| format!("of what the members own, no {kind} can be seen: {why}"));
+    Ok((family(group, &listed.objects), unseen.collect()))
 }
 
 /// Where was looked, and for what.
@@ -105,9 +113,9 @@ fn names(groups: &[Group]) -> String {
     })
 }
 
-/// The answer, with what could not be read.
+/// The answer, with what could not be read. Where nothing was found, nothing is ready.
 pub(crate) fn with_problems(text: String, sight: &Sight, groups: &[Group]) -> Outcome {
-    let is_bad = groups.iter().any(|group| group.state != State::Ready);
+    let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let code = if sight.problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
-    Outcome { text, errors: sight.problems.clone(), code }
+    Outcome { text, errors: sight.problems.clone(), notes: sight.notes.clone(), code }
 }

@@ -12,6 +12,7 @@ use super::entry::ready;
 use crate::{
     family::{Cause, Node, causes, is_bad},
     said::{sign, style},
+    sight::Flags,
     table::{Cell, Table},
     terminal::{Screen, bar, columns, cut, how_long, printable, wrap},
 };
@@ -24,8 +25,8 @@ pub(crate) struct One<'g> {
     pub(crate) all: bool,
     pub(crate) wide: bool,
     pub(crate) now: Timestamp,
-    /// The flag by which kubectl finds the same cluster.
-    pub(crate) context: String,
+    /// How to look at the same place once more.
+    pub(crate) flags: Flags,
 }
 
 /// So many causes a person can be expected to read.
@@ -55,7 +56,7 @@ impl One<'_> {
         if self.all && !self.group.members.is_empty() {
             let _ = writeln!(text, "{}", self.members(screen));
         }
-        self.next(&mut text, causes.first());
+        self.next(&mut text, causes.first(), screen);
         text
     }
 
@@ -182,24 +183,20 @@ impl One<'_> {
     }
 
     /// Where to look next.
-    fn next(&self, text: &mut String, first: Option<&Cause<'_>>) {
+    fn next(&self, text: &mut String, first: Option<&Cause<'_>>, screen: Screen) {
         let Some(cause) = first else { return };
         let name = &self.group.name;
-        let mut next = vec![format!("bellwether tree {} -n {}", name.name, name.namespace)];
+        let mut next = vec![format!("bellwether tree {} -n {}{}", name.name, name.namespace, self.flags.own)];
         let (kind, object) = (&cause.node.kind, &cause.node.name);
-        if cause.node.state != State::Missing {
-            next.push(format!(
-                "kubectl -n {} describe {} {object}{}",
-                name.namespace,
-                if kind.group.is_empty() || kind.group.as_ref() == "apps" || kind.group.as_ref() == "batch" {
-                    kind.kind.to_lowercase()
-                } else {
-                    kind.to_string().to_lowercase()
-                },
-                self.context
-            ));
+        if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| cause.node.state != State::Missing) {
+            let is_known = ["", "apps", "batch"].contains(&&*kind.group);
+            let kind = if is_known { kind.kind.to_lowercase() } else { kind.to_string().to_lowercase() };
+            next.push(format!("kubectl -n {} describe {kind} {object}{flags}", name.namespace));
         }
-        let _ = writeln!(text, "  Next: {}", printable(&next.join(" · ")));
+        let next = printable(&format!("Next: {}", next.join(" · "))).into_owned();
+        for line in wrap(&next, screen.page().max(columns("Next: ")) - 2) {
+            let _ = writeln!(text, "  {line}");
+        }
     }
 }
 

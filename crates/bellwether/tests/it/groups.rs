@@ -206,3 +206,87 @@ fn applications_of_app_k8s_io(#[case] arguments: &[&str]) {
     let run = Run::from(command.output().expect("the binary runs"));
     assert_snapshot!(format!("old_{}", arguments.join("_").replace('/', "_")), run);
 }
+
+/// Runs a command on objects that are written here.
+fn on(objects: &str, arguments: &[&str]) -> Run {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("objects.yaml"), objects).expect("a file");
+    let mut command = bellwether(arguments);
+    Run::from(command.args(["--now", NOW, "--from"]).arg(directory.path()).output().expect("the binary runs"))
+}
+
+/// The inner one says that it is ready, as somebody wrote long ago. It is not.
+const NESTED: &str = "
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {name: outer, namespace: shop}
+spec: {selector: {matchLabels: {part: outer}}, componentKinds: [{group: bellwether.dev, kind: Application}]}
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {name: inner, namespace: shop, labels: {part: outer}}
+spec: {selector: {matchLabels: {part: inner}}, componentKinds: [{group: apps, kind: Deployment}]}
+status:
+  conditions:
+    - {type: Ready, status: 'True', reason: ComponentsReady, message: fine, lastTransitionTime: '2026-01-01T00:00:00Z'}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, generation: 1, labels: {part: inner}}
+spec: {replicas: 2}
+status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: 1, availableReplicas: 1}
+";
+
+#[test]
+fn an_application_of_applications_does_not_believe_what_was_written_long_ago() {
+    assert_snapshot!(
+        on(NESTED, &["status"]).to_string().replace(std::env::temp_dir().to_str().unwrap_or("/"), "TMP")
+    );
+    let waited = on(NESTED, &["wait", "outer"]);
+    assert_eq!(waited.code, Some(2), "{waited}");
+}
+
+/// What is stored may be about a time long ago.
+#[test]
+fn ready_since_its_last_member_is() {
+    let ready = NESTED.replace(
+        "readyReplicas: 1, availableReplicas: 1}",
+        "readyReplicas: 2, availableReplicas: 2, conditions: \
+        [{type: Available, status: 'True', lastTransitionTime: '2026-11-14T11:58:00Z'}]}",
+    );
+    let one = on(&ready, &["status", "inner"]);
+    assert!(one.stdout.starts_with("shop/inner has been ready for 2m"), "{one}");
+}
+
+#[test]
+fn what_is_being_deleted_is_not_waited_for() {
+    let deleting = NESTED.replace(
+        "name: outer, namespace: shop}",
+        "name: outer, namespace: shop, deletionTimestamp: '2026-11-14T11:59:00Z'}",
+    );
+    let waited = on(&deleting, &["wait", "outer"]);
+    assert_eq!((waited.stdout.as_str(), waited.code), ("cannot tell: it is being deleted\n", Some(3)));
+    assert!(on(&deleting, &["status"]).stdout.contains("it is being deleted"));
+}
+
+/// What could not be read may be what is not ready.
+#[test]
+fn a_broken_file_is_no_green_light() {
+    let mut command =
+        bellwether(&["wait", "wordpress", "--from", "fleet", "--from", "objects/broken.yaml", "--now", NOW]);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+    let run = Run::from(command.output().expect("the binary runs"));
+    assert_eq!(run.code, Some(3), "{run}");
+    assert!(run.stderr.starts_with("error: objects/broken.yaml"), "{run}");
+}
+
+/// That API has no such condition.
+#[test]
+fn what_an_api_does_not_say_is_not_waited_for() {
+    let mut command =
+        bellwether(&["wait", "application.app.k8s.io/blog", "--for", "settled", "--from", "old"]);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+    let run = Run::from(command.output().expect("the binary runs"));
+    let expected = "error: Applications of app.k8s.io have no such condition: wait for ready\n";
+    assert_eq!((run.stderr.as_str(), run.code), (expected, Some(3)));
+}

@@ -112,23 +112,26 @@ fn state(app: &App, ready: ConditionStatus) -> State {
     }
 }
 
-/// Since when it is so: since the first of its members has been, or as is stored, or, if it is ready, since the last of its
-/// members has been.
+/// Since when it is so. If it is ready: as is stored, but not before the last of its members was; nobody may have looked
+/// for long. If members keep it from that: since the first of them has. What is stored then may be about others.
 fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let stored = app.publication.stored();
     let stored = stored
         .iter()
         .find(|condition| *condition.kind == *READY && said::status(stored, READY) == Some(ready))
         .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
+    let known = |share: &Share| share.since;
     match state {
-        State::Ready => stored.or_else(|| {
-            let times: Option<Vec<_>> = app.members.worst_first().map(|(_, share)| share.since).collect();
-            times?.into_iter().max()
-        }),
-        State::Failed | State::Missing | State::InProgress => {
-            app.members.in_state(state).filter_map(|(_, share)| share.since).min().or(stored)
+        State::Ready => {
+            let times: Vec<_> = app.members.worst_first().map(|(_, share)| known(share)).collect();
+            let last = times.iter().flatten().max().copied();
+            // Without what is stored, all must have said so.
+            if stored.is_some() || times.iter().all(Option::is_some) { stored.max(last) } else { None }
         }
-        State::Unknown | State::Terminating | State::Suspended => stored,
+        State::Failed | State::Missing | State::InProgress if app.members.count(state) > 0 => {
+            app.members.in_state(state).filter_map(|(_, share)| known(share)).min()
+        }
+        _ => stored,
     }
 }
 

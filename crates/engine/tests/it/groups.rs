@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::State;
-use bellwether_engine::{Group, Kind, Lens, Light, Name, Relation};
+use bellwether_engine::{Event, Group, Kind, Lens, Light, Name, News, Relation};
 use bellwether_health::user::UserRules;
 use bellwether_model::{Object, Plan};
 use jiff::SignedDuration;
@@ -79,6 +79,17 @@ fn before_a_kind_is_listed_there_is_no_group() {
     world.held.insert(Kind::new("", "Service"));
     world.put(app("late", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
     assert_eq!(world.engine.groups().len(), 1, "one of its kinds is not known");
+}
+
+/// While a kind is being listed again, what is known is of two times.
+#[test]
+fn while_a_kind_is_listed_again_nothing_is_said() {
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    assert!(world.engine.is_whole());
+    let feed = world.feeds.iter().find(|(_, feed)| feed.kind == Kind::new("acme.io", "Widget"));
+    let feed = *feed.expect("widgets are followed").0;
+    world.step(Event::Feed(feed, News::Listing));
+    assert!(!world.engine.is_whole() && world.engine.groups().is_empty());
 }
 
 /// What an Application has to do with an object, whether its kind is followed or not.

@@ -11,7 +11,7 @@ use kube::{Client, api::ListParams, core::Request as KubeRequest};
 use super::{
     answer::ask_all,
     discovery::{Group, discover},
-    inventory::{Kinds, kind_of, take_stock},
+    inventory::{Kinds, is_silent, kind_of, take_stock},
     settings::Settings,
 };
 
@@ -97,7 +97,13 @@ impl Glance {
     /// All objects of a kind, as news. Only a cluster that does not answer at all is a trouble.
     pub async fn list(&self, kind: &Kind, lens: Arc<Lens>) -> Result<Vec<News>, Trouble> {
         let Some(served) = self.kinds.get(kind) else {
-            return Ok(vec![News::Unreadable(Unreadable::NotServed)]);
+            let is_it = |group: &&Group| *group.metadata.name == *kind.group;
+            let why = if self.groups.iter().find(is_it).is_some_and(is_silent) {
+                Unreadable::Failing { why: "the server behind its API group does not answer".into() }
+            } else {
+                Unreadable::NotServed
+            };
+            return Ok(vec![News::Unreadable(why)]);
         };
         let mut news = vec![News::Served(served.clone()), News::Listing];
         let glass = Glass::new(lens, served);

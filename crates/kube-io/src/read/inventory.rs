@@ -97,7 +97,7 @@ impl Inventory {
 }
 
 /// Whether a part of a group did not answer.
-fn is_silent(group: &Group) -> bool {
+pub(super) fn is_silent(group: &Group) -> bool {
     group.versions.iter().any(|version| version.freshness == Freshness::Stale)
 }
 

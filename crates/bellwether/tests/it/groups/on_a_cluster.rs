@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, Kubectl, eventually, rule, shared};
+use bellwether_testkit::{Cluster, Kubectl, Part, eventually, rule, shared};
 use tempfile::TempPath;
 
 use crate::{Run, bellwether};
@@ -86,7 +86,7 @@ spec:
 async fn from_a_pod_that_no_node_suits_to_ready() -> Result<()> {
     let corner = Corner::of(shared::cluster_with_nodes().await?, "unsuited").await?;
     let empty = corner.run(&["status"])?;
-    ensure!(empty.code == Some(0) && empty.stdout.starts_with("No Applications in namespace"), "{empty}");
+    ensure!(empty.code == Some(1) && empty.stdout.starts_with("No Applications in namespace"), "{empty}");
     corner.apply(&(WEB.to_owned() + &deployment("bad", "nodeSelector: {there-is: none}"))).await?;
     eventually(PATIENCE, "the Pod is the cause", async || {
         let one = corner.run(&["status", "web"])?;
@@ -135,7 +135,7 @@ async fn from_a_pod_that_no_node_suits_to_ready() -> Result<()> {
 async fn a_watch_in_a_log() -> Result<()> {
     let corner = Corner::of(shared::cluster().await?, "watched").await?;
     corner.apply(WEB).await?;
-    let mut watch = corner.start(&["status", "-w"])?;
+    let mut watch = corner.start(&["status", "application/web", "-w"])?;
     let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
     let mut next = || lines.next().context("the watch has ended")?.context("no text");
     let first = next()?;
@@ -205,6 +205,9 @@ async fn with_few_rights() -> Result<()> {
     );
     ensure!(none.code == Some(2) && none.stdout.is_empty() && none.stderr.contains(&expected), "{none}");
 
+    let watched = as_user(&kubeconfig, &corner.namespace, &["status", "-w"])?;
+    ensure!(watched.code == Some(2) && watched.stderr.contains(&expected), "{watched}");
+
     let verbs = ["get", "list", "watch"];
     let rights = vec![rule(&verbs, "bellwether.dev", &["applications"]), rule(&verbs, "", &["configmaps"])];
     let _granted = cluster.grant(&reader, Some(&corner.namespace), rights).await?;
@@ -213,7 +216,46 @@ async fn with_few_rights() -> Result<()> {
         some.stdout.contains("? Unknown") && some.stdout.contains("Bellwether may not read it"),
         "{some}"
     );
-    ensure!(some.stderr.contains("HealthRules cannot be read, so objects are judged without them"), "{some}");
+    ensure!(
+        some.stderr.starts_with("note: HealthRules cannot be read, so objects are judged without them"),
+        "{some}"
+    );
+    ensure!(some.code == Some(1), "{some}");
+    Ok(())
+}
+
+/// Whoever reads the log has had enough; the answer is the exit code.
+#[tokio::test]
+async fn a_pipe_that_is_closed() -> Result<()> {
+    let corner = Corner::of(shared::cluster().await?, "piped").await?;
+    corner.apply(WEB).await?;
+    let mut waits = corner.start(&["wait", "web", "--timeout", "2m"])?;
+    let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
+    lines.next().context("the wait has ended")??;
+    drop(lines);
+    corner.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: web}}}").await?;
+    ensure!(waits.wait()?.code() == Some(0));
+    Ok(())
+}
+
+/// What nobody has heard of for a while may not be so any more.
+#[tokio::test]
+async fn a_cluster_that_falls_silent() -> Result<()> {
+    let cluster = Cluster::builder().name("silent").start().await?;
+    let corner = Corner::of(&cluster, "silent").await?;
+    corner
+        .apply(&format!(
+            "{WEB}---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, labels: {{app: web}}}}}}"
+        ))
+        .await?;
+    let mut waits = corner.start(&["wait", "web", "--stable", "1h", "--timeout", "20s"])?;
+    let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
+    let first = lines.next().context("the wait has ended")??;
+    ensure!(first.contains("is Ready, 1/1 ready"), "{first}");
+    cluster.kill_part(Part::ApiServer)?;
+    let last = lines.last().context("the wait has ended")??;
+    ensure!(last.starts_with("cannot tell: the cluster has not been heard from for "), "{last}");
+    ensure!(waits.wait()?.code() == Some(3));
     Ok(())
 }
 
