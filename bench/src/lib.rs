@@ -1,5 +1,6 @@
 //! How fast Bellwether is: what the programs that measure it share.
 
+pub mod app_k8s_io;
 mod driver;
 mod expression;
 pub mod live;

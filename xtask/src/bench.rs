@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: how fast we are, beside others on the same bytes.
 
+mod app_k8s_io;
 mod application;
 mod expr;
 mod status;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Application(application::Application),
     /// `bellwether status` on a control plane with many Applications
     Status(status::Status),
+    /// Applications of app.k8s.io, beside the controller that its users have
+    AppK8sIo(app_k8s_io::AppK8sIo),
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
@@ -36,6 +39,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Expr => expr::expr(),
         Command::Application(application) => application.run(),
         Command::Status(status) => status.run(),
+        Command::AppK8sIo(beside) => beside.run(),
     }
 }
 

@@ -1,0 +1,245 @@
+//! What both controllers say of the same objects, field by field.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+use bellwether_testkit::eventually;
+use serde_json::{Value, json};
+
+use super::{
+    situations::{self, Situation},
+    stage::{Controller, Stage, Subjects, Who, kustomized, path, text},
+};
+
+/// The fields of an Application, and what is in them, in a line each.
+type Fields = BTreeMap<&'static str, String>;
+
+/// All Applications, by their situation.
+type Said = BTreeMap<String, Fields>;
+
+/// So long it may take the old controller to look at all Applications.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The name of the Application in every situation but the examples.
+const APPLICATION: &str = "web";
+
+/// Directories of the old controller's own examples.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("example-wordpress", "docs/examples/wordpress"),
+    ("example-working", "e2e/resources/withcrd/overlays/working"),
+    ("example-broken", "e2e/resources/withcrd/overlays/broken"),
+];
+
+/// The kinds that are no part of Kubernetes, and whether they have a status of their own. Those of the examples do not.
+const KINDS: [(&str, &str, bool); 3] = [
+    ("example.com", "Widget", true),
+    ("v2x.example.com", "Gadget", true),
+    ("test.crd.com", "TestCRD", false),
+];
+
+/// Compares, and gives back a table of all that differs. Fails if something differs that should not, or does not that should.
+pub async fn compare(subjects: &Subjects) -> Result<String> {
+    let situations = situations::all();
+    let stage = populated("old", &situations, subjects).await?;
+    let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
+    let old = said(&stage, &stage.settled(&controller, Duration::from_secs(25)).await?).await?;
+    drop(controller);
+    let survived = survived(&stage, subjects).await?;
+    // Whoever switches does just this.
+    let controller = Controller::start(Who::Ours, subjects, &stage.access, 0)?;
+    let taken_over = said(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
+    drop((controller, stage));
+
+    let stage = populated("ours", &situations, subjects).await?;
+    for situation in situations::fatal() {
+        put(&stage, &situation).await?;
+    }
+    let controller = Controller::start(Who::Ours, subjects, &stage.access, 0)?;
+    let ours = said(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
+    drop((controller, stage));
+
+    let mut mistakes = Vec::new();
+    let mut text = table(&situations, &old, &ours, &mut mistakes)?;
+    for (situation, fields) in ours.iter().filter(|(name, _)| !is_fatal(name)) {
+        for (field, says) in fields {
+            let other = taken_over.get(situation).and_then(|fields| fields.get(field));
+            // What was owned stays owned, also what we would not have owned.
+            if other != Some(says) && *field != "owners" {
+                mistakes.push(format!("{situation}: taken over, {field} is {other:?} and not {says:?}"));
+            }
+        }
+    }
+    mistakes.extend(survived.iter().map(|name| format!("{name}: the old controller has survived it")));
+    for situation in situations::fatal() {
+        let says = ours.get(situation.name).and_then(|fields| fields.get("Ready")).map(String::as_str);
+        write!(text, "\n{:<22}({})", situation.name, situation.because)?;
+        write!(text, "\n    {:<18}old   the process ends, and again whenever it is started", "")?;
+        write!(text, "\n    {:<18}ours  {}", "Ready", says.unwrap_or_default())?;
+    }
+    ensure!(mistakes.is_empty(), "{text}\n\nnot as expected:\n{}", mistakes.join("\n"));
+    let count = old.len();
+    let differing = situations.iter().filter(|situation| !situation.differs.is_empty()).count();
+    write!(
+        text,
+        "\n\n{count} Applications; {differing} situations differ, each as expected. Taken over, all become what they are from \
+         scratch. `link` is empty in the old, always."
+    )?;
+    Ok(text)
+}
+
+/// A cluster with all situations in it.
+async fn populated(name: &str, situations: &[Situation], subjects: &Subjects) -> Result<Stage> {
+    let stage = Stage::new(name).await?;
+    for (group, kind, has_status) in KINDS {
+        stage.define(group, kind, has_status).await?;
+    }
+    for situation in situations {
+        put(&stage, situation).await?;
+    }
+    for (name, directory) in EXAMPLES {
+        namespace(&stage, name).await?;
+        for object in kustomized(&stage.cluster, &subjects.module.join(directory)).await? {
+            stage.create(name, &object).await?;
+        }
+    }
+    Ok(stage)
+}
+
+/// Puts a situation into a namespace of its own.
+async fn put(stage: &Stage, situation: &Situation) -> Result<()> {
+    namespace(stage, situation.name).await?;
+    for object in &situation.objects {
+        stage.create(situation.name, object).await?;
+    }
+    stage.create(situation.name, &application(situation)).await
+}
+
+fn is_fatal(name: &str) -> bool {
+    situations::fatal().iter().any(|situation| situation.name == name)
+}
+
+async fn namespace(stage: &Stage, name: &str) -> Result<()> {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    stage.create("", &object).await
+}
+
+fn application(situation: &Situation) -> Value {
+    let mut application = json!({
+        "apiVersion": "app.k8s.io/v1beta1", "kind": "Application",
+        "metadata": {"name": APPLICATION, "labels": {"app": "web"}}, "spec": situation.spec,
+    });
+    if situation.name == "foreign-conditions" {
+        application["status"] =
+            json!({"conditions": [{"type": "Qualified", "status": "True", "reason": "Tested"}]});
+    }
+    application
+}
+
+/// The names of those situations that the old controller should end at, and does not. Nothing is left of them.
+async fn survived(stage: &Stage, subjects: &Subjects) -> Result<Vec<&'static str>> {
+    let mut survived = Vec::new();
+    for situation in situations::fatal() {
+        put(stage, &situation).await?;
+        let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
+        let ended = eventually(PATIENCE, "it ends", async || Ok(!controller.program.is_running())).await;
+        survived.extend(ended.is_err().then_some(situation.name));
+        let at = format!("{}/{APPLICATION}", path(situation.name, &application(&situation)));
+        stage.send("DELETE", &at, &json!({})).await?;
+    }
+    Ok(survived)
+}
+
+/// What is said of all Applications.
+async fn said(stage: &Stage, applications: &[Value]) -> Result<Said> {
+    let mut said = Said::new();
+    for application in applications {
+        let namespace = text(&application["metadata"]["namespace"]);
+        let owners = owners(stage, &namespace, application).await?;
+        let mut fields = fields(&application["status"]);
+        fields.insert("owners", owners);
+        said.insert(namespace, fields);
+    }
+    Ok(said)
+}
+
+fn fields(status: &Value) -> Fields {
+    let list = |field: &str| status[field].as_array().cloned().unwrap_or_default();
+    let conditions = list("conditions");
+    let says = |kind: &str| {
+        let it = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
+        format!("{} {}: {}", text(&it["status"]), text(&it["reason"]), text(&it["message"]))
+    };
+    let has_times = |it: &Value| it["lastUpdateTime"].is_string() && it["lastTransitionTime"].is_string();
+    let ours: Vec<_> =
+        conditions.iter().filter(|it| ["Ready", "Error"].iter().any(|own| it["type"] == *own)).collect();
+    let component = |it: &Value| {
+        let group = text(&it["group"]);
+        let group = if group.is_empty() { group } else { format!(".{group}") };
+        format!("{}{group} {} {}", text(&it["kind"]), text(&it["name"]), text(&it["status"]))
+    };
+    let types: Vec<_> = conditions.iter().map(|it| text(&it["type"])).collect();
+    BTreeMap::from([
+        ("observedGeneration", status["observedGeneration"].to_string()),
+        ("conditions", types.join(" ")),
+        ("times", ours.iter().all(|it| has_times(it)).to_string()),
+        ("Ready", says("Ready")),
+        ("Error", says("Error")),
+        ("components", list("components").iter().map(component).collect::<Vec<_>>().join(", ")),
+        ("componentsReady", text(&status["componentsReady"])),
+    ])
+}
+
+/// The owners of the objects of a namespace, and of what is in none, as far as they are Applications.
+async fn owners(stage: &Stage, namespace: &str, application: &Value) -> Result<String> {
+    let mut owned = BTreeSet::new();
+    let mut paths = vec![format!("/api/v1/namespaces/{namespace}/configmaps")];
+    paths.push("/apis/rbac.authorization.k8s.io/v1/clusterroles".to_owned());
+    paths.push(format!("/apis/apps/v1/namespaces/{namespace}/statefulsets"));
+    paths.push(format!("/apis/test.crd.com/v1/namespaces/{namespace}/testcrds"));
+    for path in paths {
+        for object in stage.get(&path).await?["items"].as_array().into_iter().flatten() {
+            for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+                if owner["uid"] == application["metadata"]["uid"] {
+                    let flags = format!("{} {}", owner["controller"], owner["blockOwnerDeletion"]);
+                    let (api, name) = (text(&owner["apiVersion"]), text(&owner["name"]));
+                    owned.insert(format!("{}: {api} {name} {flags}", text(&object["metadata"]["name"])));
+                }
+            }
+        }
+    }
+    Ok(owned.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+fn table(situations: &[Situation], old: &Said, ours: &Said, mistakes: &mut Vec<String>) -> Result<String> {
+    let mut text = String::new();
+    let nothing = Fields::new();
+    for (name, own) in ours.iter().filter(|(name, _)| !is_fatal(name)) {
+        let before = old.get(name).unwrap_or(&nothing);
+        let situation = situations.iter().find(|situation| situation.name == name);
+        // Of the examples, both say the same.
+        let may_differ = |field: &str| situation.is_some_and(|situation| situation.differs.contains(&field));
+        let mut is_first = true;
+        for (field, says) in own {
+            let other = before.get(field).map(String::as_str).unwrap_or_default();
+            if other == says {
+                if may_differ(field) {
+                    mistakes.push(format!("{name}: {field} does not differ: {says}"));
+                }
+                continue;
+            }
+            if !may_differ(field) {
+                mistakes.push(format!("{name}: {field} was {other:?} and is {says:?}"));
+            }
+            if is_first {
+                write!(text, "\n{name:<22}({})", situation.map_or("", |situation| situation.because))?;
+                is_first = false;
+            }
+            write!(text, "\n    {field:<18}old   {other}\n    {:<18}ours  {says}", "")?;
+        }
+    }
+    Ok(text)
+}
