@@ -55,16 +55,17 @@ impl AppK8sIoSpec {
             Ok(selector) => spec.selector = selector,
             Err(mistake) => spec.mistakes.push(mistake),
         }
-        let kinds = field("spec.componentKinds").and_then(Value::as_list).unwrap_or_default();
-        for (index, entry) in kinds.iter().enumerate() {
-            let text = |field: &str| entry.get(field).and_then(Value::as_text).unwrap_or_default().trim();
-            let kind =
-                ComponentKind { group: group(text("group")).to_owned(), kind: text("kind").to_owned() };
-            if kind.kind.is_empty() {
-                spec.mistakes.push(format!("spec.componentKinds[{index}] names no kind"));
-            } else if !spec.component_kinds.contains(&kind) {
-                spec.component_kinds.push(kind);
+        match field("spec.componentKinds").map(|kinds| kinds.as_list().ok_or(kinds)).transpose() {
+            Ok(kinds) => {
+                for (index, entry) in kinds.unwrap_or_default().iter().enumerate() {
+                    match component_kind(entry) {
+                        Ok(kind) if spec.component_kinds.contains(&kind) => {}
+                        Ok(kind) => spec.component_kinds.push(kind),
+                        Err(why) => spec.mistakes.push(format!("spec.componentKinds[{index}] {why}")),
+                    }
+                }
             }
+            Err(_) => spec.mistakes.push("spec.componentKinds is no list".to_owned()),
         }
         spec
     }
@@ -77,6 +78,23 @@ pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
         Some((name.to_owned(), value)).filter(|(_, value)| !value.is_null())
     };
     serde_json::Value::Object(OF_STATUS.iter().filter_map(|name| field(name)).collect())
+}
+
+fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
+    let fields = entry.as_map().ok_or("is no map")?;
+    let text = |field: &str| match part(fields, field) {
+        None => Some(""),
+        Some(value) => value.as_text().map(str::trim),
+    };
+    let kind = text("kind").filter(|kind| !kind.is_empty()).ok_or("names no kind")?;
+    // Without a word that can be read, the core group would be meant, and objects that nobody spoke of.
+    let group = group(text("group").ok_or("has a group that is no text")?);
+    Ok(ComponentKind { group: group.to_owned(), kind: kind.to_owned() })
+}
+
+/// A field that is there. One that is null is not.
+fn part<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
+    fields.get(name).filter(|value| !matches!(value, Value::Null))
 }
 
 /// The group that is meant. Many write its version too, or instead of the core group, which has no name; some give it one.
@@ -94,28 +112,43 @@ fn is_version(text: &str) -> bool {
     number(rest) || staged("alpha") || staged("beta")
 }
 
-/// A selector whose every part can be understood, or what cannot.
+/// A selector whose every part can be understood, or what cannot. A part that is passed over would select more than was
+/// meant.
 fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
     let Some(fields) = value.as_map() else { return Err("spec.selector is no selector".to_owned()) };
     let mut selector = LabelSelector::default();
-    for (key, value) in fields.get("matchLabels").and_then(Value::as_map).into_iter().flat_map(Map::iter) {
-        let text = value.as_text().ok_or_else(|| format!("spec.selector.matchLabels.{key} is no text"))?;
-        selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
+    if let Some(labels) = part(fields, "matchLabels") {
+        let labels = labels.as_map().ok_or("spec.selector.matchLabels is no map")?;
+        for (key, value) in labels.iter() {
+            let text =
+                value.as_text().ok_or_else(|| format!("spec.selector.matchLabels.{key} is no text"))?;
+            selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
+        }
     }
-    let expressions = fields.get("matchExpressions").and_then(Value::as_list).unwrap_or_default();
-    for (index, entry) in expressions.iter().enumerate() {
-        let requirement =
-            requirement(entry).map_err(|why| format!("spec.selector.matchExpressions[{index}] {why}"))?;
-        selector.match_expressions.get_or_insert_default().push(requirement);
+    if let Some(expressions) = part(fields, "matchExpressions") {
+        let expressions = expressions.as_list().ok_or("spec.selector.matchExpressions is no list")?;
+        for (index, entry) in expressions.iter().enumerate() {
+            let requirement =
+                requirement(entry).map_err(|why| format!("spec.selector.matchExpressions[{index}] {why}"))?;
+            selector.match_expressions.get_or_insert_default().push(requirement);
+        }
     }
     Ok(selector)
 }
 
 fn requirement(entry: &Value<'_>) -> Result<LabelSelectorRequirement, String> {
-    let text = |field: &str| entry.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
+    let fields = entry.as_map().ok_or("is no map")?;
+    let text = |field: &str| fields.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
     let (key, operator) = (text("key"), text("operator"));
-    let values = entry.get("values").and_then(Value::as_list).unwrap_or_default();
-    let values: Vec<_> = values.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+    let values = match part(fields, "values") {
+        None => Vec::new(),
+        Some(values) => {
+            let values = values.as_list().ok_or("has values that are no list")?;
+            let texts: Option<Vec<_>> =
+                values.iter().map(|value| value.as_text().map(str::to_owned)).collect();
+            texts.ok_or("has a value that is no text")?
+        }
+    };
     if key.is_empty() {
         return Err("names no label: give it a key".to_owned());
     }
@@ -176,6 +209,29 @@ mod tests {
     #[case::null(json!({"selector": null, "componentKinds": null}), &[])]
     #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0] names no kind"])]
     #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector is no selector"])]
+    #[case::kinds_that_are_no_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds is no list"])]
+    #[case::a_kind_that_is_no_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0] is no map"])]
+    #[case::a_group_that_is_no_text(
+        json!({"componentKinds": [{"group": 3, "kind": "Pod"}]}), &["spec.componentKinds[0] has a group that is no text"],
+    )]
+    #[case::labels_that_are_no_map(
+        json!({"selector": {"matchLabels": [{"app": "web"}]}}), &["spec.selector.matchLabels is no map"],
+    )]
+    #[case::expressions_that_are_no_list(
+        json!({"selector": {"matchExpressions": {"key": "a", "operator": "Exists"}}}),
+        &["spec.selector.matchExpressions is no list"],
+    )]
+    #[case::an_expression_that_is_no_map(
+        json!({"selector": {"matchExpressions": ["a"]}}), &["spec.selector.matchExpressions[0] is no map"],
+    )]
+    #[case::values_that_are_no_list(
+        json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}}),
+        &["spec.selector.matchExpressions[0] has values that are no list"],
+    )]
+    #[case::a_value_that_is_no_text(
+        json!({"selector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", 3]}]}}),
+        &["spec.selector.matchExpressions[0] has a value that is no text"],
+    )]
     #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier is no text"])]
     #[case::no_key(
         json!({"selector": {"matchExpressions": [{"operator": "Exists"}]}}),
@@ -196,6 +252,6 @@ mod tests {
     fn what_cannot_be_understood_is_said(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
         let spec = read(&spec);
         assert_eq!(spec.mistakes, mistakes);
-        assert_eq!(spec.selector, None);
+        assert_eq!((spec.selector, spec.component_kinds), (None, Vec::new()));
     }
 }

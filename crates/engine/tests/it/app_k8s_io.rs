@@ -135,6 +135,11 @@ fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[ca
 )]
 #[case::nothing(json!(null), "")]
 #[case::an_impossible_one(json!({"matchExpressions": [{"key": "tier", "operator": "Like", "values": ["f"]}]}), "")]
+#[case::labels_of_a_wrong_type(json!({"matchLabels": [{"app": "web"}]}), "")]
+#[case::expressions_of_a_wrong_type(json!({"matchExpressions": {"key": "tier", "operator": "Exists"}}), "")]
+#[case::a_value_of_a_wrong_type(
+    json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front", 3]}]}), ""
+)]
 fn selectors(#[case] selector: Value, #[case] listed: &str) {
     let labelled = with(deployment("a", 1, 1), &json!({"metadata": {"labels": {"tier": "front"}}}));
     let elsewhere = with(deployment("c", 1, 1), &json!({"metadata": {"namespace": "elsewhere"}}));
@@ -176,7 +181,12 @@ fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
     json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
     "spec.selector.matchExpressions[0] has no values, which In needs"
 )]
+#[case::labels_of_a_wrong_type(
+    json!({"selector": {"matchLabels": [{"app": "web"}]}}), "spec.selector.matchLabels is no map"
+)]
 #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0] names no kind")]
+#[case::kinds_of_a_wrong_type(json!({"componentKinds": {"kind": "Service"}}), "spec.componentKinds is no list")]
+#[case::a_kind_of_a_wrong_type(json!({"componentKinds": ["Service"]}), "spec.componentKinds[0] is no map")]
 fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] says: &str) {
     let world = World::with([with(web(), &json!({"spec": spec})), deployment("front", 3, 3)]);
     assert_eq!(error(&world), format!("True ErrorSeen: {says}"));
