@@ -3,6 +3,8 @@
 //! Each of the two takes the other's words for a change, and writes again. What is overwritten now and then is put right
 //! at once; what is overwritten again and again is put right later and later, and people are told how to end it.
 
+use std::collections::VecDeque;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::facts::Version;
@@ -17,13 +19,18 @@ const LONGEST_REST: SignedDuration = SignedDuration::from_mins(5);
 /// After so long without, all is forgotten.
 const PEACE: SignedDuration = SignedDuration::from_mins(15);
 
+/// So many versions are kept: one may turn out to be ours, and whether there is another is all that matters. Whoever does not
+/// write any more, because somebody else leads, goes on seeing versions.
+const KEPT: usize = 2;
+
 /// What is known of somebody else who writes what we write.
 #[derive(Debug, Default)]
 pub(crate) struct Contest {
     /// Whether we have written at all: before that, there is nothing to overwrite.
     wrote: bool,
-    /// The versions in which something else stood than what was known. What we write ourselves may be seen before the answer.
-    overwritten: Vec<Version>,
+    /// The latest versions in which something else stood than what was known. What we write ourselves may be seen before the
+    /// answer.
+    overwritten: VecDeque<Version>,
     /// How often we have written over what somebody had written over ours.
     rounds: u32,
     last: Option<Timestamp>,
@@ -32,8 +39,11 @@ pub(crate) struct Contest {
 impl Contest {
     /// In this version of the object, its status is not what was known.
     pub(crate) fn differs(&mut self, version: &Version) {
-        if self.wrote {
-            self.overwritten.push(version.clone());
+        if self.wrote && !self.overwritten.contains(version) {
+            if self.overwritten.len() == KEPT {
+                self.overwritten.pop_front();
+            }
+            self.overwritten.push_back(version.clone());
         }
     }
 
@@ -99,5 +109,19 @@ mod tests {
             contest.differs(&version);
             assert!(!contest.wrote(&version, now) && contest.rests_until(now).is_none());
         }
+    }
+
+    /// Another replica writes now: this one hears of all its versions, and may lead again.
+    #[test]
+    fn whoever_does_not_write_keeps_little() {
+        let now: Timestamp = "2026-11-14T10:00:00Z".parse().unwrap();
+        let mut contest = Contest::default();
+        contest.wrote(&Version::new("0"), now);
+        for version in 1..=10_000 {
+            contest.differs(&Version::new(&version.to_string()));
+        }
+        assert_eq!(contest.overwritten.len(), KEPT);
+        contest.wrote(&Version::new("10000"), now);
+        assert_eq!(contest.rounds, 1, "9999 was not ours");
     }
 }
