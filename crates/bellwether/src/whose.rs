@@ -149,7 +149,7 @@ fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim]) -> Found {
 
 impl Found {
     fn told(&self, screen: Screen) -> String {
-        let object = format!("{} {}/{}", self.kind, self.namespace, self.name);
+        let object = format!("{} {}", self.kind, Name::new(&self.namespace, &self.name));
         let application = self.annotation.as_deref().unwrap_or_default();
         let (is, way_out) = match self.step {
             Step::NotAnnotated => (

@@ -134,7 +134,11 @@ fn plan(command: &Adopt, sight: &Sight) -> Result<Plan, Vec<Problem>> {
 
 /// The object that a person means, as it is.
 fn seek(word: &str, sight: &Sight) -> Result<Sought> {
-    let (kind, name) = sight.object_named(word)?;
+    let (kind, mut name) = sight.object_named(word)?;
+    // Files may have one of that name elsewhere: members are where their Application is.
+    if !name.namespace.is_empty() {
+        name.namespace = sight.namespace().into();
+    }
     // What is in no namespace is refused anyway.
     let marks =
         if name.namespace.is_empty() { None } else { sight.with(&kind, &name, &Marks::of)?.flatten() };

@@ -10,9 +10,11 @@ mod parallel;
 mod seeds;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod yaml;
 
 use std::{
+    borrow::Borrow,
     fmt, fs, io,
     io::Read as _,
     path::{Path, PathBuf},
@@ -20,10 +22,11 @@ use std::{
 
 use bellwether_model::{Object, Plan};
 
-pub(crate) use self::lines::Spot;
+pub(crate) use self::{lines::Spot, texts::Texts};
 use self::{
     lines::{Stretch, Way},
     seeds::Head,
+    texts::Text,
 };
 use crate::terminal::printable;
 
@@ -62,18 +65,26 @@ pub(crate) fn read_with_spots<R: Send>(
 ) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
-        let source = if input == Path::new("-") { Source::StandardInput } else { Source::File(input) };
-        let before = entries.len();
-        let documents = match source {
-            Source::File(path) if path.is_dir() => read_directory(path, plan, judge, &mut entries),
-            _ => read_one(source, plan, judge, &mut entries),
-        };
-        // An empty answer of a command that failed must not pass for a healthy one.
-        if documents == 0 && entries.len() == before {
-            entries.push(Err(Problem(format!("{source} holds no object, so there is nothing to judge"))));
-        }
+        read_input(input, texts::of(input), plan, judge, &mut entries);
     }
     entries
+}
+
+/// Reads the texts of an input.
+fn read_input<R: Send>(
+    input: &Path,
+    texts: impl Iterator<Item: Borrow<Text>>,
+    plan: &Plan,
+    judge: &JudgeOnSpot<'_, R>,
+    entries: &mut Entries<R>,
+) {
+    let before = entries.len();
+    let documents: usize = texts.map(|text| read_one(text.borrow(), plan, judge, entries)).sum();
+    // An empty answer of a command that failed must not pass for a healthy one.
+    if documents == 0 && entries.len() == before {
+        let source = Source::of(input);
+        entries.push(Err(Problem(format!("{source} holds no object, so there is nothing to judge"))));
+    }
 }
 
 /// Where a text comes from.
@@ -83,7 +94,11 @@ enum Source<'p> {
     File(&'p Path),
 }
 
-impl Source<'_> {
+impl<'p> Source<'p> {
+    fn of(path: &'p Path) -> Self {
+        if path == Path::new("-") { Self::StandardInput } else { Self::File(path) }
+    }
+
     fn read(self) -> io::Result<Vec<u8>> {
         match self {
             Self::StandardInput => {
@@ -114,22 +129,6 @@ const JSON_LINES: [&str; 2] = ["jsonl", "ndjson"];
 
 fn extension(path: &Path) -> Option<&str> {
     path.extension().and_then(|extension| extension.to_str())
-}
-
-/// Reads all files with objects in a directory, and says how many documents they have.
-fn read_directory<R: Send>(
-    directory: &Path,
-    plan: &Plan,
-    judge: &JudgeOnSpot<'_, R>,
-    entries: &mut Entries<R>,
-) -> usize {
-    match files_in(directory, &holds_objects) {
-        Ok(files) => files.iter().map(|file| read_one(Source::File(file), plan, judge, entries)).sum(),
-        Err(error) => {
-            entries.push(Err(cannot_read(Source::File(directory), &error)));
-            0
-        }
-    }
 }
 
 /// The files that are wanted in a directory and the directories below it, by name. What is hidden stays so, and links to
@@ -163,19 +162,20 @@ pub(crate) fn holds_objects(path: &Path) -> bool {
 
 /// Reads one text, and says how many documents it has.
 fn read_one<R: Send>(
-    source: Source<'_>,
+    text: &Text,
     plan: &Plan,
     judge: &JudgeOnSpot<'_, R>,
     entries: &mut Entries<R>,
 ) -> usize {
-    let bytes = match source.read() {
+    let source = Source::of(&text.path);
+    let bytes = match &text.bytes {
         Ok(bytes) => bytes,
-        Err(error) => {
-            entries.push(Err(cannot_read(source, &error)));
+        Err(problem) => {
+            entries.push(Err(problem.clone()));
             return 0;
         }
     };
-    let text = match str::from_utf8(&bytes) {
+    let text = match str::from_utf8(bytes) {
         Ok(text) => text.trim_start_matches('\u{feff}'),
         Err(error) => {
             let what = format!("{source}: it is no UTF-8 text from byte {} on", error.valid_up_to());
@@ -188,10 +188,6 @@ fn read_one<R: Send>(
     entries
         .extend(found.into_iter().map(|entry| entry.map_err(|fault| Problem(format!("{source}, {fault}")))));
     documents
-}
-
-fn cannot_read(source: Source<'_>, error: &io::Error) -> Problem {
-    Problem(format!("cannot read {source}: {error}"))
 }
 
 /// Where in a text something stands.

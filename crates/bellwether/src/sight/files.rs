@@ -7,23 +7,25 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable};
-use bellwether_model::{Object, Plan};
+use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable, Version};
+use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
 use super::{Asked, word};
-use crate::input;
+use crate::input::Texts;
 
 /// Where objects are that name no namespace, if nobody says otherwise.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Files that stand for a cluster.
 pub(super) struct Files {
-    paths: Vec<PathBuf>,
-    /// Where objects are that name no namespace.
-    namespace: String,
+    texts: Texts,
+    /// The one namespace that is meant, if somebody said so.
+    chosen: Option<String>,
     now: Timestamp,
     kinds: BTreeMap<Kind, Given>,
+    /// Whether the objects of a kind are in namespaces, where the files say so.
+    scopes: HashMap<Kind, bool>,
     problems: Vec<String>,
 }
 
@@ -31,42 +33,79 @@ pub(super) struct Files {
 #[derive(Default)]
 struct Given {
     versions: BTreeSet<String>,
-    namespaced: bool,
+    names: BTreeSet<Name>,
 }
 
 /// What is read of an object at first.
 struct Met {
     kind: Kind,
     version: String,
-    namespaced: bool,
+    /// As it is written, which need not be where it is.
+    name: Name,
+    /// The kind that it defines, and whether its objects are in namespaces.
+    defines: Option<(Kind, bool)>,
+}
+
+impl Met {
+    fn of(object: &Object<'_>) -> Self {
+        Self {
+            kind: Kind::new(object.group(), object.kind()),
+            version: object.version().to_owned(),
+            name: Name::new(object.namespace(), object.name()),
+            defines: defined_by(object),
+        }
+    }
+}
+
+/// What is needed of a definition.
+const OF_DEFINITIONS: [&str; 3] = ["spec.group", "spec.names.kind", "spec.scope"];
+
+/// The kind that a CustomResourceDefinition defines, and whether its objects are in namespaces.
+fn defined_by(object: &Object<'_>) -> Option<(Kind, bool)> {
+    if (object.group(), object.kind()) != ("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return None;
+    }
+    let [group, kind, scope] = OF_DEFINITIONS.map(|path| object.at(path).and_then(Value::as_text));
+    let is_namespaced = match scope? {
+        "Namespaced" => true,
+        "Cluster" => false,
+        _ => return None,
+    };
+    Some((Kind::new(group?, kind?), is_namespaced))
 }
 
 impl Files {
     pub(super) fn open(paths: &[PathBuf], namespace: Option<&str>, now: Timestamp) -> Self {
-        let mut kinds: BTreeMap<Kind, Given> = BTreeMap::new();
-        let mut problems = Vec::new();
-        let met = |object: &Object<'_>| Met {
-            kind: Kind::new(object.group(), object.kind()),
-            version: object.version().to_owned(),
-            namespaced: is_namespaced(object),
+        let mut files = Self {
+            texts: Texts::of(paths),
+            chosen: namespace.map(str::to_owned),
+            now,
+            kinds: BTreeMap::new(),
+            scopes: HashMap::new(),
+            problems: Vec::new(),
         };
-        for entry in input::read(paths, &Plan::identity(), &met) {
+        let mut met = Vec::new();
+        for entry in files.texts.read(&Plan::identity().with_all(&OF_DEFINITIONS), &Met::of) {
             match entry {
-                Ok(Met { kind, version, namespaced }) => {
-                    let given = kinds.entry(kind).or_default();
-                    given.versions.insert(version);
-                    given.namespaced |= namespaced;
+                Ok(one) => {
+                    files.scopes.extend(one.defines.clone());
+                    met.push(one);
                 }
-                Err(problem) => problems.push(problem.to_string()),
+                Err(problem) => files.problems.push(problem.to_string()),
             }
         }
-        let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE).to_owned();
-        Self { paths: paths.to_vec(), namespace, now, kinds, problems }
+        for Met { kind, version, name, .. } in met {
+            let name = files.name(&kind, &name.namespace, &name.name);
+            let given = files.kinds.entry(kind).or_default();
+            given.versions.insert(version);
+            given.names.insert(name);
+        }
+        files
     }
 
     /// Where objects are that name no namespace.
     pub(super) fn namespace(&self) -> &str {
-        &self.namespace
+        self.chosen.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
     /// What could not be read, a sentence each.
@@ -81,21 +120,22 @@ impl Files {
             .map(|(index, asked)| (asked.kind.clone(), (index, &*asked.lens)))
             .collect();
         let look = |object: &Object<'_>| {
-            let (index, lens) = lenses.get(&Kind::new(object.group(), object.kind()))?;
+            let kind = Kind::new(object.group(), object.kind());
+            let (index, lens) = lenses.get(&kind)?;
             let (_, mut seen) = lens.look(object, Light { now: self.now, has_status: None });
-            let name = self.name_of(object);
+            let name = self.name(&kind, object.namespace(), object.name());
             // Manifests have no identity yet: their names are theirs.
             if seen.facts.uid.is_empty() {
-                seen.facts.uid = format!("{}/{}/{name}", object.group(), object.kind()).into();
+                seen.facts.uid = format!("{}/{}/{name}", kind.group, kind.kind).into();
             }
             Some((*index, name, seen))
         };
-        let mut found: Vec<Vec<(Name, Seen)>> = asked.iter().map(|_| Vec::new()).collect();
-        for (index, name, seen) in
-            input::read(&self.paths, &Plan::whole(), &look).into_iter().flatten().flatten()
-        {
-            if let Some(found) = found.get_mut(index) {
-                found.push((name, seen));
+        let mut found: Vec<BTreeMap<Name, Seen>> = asked.iter().map(|_| BTreeMap::new()).collect();
+        for (index, name, seen) in self.texts.read(&Plan::whole(), &look).into_iter().flatten().flatten() {
+            let Some(found) = found.get_mut(index) else { continue };
+            let is_older = |known: &Seen| seen.facts.version.is_before(&known.facts.version);
+            if !found.get(&name).is_some_and(is_older) {
+                found.insert(name, seen);
             }
         }
         asked
@@ -108,7 +148,7 @@ impl Files {
             .collect()
     }
 
-    fn news(&self, kind: &Kind, found: Vec<(Name, Seen)>) -> Vec<News> {
+    fn news(&self, kind: &Kind, found: BTreeMap<Name, Seen>) -> Vec<News> {
         let Some(given) = self.kinds.get(kind) else {
             return vec![News::Unreadable(Unreadable::NotGiven)];
         };
@@ -116,7 +156,7 @@ impl Files {
             version: given.versions.first().map_or("", String::as_str).into(),
             versions: given.versions.iter().map(|version| version.as_str().into()).collect(),
             plural: kind.kind.to_lowercase().into(),
-            namespaced: given.namespaced,
+            namespaced: self.is_namespaced(kind),
             has_status: true,
         };
         let seen = found.into_iter().map(|(name, seen)| News::Seen(name, Box::new(seen)));
@@ -127,10 +167,7 @@ impl Files {
         let meant: Vec<_> =
             self.kinds.iter().filter(|(kind, _)| word::means(word, &kind.kind, &kind.group)).collect();
         match &*meant {
-            [(kind, given)] => {
-                let namespace = if given.namespaced { &*self.namespace } else { "" };
-                Ok(((*kind).clone(), Name::new(namespace, name)))
-            }
+            [(kind, given)] => Ok(((*kind).clone(), self.meant(kind, given, name)?)),
             [] => bail!("no object of kind {word:?} is in {self}"),
             several => {
                 let names: Vec<_> = several.iter().map(|(kind, _)| kind.to_string()).collect();
@@ -139,37 +176,68 @@ impl Files {
         }
     }
 
+    /// The object that a person means by its name. Without a namespace, all of them are meant.
+    fn meant(&self, kind: &Kind, given: &Given, name: &str) -> Result<Name> {
+        let in_its_place = self.name(kind, "", name);
+        if self.chosen.is_some() || in_its_place.namespace.is_empty() {
+            return Ok(in_its_place);
+        }
+        let found: Vec<_> = given.names.iter().filter(|found| *found.name == *name).collect();
+        match &*found {
+            [] => Ok(in_its_place),
+            [one] => Ok((*one).clone()),
+            several => {
+                let names: Vec<_> = several.iter().map(ToString::to_string).collect();
+                bail!("{kind} {name:?} may be {}: say which with -n", names.join(" or "))
+            }
+        }
+    }
+
+    /// What somebody makes of an object. Where there are several of the name, the newest counts, as it does for the engine.
     pub(super) fn with<R: Send>(
         &self,
         kind: &Kind,
         name: &Name,
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
     ) -> Option<R> {
-        let is_it = |object: &Object<'_>| {
-            object.kind() == &*kind.kind && object.group() == &*kind.group && self.name_of(object) == *name
+        let make = |object: &Object<'_>| {
+            let is_it = object.kind() == &*kind.kind
+                && object.group() == &*kind.group
+                && self.name(kind, object.namespace(), object.name()) == *name;
+            let version = object.at("metadata.resourceVersion").and_then(Value::as_text).unwrap_or_default();
+            is_it.then(|| (Version::new(version), make(object)))
         };
-        let make = |object: &Object<'_>| is_it(object).then(|| make(object));
-        input::read(&self.paths, &Plan::whole(), &make).into_iter().flatten().flatten().last()
+        let found = self.texts.read(&Plan::whole(), &make).into_iter().flatten().flatten();
+        let newest = found.reduce(|known, one| if one.0.is_before(&known.0) { known } else { one });
+        newest.map(|(_, made)| made)
     }
 
-    fn name_of(&self, object: &Object<'_>) -> Name {
-        let namespace = match object.namespace() {
-            "" if is_namespaced(object) => &self.namespace,
-            namespace => namespace,
-        };
-        Name::new(namespace, object.name())
+    /// The name of an object of which this is written.
+    fn name(&self, kind: &Kind, namespace: &str, name: &str) -> Name {
+        match namespace {
+            _ if !self.is_namespaced(kind) => Name::new("", name),
+            "" => Name::new(self.namespace(), name),
+            namespace => Name::new(namespace, name),
+        }
+    }
+
+    /// Whether the objects of a kind are in namespaces: as its definition says, or as everybody knows.
+    fn is_namespaced(&self, kind: &Kind) -> bool {
+        let known = self.scopes.get(kind).copied();
+        known.unwrap_or_else(|| !is_of_the_cluster(&kind.group, &kind.kind))
     }
 }
 
 impl fmt::Display for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        let paths: Vec<_> = self.texts.inputs().map(|path| path.display().to_string()).collect();
         f.write_str(&paths.join(", "))
     }
 }
 
 /// The kinds of Kubernetes whose objects are in no namespace. Of all others, those that name none are in the default one.
 const OF_THE_CLUSTER: &[(&str, &str)] = &[
+    ("", "ComponentStatus"),
     ("", "Namespace"),
     ("", "Node"),
     ("", "PersistentVolume"),
@@ -181,22 +249,29 @@ const OF_THE_CLUSTER: &[(&str, &str)] = &[
     ("bellwether.dev", "Rollup"),
     ("bellwether.dev", "StatusCollector"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("certificates.k8s.io", "ClusterTrustBundle"),
     ("flowcontrol.apiserver.k8s.io", ""),
     ("gateway.networking.k8s.io", "GatewayClass"),
+    ("internal.apiserver.k8s.io", "StorageVersion"),
+    ("metrics.k8s.io", "NodeMetrics"),
+    ("networking.k8s.io", "IPAddress"),
     ("networking.k8s.io", "IngressClass"),
+    ("networking.k8s.io", "ServiceCIDR"),
     ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodSecurityPolicy"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("resource.k8s.io", "DeviceClass"),
+    ("resource.k8s.io", "DeviceTaintRule"),
+    ("resource.k8s.io", "ResourceSlice"),
     ("scheduling.k8s.io", "PriorityClass"),
     ("storage.k8s.io", "CSIDriver"),
     ("storage.k8s.io", "CSINode"),
     ("storage.k8s.io", "StorageClass"),
     ("storage.k8s.io", "VolumeAttachment"),
+    ("storage.k8s.io", "VolumeAttributesClass"),
+    ("storagemigration.k8s.io", "StorageVersionMigration"),
 ];
-
-fn is_namespaced(object: &Object<'_>) -> bool {
-    !object.namespace().is_empty() || !is_of_the_cluster(object.group(), object.kind())
-}
 
 /// Whether objects of a kind are certainly in no namespace.
 pub(crate) fn is_of_the_cluster(group: &str, kind: &str) -> bool {

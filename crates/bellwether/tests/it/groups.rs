@@ -1,5 +1,6 @@
 //! The commands about Applications: from files here, on real control planes in `groups/`.
 
+mod from_files;
 mod on_a_cluster;
 
 use std::process::Command;
