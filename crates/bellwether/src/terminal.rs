@@ -90,6 +90,26 @@ pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
+/// As much of the beginning and the end of a text as fits into so many columns, with a sign in between.
+pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
+    if columns(text) <= most {
+        return Cow::Borrowed(text);
+    }
+    let room = most.saturating_sub(1);
+    let fitting = |characters: &mut dyn Iterator<Item = char>, mut room: usize| {
+        let fits = |character: &char| {
+            let width = character.width().unwrap_or(0);
+            let fits = width <= room;
+            room = room.saturating_sub(width);
+            fits
+        };
+        characters.take_while(fits).collect::<Vec<_>>()
+    };
+    let beginning = fitting(&mut text.chars(), room.div_ceil(2));
+    let end = fitting(&mut text.chars().rev(), room / 2);
+    Cow::Owned(beginning.into_iter().chain(['…']).chain(end.into_iter().rev()).collect())
+}
+
 /// How long it has been, in the unit that matters: `38s`, `4m`, `6d`.
 pub(crate) fn how_long(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);
@@ -159,6 +179,16 @@ mod tests {
     #[case("any", 0, "…")]
     fn cuts(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
         assert_eq!(cut(text, most), shown);
+    }
+
+    #[rstest]
+    #[case("as it is", 8, "as it is")]
+    #[case("checkout-7d9f-x2k", 9, "chec…-x2k")]
+    #[case("checkout-7d9f-x2k", 8, "chec…x2k")]
+    #[case("寸法寸法", 6, "寸…法")]
+    #[case("any", 0, "…")]
+    fn cuts_in_the_middle(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
+        assert_eq!(cut_middle(text, most), shown);
     }
 
     #[rstest]

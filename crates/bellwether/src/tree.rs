@@ -15,7 +15,7 @@ use crate::{
     said::{sign, style},
     sight::Sight,
     status::{as_json, as_yaml, family_of, with_problems},
-    terminal::{Screen, columns, cut, how_long, printable},
+    terminal::{Screen, columns, cut, cut_middle, how_long, printable},
 };
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
@@ -44,8 +44,11 @@ pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
 
 /// A line of the drawing.
 struct Line {
-    /// The branches that lead to it, and its name.
-    what: String,
+    /// The branches that lead to it.
+    lead: String,
+    /// What it is, and its name.
+    kind: String,
+    name: String,
     state: Option<State>,
     /// What is said of it.
     says: String,
@@ -61,28 +64,73 @@ pub(crate) fn draw(
     screen: Screen,
 ) -> String {
     let mut lines = vec![Line {
-        what: printable(&format!("{} {}", group.kind.kind, group.name)).into_owned(),
+        lead: String::new(),
+        kind: group.kind.kind.to_string(),
+        name: printable(&group.name.to_string()).into_owned(),
         state: Some(group.state),
         says: format!("{}/{} ready", group.counts.ready, group.counts.total),
     }];
     branches(&mut lines, family, "", all, wide, now);
-    let width =
-        lines.iter().filter(|line| line.state.is_some()).map(|line| columns(&line.what)).max().unwrap_or(0);
+    let widest = lines.iter().filter(|line| line.state.is_some()).map(Line::columns).max().unwrap_or(0);
+    let width = screen.width.map_or(widest, |all| widest.min(room_for_names(all)));
     let mut text = String::new();
-    for Line { what, state, says } in lines {
-        let Some(state) = state else {
-            let _ = writeln!(text, "{what}");
+    for line in lines {
+        let Some(state) = line.state else {
+            let what = format!("{}{}", line.lead, line.name);
+            let _ = writeln!(text, "{}", screen.width.map_or(what.as_str().into(), |all| cut(&what, all)));
             continue;
         };
+        let what = line.within(width);
         let padding = " ".repeat(width.saturating_sub(columns(&what)));
         let word = format!("{} {:<11}", sign(Some(state)), state.name());
-        let used = width + 2 + columns(&word) + 2;
-        let says =
-            screen.width.map_or(says.as_str().into(), |all| cut(&says, all.saturating_sub(used).max(20)));
+        let says = match screen.width.map(|all| all.saturating_sub(width + STATE + GAP)) {
+            None => line.says.as_str().into(),
+            Some(room) if room < LEAST_SAID => "".into(),
+            Some(room) => cut(&line.says, room),
+        };
         let line = format!("{what}{padding}  {}  {says}", screen.paint(&word, style(Some(state))));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
+}
+
+/// The columns between two texts, and those of a state with its gap.
+const GAP: usize = 2;
+const STATE: usize = GAP + 13;
+
+/// With fewer columns, nothing is said that anybody would understand.
+const LEAST_SAID: usize = 8;
+
+/// On screens as wide as this, names leave room for what is said.
+const WIDE_ENOUGH: usize = 70;
+const SAID: usize = 20;
+
+/// How many columns names may take on a screen.
+fn room_for_names(screen: usize) -> usize {
+    let said = if screen < WIDE_ENOUGH { 0 } else { GAP + SAID };
+    screen.saturating_sub(STATE + said)
+}
+
+impl Line {
+    /// A line about what is not shown.
+    fn remark(lead: &str, name: String) -> Self {
+        Self { lead: format!("{lead}└─ "), kind: String::new(), name, state: None, says: String::new() }
+    }
+
+    fn columns(&self) -> usize {
+        columns(&self.lead) + columns(&self.kind) + 1 + columns(&self.name)
+    }
+
+    /// What it is about in so many columns. Names are cut in their middle: they begin like those of their owners, and end in
+    /// what is theirs alone.
+    fn within(&self, most: usize) -> String {
+        let Self { lead, kind, name, .. } = self;
+        let room = most.saturating_sub(columns(lead) + 1);
+        // The name has what the kind leaves, and a little in any case.
+        let for_name = columns(name).min(room.saturating_sub(columns(kind)).max(LEAST_SAID));
+        let kind = cut_middle(kind, room.saturating_sub(for_name));
+        cut(&format!("{lead}{kind} {}", cut_middle(name, for_name)), most).into_owned()
+    }
 }
 
 fn branches(lines: &mut Vec<Line>, nodes: &[Node], lead: &str, all: bool, wide: bool, now: Timestamp) {
@@ -99,11 +147,17 @@ fn branches(lines: &mut Vec<Line>, nodes: &[Node], lead: &str, all: bool, wide: 
             _ => format!("{}{long}: {}", node.reason, node.message),
         };
         lines.push(Line {
-            what: format!("{lead}{branch}{}", printable(&format!("{what} {}", node.name))),
+            lead: format!("{lead}{branch}"),
+            kind: printable(&what).into_owned(),
+            name: printable(&node.name).into_owned(),
             state: Some(node.state),
             says: printable(&says).into_owned(),
         });
         branches(lines, &node.children, &format!("{lead}{below}"), all, wide, now);
+        if node.more > 0 {
+            let name = format!("… and {} more below", node.more);
+            lines.push(Line::remark(&format!("{lead}{below}"), name));
+        }
     }
     if hidden > 0 {
         let what = match (shown.is_empty(), hidden) {
@@ -112,14 +166,15 @@ fn branches(lines: &mut Vec<Line>, nodes: &[Node], lead: &str, all: bool, wide: 
             (false, 1) => "1 more is fine".to_owned(),
             (false, hidden) => format!("{hidden} more are fine"),
         };
-        lines.push(Line { what: format!("{lead}└─ {what}"), state: None, says: String::new() });
+        lines.push(Line::remark(lead, what));
     }
 }
 
 fn names(nodes: &[Node]) -> String {
     let mut text = String::new();
     for node in nodes {
-        let _ = writeln!(text, "{}/{}", node.kind.to_string().to_lowercase(), node.name);
+        let kind = node.kind.to_string().to_lowercase();
+        let _ = writeln!(text, "{}", printable(&format!("{kind}/{}", node.name)));
         text.push_str(&names(&node.children));
     }
     text
@@ -140,6 +195,9 @@ struct Branch<'n> {
     since: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     owns: Vec<Branch<'n>>,
+    /// How many more are below it, too deep to be told one by one.
+    #[serde(rename = "moreBelow", skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
 }
 
 impl<'n> Branch<'n> {
@@ -155,6 +213,7 @@ impl<'n> Branch<'n> {
             message,
             since: group.since.map(|since| since.to_string()),
             owns: family.iter().map(Self::of).collect(),
+            more: None,
         }
     }
 
@@ -170,6 +229,7 @@ impl<'n> Branch<'n> {
             message: &node.message,
             since: node.since.map(|since| since.to_string()),
             owns: node.children.iter().map(Self::of).collect(),
+            more: Some(node.more).filter(|more| *more > 0),
         }
     }
 }

@@ -136,6 +136,19 @@ fn tables_and_trees_fit(#[case] columns: u16) {
     }
 }
 
+/// However narrow it is, each line tells the kind, and enough of the name to know it by.
+#[rstest]
+#[case(40)]
+#[case(60)]
+#[case(80)]
+fn trees_fit_on_any_screen(#[case] columns: u16) {
+    for arguments in [&["tree", "checkout"][..], &["tree", "checkout", "--all"]] {
+        let tree = on_a_terminal(fleet(arguments).env("NO_COLOR", "1"), columns).stdout;
+        assert!(tree.lines().all(|line| line.chars().count() <= usize::from(columns)), "{tree}");
+        assert!(tree.contains("─ Pod check") && tree.contains("x2k ") && tree.contains("✗ Failed"), "{tree}");
+    }
+}
+
 #[rstest]
 #[case::no_color(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], false)]
 #[case::as_usual(&[("TERM", "xterm-256color")], true)]
@@ -170,9 +183,14 @@ fn nothing_plays_tricks() {
                   selector: {}\n  componentKinds: [{kind: ConfigMap}]\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \
                   \"c\\ed\", namespace: one}\n";
     std::fs::write(directory.path().join("a.yaml"), object).expect("a file");
-    for arguments in
-        [&["status"][..], &["status", "a\u{1b}[31mb", "--all"], &["tree", "a\u{1b}[31mb", "--all"]]
-    {
+    for arguments in [
+        &["status"][..],
+        &["status", "-o", "name"],
+        &["status", "a\u{1b}[31mb", "--all"],
+        &["status", "a\u{1b}[31mb", "-o", "name"],
+        &["tree", "a\u{1b}[31mb", "--all"],
+        &["tree", "a\u{1b}[31mb", "-o", "name"],
+    ] {
         let mut command = bellwether(arguments);
         let run = Run::from(command.arg("--from").arg(directory.path()).output().expect("the binary runs"));
         assert!(run.stdout.contains('\u{fffd}') && !run.stdout.contains('\u{1b}'), "{run}");

@@ -38,6 +38,14 @@ fn application(kinds: &str) -> String {
     )
 }
 
+/// A Pod of it that was evicted, with this owner.
+fn pod(name: &str, owner: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, uid: {name}, labels: {{app: s}}, ownerReferences: \
+         [{{apiVersion: v1, kind: Any, name: {owner}, uid: {owner}}}]}}\nstatus: {{phase: Failed, reason: Evicted}}\n"
+    )
+}
+
 /// A Deployment of it, of which so many of two replicas are ready.
 fn deployment(name: &str, ready: u8) -> String {
     format!(
@@ -49,6 +57,55 @@ fn deployment(name: &str, ready: u8) -> String {
 
 const DEPLOYMENTS: &str = "{group: apps, kind: Deployment}";
 const DEPLOYMENTS_AND_PODS: &str = "{kind: Pod}, {group: apps, kind: Deployment}";
+
+/// A Deployment may be fine while one of its Pods is not: who counts Pods wants to see that one.
+#[test]
+fn a_member_that_is_not_ready_is_told_wherever_it_is() {
+    let objects = application(DEPLOYMENTS_AND_PODS)
+        + &deployment("web", 2)
+        + &deployment("api", 1)
+        + &pod("evicted", "web");
+    for arguments in [&["status", "s"][..], &["tree", "s"], &["tree", "s", "--all"]] {
+        let run = piped(arguments, &objects);
+        assert!(run.stdout.contains("Pod evicted"), "{arguments:?}: {run}");
+        assert_eq!(run.stdout.matches("Pod evicted").count(), 1, "{arguments:?}: {run}");
+    }
+}
+
+#[test]
+fn owners_in_a_circle_are_told_once() {
+    let objects = application(DEPLOYMENTS_AND_PODS)
+        + &deployment("web", 1)
+        + &pod("a", "b")
+        + &pod("b", "a")
+        + &pod("c", "c");
+    let run = piped(&["tree", "s"], &objects);
+    for pod in ["Pod a ", "Pod b ", "Pod c "] {
+        assert_eq!(run.stdout.matches(pod).count(), 1, "{run}");
+    }
+    assert!(piped(&["status", "s"], &objects).stdout.contains("Pod c"), "{run}");
+}
+
+/// Whoever may write objects must not be able to end the process of who looks at them.
+#[rstest]
+#[case::drawn(&[])]
+#[case::as_json(&["-o", "json"])]
+#[case::as_names(&["-o", "name"])]
+fn a_long_chain_of_owners_is_told_as_deep_as_it_matters(#[case] format: &[&str]) {
+    let mut objects = application(DEPLOYMENTS_AND_PODS) + &deployment("web", 1) + &pod("p0", "web");
+    for number in 1..3_000 {
+        objects += &pod(&format!("p{number}"), &format!("p{}", number - 1));
+    }
+    let run = piped(&[&["tree", "s"][..], format].concat(), &objects);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stdout.contains("p14") && !run.stdout.contains("p15"), "{}", run.stdout);
+    let more = match format {
+        ["-o", "json"] => "\"moreBelow\": 2985",
+        ["-o", "name"] => "",
+        _ => "… and 2985 more below",
+    };
+    assert!(run.stdout.contains(more), "{}", run.stdout);
+}
 
 #[test]
 fn a_pipe_is_read_once_and_looked_at_as_often_as_needed() {

@@ -1,15 +1,18 @@
 //! The members of a group and all that they own, by the references to owners.
 
+mod forest;
+
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
-use bellwether_engine::{Group, Kind, Member};
+use bellwether_engine::{Group, Kind, Member, Owner};
 use bellwether_health::Rule;
 use bellwether_model::State;
 use jiff::Timestamp;
 
+use self::forest::{Forest, Plant};
 use crate::{said::rank, sight::Beside};
 
 /// An object with all that it owns.
@@ -25,6 +28,8 @@ pub(crate) struct Node {
     pub(crate) rule: Option<Rule>,
     /// What it owns, the worst first, then by kind and name.
     pub(crate) children: Vec<Node>,
+    /// How many more are below it, too deep to be told one by one.
+    pub(crate) more: usize,
 }
 
 /// Something that is wrong, and what it holds up.
@@ -65,67 +70,113 @@ pub(crate) fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> 
     kinds.into_iter().collect()
 }
 
-/// The members of a group with what they own, the worst first. A member that another one owns is below that one.
+/// So deep is told what objects own.
+const DEEPEST: usize = 16;
+
+/// A member, or something that was seen beside the members.
+#[derive(Clone, Copy)]
+enum Kin<'g> {
+    Member(&'g Member),
+    Beside(&'g Beside),
+}
+
+/// The members of a group with what they own, the worst first. A member that another one owns is below that one, unless it
+/// would not be looked for there: each that is not ready is a top, or below others that are not.
 pub(crate) fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
-    let mut by_owner: HashMap<&str, Vec<&Beside>> = HashMap::new();
+    let mut owners: HashMap<&str, &[Owner]> = HashMap::new();
+    let members = group.members.iter().map(Kin::Member);
+    let of_members: HashSet<&str> = group.members.iter().filter_map(|member| member.uid.as_deref()).collect();
+    let mut others = Vec::new();
     for object in beside.iter().filter(|object| object.name.namespace == group.name.namespace) {
-        for owner in &object.facts.owners {
-            by_owner.entry(&owner.uid).or_default().push(object);
+        let is_new = owners.insert(&object.facts.uid, &object.facts.owners).is_none();
+        if is_new && !of_members.contains(&*object.facts.uid) {
+            others.push(Kin::Beside(object));
         }
     }
-    let mut below = HashSet::new();
-    let mut nodes = Vec::new();
-    for member in &group.members {
-        let mut seen: HashSet<&str> = member.uid.iter().map(|uid| &**uid).collect();
-        let children = member.uid.as_ref().map(|uid| children(uid, &by_owner, &mut seen)).unwrap_or_default();
-        below.extend(seen.into_iter().filter(|uid| member.uid.as_deref() != Some(uid)));
-        nodes.push((member.uid.as_deref(), node(member, children)));
-    }
-    let is_top = |uid: Option<&str>| uid.is_none_or(|uid| !below.contains(uid));
-    nodes.into_iter().filter(|(uid, _)| is_top(*uid)).map(|(_, node)| node).collect()
-}
-
-fn node(member: &Member, children: Vec<Node>) -> Node {
-    Node {
-        kind: member.kind.clone(),
-        name: Arc::clone(&member.name),
-        state: member.state,
-        progress: member.progress,
-        reason: member.reason.clone(),
-        message: member.message.clone(),
-        since: member.since,
-        rule: member.rule.clone(),
-        children,
-    }
-}
-
-/// What an object owns. Owners in a circle, which nobody forbids, are told once.
-fn children<'b>(
-    uid: &str,
-    by_owner: &HashMap<&str, Vec<&'b Beside>>,
-    seen: &mut HashSet<&'b str>,
-) -> Vec<Node> {
-    let mut nodes = Vec::new();
-    for object in by_owner.get(uid).into_iter().flatten() {
-        if seen.insert(&object.facts.uid) {
-            let verdict = &object.facts.verdict;
-            nodes.push(Node {
-                kind: object.kind.clone(),
-                name: Arc::clone(&object.name.name),
-                state: verdict.state,
-                progress: verdict.progress,
-                reason: verdict.reason.to_string(),
-                message: verdict.message.to_string(),
-                since: verdict.since,
-                rule: Some(verdict.rule.clone()),
-                children: children(&object.facts.uid, by_owner, seen),
-            });
+    let kin: Vec<_> = members.chain(others).collect();
+    let mut by_uid = HashMap::new();
+    for (index, one) in kin.iter().enumerate() {
+        if let Some(uid) = one.uid() {
+            by_uid.entry(uid).or_insert((index, one.state()));
         }
     }
-    nodes.sort_by(|a, b| {
-        (rank(Some(a.state)), &a.kind, &a.name).cmp(&(rank(Some(b.state)), &b.kind, &b.name))
+    let plants = kin.iter().map(|one| Plant {
+        parent: one.uid().and_then(|uid| owners.get(uid)).and_then(|owners| parent(owners, &by_uid)),
+        must: matches!(one, Kin::Member(_)),
+        bad: is_bad(one.state()),
     });
-    nodes
+    let forest = Forest::of(plants.collect());
+    nodes(&forest, &forest.tops, &kin, 1)
+}
+
+/// Below which of its owners an object is told: below the one that manages it, or one that is not ready, or any.
+fn parent(owners: &[Owner], known: &HashMap<&str, (usize, State)>) -> Option<usize> {
+    let found = owners.iter().filter_map(|owner| Some((owner, known.get(&*owner.uid)?)));
+    let best = found.min_by_key(|(owner, (_, state))| (owner.controller != Some(true), !is_bad(*state)));
+    best.map(|(_, (index, _))| *index)
+}
+
+/// Some of a forest with all below them, as deep as is told.
+fn nodes(forest: &Forest, which: &[usize], kin: &[Kin<'_>], depth: usize) -> Vec<Node> {
+    let node = |index: usize| {
+        let (children, more) = if depth < DEEPEST {
+            let mut children = nodes(forest, forest.children(index), kin, depth + 1);
+            children.sort_by(|a, b| {
+                (rank(Some(a.state)), &a.kind, &a.name).cmp(&(rank(Some(b.state)), &b.kind, &b.name))
+            });
+            (children, 0)
+        } else {
+            (Vec::new(), forest.count_below(index))
+        };
+        kin.get(index).map(|one| Node { children, more, ..one.node() })
+    };
+    which.iter().copied().filter_map(node).collect()
+}
+
+impl<'g> Kin<'g> {
+    fn uid(self) -> Option<&'g str> {
+        match self {
+            Self::Member(member) => member.uid.as_deref(),
+            Self::Beside(object) => Some(&object.facts.uid),
+        }
+    }
+
+    fn state(self) -> State {
+        match self {
+            Self::Member(member) => member.state,
+            Self::Beside(object) => object.facts.verdict.state,
+        }
+    }
+
+    /// It alone, without what it owns.
+    fn node(self) -> Node {
+        match self {
+            Self::Member(member) => Node {
+                kind: member.kind.clone(),
+                name: Arc::clone(&member.name),
+                state: member.state,
+                progress: member.progress,
+                reason: member.reason.clone(),
+                message: member.message.clone(),
+                since: member.since,
+                rule: member.rule.clone(),
+                children: Vec::new(),
+                more: 0,
+            },
+            Self::Beside(Beside { kind, name, facts }) => Node {
+                kind: kind.clone(),
+                name: Arc::clone(&name.name),
+                state: facts.verdict.state,
+                progress: facts.verdict.progress,
+                reason: facts.verdict.reason.to_string(),
+                message: facts.verdict.message.to_string(),
+                since: facts.verdict.since,
+                rule: Some(facts.verdict.rule.clone()),
+                children: Vec::new(),
+                more: 0,
+            },
+        }
+    }
 }
 
 /// Whether somebody has to look at it, or to wait for it.
@@ -184,6 +235,7 @@ mod tests {
             since: None,
             rule: None,
             children,
+            more: 0,
         }
     }
 
