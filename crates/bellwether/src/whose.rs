@@ -1,10 +1,10 @@
 //! `bellwether whose`: to which Application an object belongs.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use bellwether_api::APPLICATION_ANNOTATION;
-use bellwether_engine::{Claim, Dialect, Facts, Kind, Light, Name, Owner, Relation};
+use bellwether_engine::{Claim, Dialect, Facts, HEALTH_CHECK_LABEL, Kind, Light, Name, Owner, Relation};
 use bellwether_model::Object;
 use serde::Serialize;
 
@@ -28,11 +28,33 @@ struct Found {
     /// The Application that its annotation names.
     #[serde(skip_serializing_if = "Option::is_none")]
     annotation: Option<String>,
+    /// The Application whose health check it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<String>,
     /// The Applications that count it.
-    counted_by: Vec<String>,
+    counted_by: Vec<Counts>,
     /// What owns it and is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     through: Option<Through>,
+}
+
+/// An Application that counts an object.
+#[derive(Serialize)]
+struct Counts {
+    kind: String,
+    name: String,
+    /// Whether it owns it.
+    owns: bool,
+    #[serde(skip)]
+    is_own_api: bool,
+}
+
+/// Applications of other APIs name theirs.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.is_own_api { Ok(()) } else { write!(f, " ({})", self.kind) }
+    }
 }
 
 /// An object that owns the one in question, itself or through others, and that Applications count.
@@ -41,7 +63,7 @@ struct Found {
 struct Through {
     kind: String,
     name: String,
-    counted_by: Vec<String>,
+    counted_by: Vec<Counts>,
 }
 
 /// Where the way from an object to its Application ended.
@@ -49,8 +71,12 @@ struct Through {
 enum Step {
     /// The object has no annotation: nobody was given it.
     NotAnnotated,
+    /// It is the Pod of an Application's health check.
+    HealthCheck,
     /// There is no Application of that name, not yet or not any more.
     ApplicationAbsent,
+    /// Whether there is one could not be read.
+    ApplicationUnknown,
     /// The labels do not match the selector: it is an orphan.
     LabelsDoNotMatch,
     /// The Application does not speak of its kind.
@@ -71,23 +97,39 @@ pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
         let facts = look(&sight, &kind, &name)?;
         let facts =
             facts.with_context(|| format!("there is no {kind} {:?} {}", &*name.name, sight.whereabouts()))?;
-        let mut found = find(&kind, &name, &facts, &sight.claims(&kind, &name, &facts));
-        if found.counted_by.is_empty() {
-            found.through = look_above(&sight, &name.namespace, facts)?;
+        let mut problems = sight.problems.clone();
+        let claims = sight.claims(&kind, &name, &facts);
+        let mut found = find(&kind, &name, &facts, &claims, problems.is_empty());
+        let mut is_hidden = false;
+        if found.is_nobodys() {
+            match look_above(&sight, &name.namespace, facts) {
+                Above::Counted(through) => found.through = Some(through),
+                Above::Hidden(why) => {
+                    problems.push(why);
+                    is_hidden = true;
+                }
+                Above::Nobody => {}
+            }
         }
-        anyhow::Ok((found, sight.problems))
+        // What could not be read is no reason to deny anything.
+        let denial = match &*name.namespace {
+            _ if is_hidden => Some("Of what owns it further up, nobody can tell.".to_owned()),
+            _ if !found.is_nobodys() || !problems.is_empty() => None,
+            "" => Some(format!("No Application {} counts it.", sight.whereabouts())),
+            _ => Some("No Application counts it.".to_owned()),
+        };
+        anyhow::Ok((found, denial, problems))
     };
-    let (found, errors) = match read() {
+    let (found, denial, errors) = match read() {
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
     let text = match command.output {
-        ExplainFormat::Text => found.told(screen),
+        ExplainFormat::Text => found.told(denial.as_deref(), screen),
         ExplainFormat::Json => as_json(&found)?,
         ExplainFormat::Yaml => as_yaml(&found)?,
     };
-    let is_nobodys = found.counted_by.is_empty() && found.through.is_none();
-    let code = if errors.is_empty() { u8::from(is_nobodys) } else { BAD_INPUT };
+    let code = if errors.is_empty() { u8::from(found.is_nobodys()) } else { BAD_INPUT };
     Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
@@ -100,36 +142,73 @@ fn look(sight: &Sight, kind: &Kind, name: &Name) -> Result<Option<Facts>> {
 /// So far up the owners of an object are followed.
 const MOST_OWNERS: usize = 8;
 
-/// The first of those that own an object, and own its owners, that an Application counts.
-fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Result<Option<Through>> {
+/// What there is above an object.
+enum Above {
+    /// The first of those that own it, and own its owners, that an Application counts.
+    Counted(Through),
+    /// Nobody whom an Application counts.
+    Nobody,
+    /// Somebody who cannot be read, and why.
+    Hidden(String),
+}
+
+fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Above {
     for _ in 0..MOST_OWNERS {
         let is_managing = |owner: &&Owner| owner.controller == Some(true);
         let Some(owner) = facts.owners.iter().find(is_managing).or(facts.owners.first()) else { break };
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        let (kind, name) = (Kind::new(group, &owner.kind), Name::new(namespace, &owner.name));
-        let Some(above) = look(sight, &kind, &name)? else { break };
+        let (kind, name) = (kind_of(owner), Name::new(namespace, &owner.name));
+        let above = match look(sight, &kind, &name) {
+            Ok(Some(above)) => above,
+            Ok(None) => break,
+            Err(error) => return Above::Hidden(format!("{error:#}")),
+        };
         let counted_by = counted_by(&sight.claims(&kind, &name, &above));
         if !counted_by.is_empty() {
-            return Ok(Some(Through { kind: kind.to_string(), name: name.name.to_string(), counted_by }));
+            return Above::Counted(Through {
+                kind: kind.to_string(),
+                name: name.name.to_string(),
+                counted_by,
+            });
         }
         facts = above;
     }
-    Ok(None)
+    Above::Nobody
+}
+
+fn kind_of(owner: &Owner) -> Kind {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    Kind::new(group, &owner.kind)
 }
 
 /// The Applications that count an object.
-fn counted_by(claims: &[Claim]) -> Vec<String> {
+fn counted_by(claims: &[Claim]) -> Vec<Counts> {
     let counts =
         |claim: &&Claim| matches!(claim.relation, Relation::Counts | Relation::OwnerToBe | Relation::Owner);
-    claims.iter().filter(counts).map(|claim| claim.application.name.to_string()).collect()
+    let told = |claim: &Claim| Counts {
+        kind: claim.kind.to_string(),
+        name: claim.application.name.to_string(),
+        owns: claim.relation == Relation::Owner,
+        is_own_api: claim.kind.is_own(),
+    };
+    claims.iter().filter(counts).map(told).collect()
 }
 
-fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim]) -> Found {
+/// The Application whose health check a Pod is.
+fn checks(kind: &Kind, facts: &Facts) -> Option<String> {
+    let is_check = *kind == Kind::pod() && facts.labels.get(HEALTH_CHECK_LABEL).is_some();
+    let mut owners = facts.owners.iter().filter(|_| is_check);
+    owners.find(|owner| kind_of(owner) == Dialect::Bellwether.kind()).map(|owner| owner.name.to_string())
+}
+
+fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim], all_read: bool) -> Found {
+    let checks = checks(kind, facts);
     let named = facts.application.as_deref();
     let claim = claims.iter().find(|claim| claim.kind.is_own() && Some(&*claim.application.name) == named);
     let step = match (named, claim.map(|claim| claim.relation)) {
+        _ if checks.is_some() => Step::HealthCheck,
         (None, _) => Step::NotAnnotated,
-        (Some(_), None) => Step::ApplicationAbsent,
+        (Some(_), None) if all_read => Step::ApplicationAbsent,
+        (Some(_), None) => Step::ApplicationUnknown,
         (_, Some(Relation::NotSelected | Relation::NotAMember)) => Step::LabelsDoNotMatch,
         (_, Some(Relation::OtherKinds)) => Step::KindNotCounted,
         (_, Some(Relation::OwnerToBe)) => Step::NotYetOwned,
@@ -142,18 +221,32 @@ fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim]) -> Found {
         name: name.name.to_string(),
         step,
         annotation: named.map(str::to_owned),
+        checks,
         counted_by: counted_by(claims),
         through: None,
     }
 }
 
 impl Found {
-    fn told(&self, screen: Screen) -> String {
+    /// Whether no Application has anything to do with it, as far as is known.
+    fn is_nobodys(&self) -> bool {
+        self.counted_by.is_empty() && self.through.is_none() && self.checks.is_none()
+    }
+
+    fn told(&self, denial: Option<&str>, screen: Screen) -> String {
         let object = format!("{} {}", self.kind, Name::new(&self.namespace, &self.name));
-        let application = self.annotation.as_deref().unwrap_or_default();
+        let application = self.checks.as_deref().or(self.annotation.as_deref()).unwrap_or_default();
         let (is, way_out) = match self.step {
             Step::NotAnnotated => (
                 format!("was handed over to no Application: it has no annotation {APPLICATION_ANNOTATION}."),
+                String::new(),
+            ),
+            Step::HealthCheck => (
+                format!("is the health check of Application {application}, and is deleted with it."),
+                String::new(),
+            ),
+            Step::ApplicationUnknown => (
+                format!("was handed over to Application {application}, of which nothing could be read."),
                 String::new(),
             ),
             Step::ApplicationAbsent => (
@@ -187,21 +280,33 @@ impl Found {
         for line in wrap(&printable(&format!("{object} {is} {way_out}")), screen.page()) {
             let _ = writeln!(text, "{line}");
         }
-        let others: Vec<_> =
-            self.counted_by.iter().filter(|name| **name != application).map(String::as_str).collect();
+        let is_told = |one: &&Counts| one.is_own_api && Some(&*one.name) == self.annotation.as_deref();
+        let others = self.counted_by.iter().filter(|one| !is_told(one));
+        let (owners, others): (Vec<_>, Vec<_>) = others.partition(|one| one.owns);
         if !others.is_empty() {
-            let _ = writeln!(
-                text,
-                "{}",
-                printable(&format!("By its labels it is counted by {}.", others.join(", ")))
+            say(&mut text, &format!("By its labels it is counted by {}.", listed(&others)));
+        }
+        if !owners.is_empty() {
+            say(&mut text, &format!("It is a member of {}, and is deleted with it.", listed(&owners)));
+        }
+        if let Some(Through { kind, name, counted_by }) = &self.through {
+            let members: Vec<_> = counted_by.iter().collect();
+            say(
+                &mut text,
+                &format!("But it is owned through {kind} {name}, a member of {}.", listed(&members)),
             );
-        } else if let Some(Through { kind, name, counted_by }) = &self.through {
-            let above =
-                format!("But it is owned through {kind} {name}, a member of {}.", counted_by.join(", "));
-            let _ = writeln!(text, "{}", printable(&above));
-        } else if self.counted_by.is_empty() {
-            let _ = writeln!(text, "No Application counts it.");
+        }
+        if let Some(denial) = denial {
+            say(&mut text, denial);
         }
         text
     }
+}
+
+fn say(text: &mut String, sentence: &str) {
+    let _ = writeln!(text, "{}", printable(sentence));
+}
+
+fn listed(applications: &[&Counts]) -> String {
+    applications.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

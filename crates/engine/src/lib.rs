@@ -27,6 +27,7 @@ mod view;
 mod words;
 
 pub use app_k8s_io::AppK8sIoSpec;
+pub use application::HEALTH_CHECK_LABEL;
 pub use clock::Now;
 pub use dialect::Dialect;
 pub use driver::Driver;

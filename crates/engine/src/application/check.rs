@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The label of health-check Pods; its value is the hash of their template.
-pub(super) const LABEL: &str = "bellwether.dev/health-check";
+pub const LABEL: &str = "bellwether.dev/health-check";
 
 /// The type of the condition that says whether the template makes a Pod.
 pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";

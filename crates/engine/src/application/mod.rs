@@ -50,6 +50,7 @@ use members::{Members, Whose};
 use membership::{agree, count, remembered};
 use ownership::Owned;
 
+pub use check::LABEL as HEALTH_CHECK_LABEL;
 pub(crate) use text::Text;
 
 /// An Application of the table.

@@ -60,18 +60,18 @@ impl Applications {
         }
     }
 
-    /// What the Applications of its namespace have to do with an object.
+    /// What the Applications have to do with an object whose members may be where it is.
     pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
         let apps = self.apps.iter().map(|(_, app)| app);
         let mut claims: Vec<_> = apps
-            .filter(|app| app.name.namespace == name.namespace)
+            .filter(|app| app.places().contains(&name.namespace))
             .map(|app| Claim {
                 kind: app.dialect().kind(),
                 application: app.name.clone(),
                 relation: relation(app, kind, facts),
             })
             .collect();
-        claims.sort_by(|a, b| a.application.cmp(&b.application));
+        claims.sort_by(|a, b| (&a.application, &a.kind).cmp(&(&b.application, &b.kind)));
         claims
     }
 }

@@ -180,3 +180,89 @@ fn a_stray_namespace_changes_nothing(#[case] api: &str, #[case] kind: &str) {
     let run = piped(&["whose", &format!("{kind}/a")], &(one("a", "") + &one("b", ", namespace: stray")));
     assert!(run.stdout.contains(" a was handed over to no Application"), "{run}");
 }
+
+/// Two Applications of one name, in two APIs; and what is in no namespace.
+const BOTH: &str = "
+apiVersion: app.k8s.io/v1beta1
+kind: Application
+metadata: {name: s, namespace: blog, uid: theirs}
+spec:
+  selector: {matchLabels: {a: c}}
+  addOwnerRef: true
+  componentKinds: [{group: rbac.authorization.k8s.io, kind: ClusterRole}, {kind: ConfigMap}]
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {name: s, namespace: blog, uid: ours}
+spec: {selector: {matchLabels: {b: c}}, componentKinds: [{kind: ConfigMap}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: both, namespace: blog, labels: {a: c, b: c}, annotations: {kubernetes.io/application: s}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: theirs
+  namespace: blog
+  labels: {a: c}
+  ownerReferences: [{apiVersion: app.k8s.io/v1beta1, kind: Application, name: s, uid: theirs}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader, labels: {a: c}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nobodys}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: check
+  namespace: blog
+  labels: {bellwether.dev/health-check: abc}
+  ownerReferences: [{apiVersion: bellwether.dev/v1alpha1, kind: Application, name: s, uid: ours}]
+";
+
+#[rstest]
+#[case::counted_by_both("cm/both", "By its labels it is counted by s (Application.app.k8s.io).\n", 0)]
+#[case::theirs("cm/theirs", "It is a member of s (Application.app.k8s.io), and is deleted with it.\n", 0)]
+#[case::a_health_check(
+    "pod/check",
+    "Pod blog/check is the health check of Application s, and is deleted with it.\n",
+    0
+)]
+#[case::in_no_namespace(
+    "clusterrole/reader",
+    "By its labels it is counted by s (Application.app.k8s.io).\n",
+    0
+)]
+#[case::in_no_namespace_and_nobodys("clusterrole/nobodys", "No Application in - counts it.\n", 1)]
+fn whose_among_applications_of_two_apis(#[case] object: &str, #[case] last: &str, #[case] code: i32) {
+    let run = piped(&["whose", object], BOTH);
+    assert!(run.stdout.ends_with(last) && !run.stdout.contains(" /"), "{run}");
+    assert_eq!(run.code, Some(code), "{run}");
+}
+
+#[test]
+fn whose_names_the_api_for_programs() {
+    let run = piped(&["whose", "cm/both", "-o", "json"], BOTH);
+    let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let expected = serde_json::json!([
+        { "kind": "Application.app.k8s.io", "name": "s", "owns": false },
+        { "kind": "Application.bellwether.dev", "name": "s", "owns": false },
+    ]);
+    assert_eq!(told["countedBy"], expected, "{told:#}");
+}
+
+/// What could not be read may have been what counts it.
+#[test]
+fn whose_denies_nothing_that_it_could_not_read() {
+    let objects = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {kubernetes.io/application: s}}}\n---\n\
+                   {apiVersion: bellwether.dev/v1alpha1, kind: Application, metadata: {name: s}, spec: {selector: 3}}\n";
+    let run = piped(&["whose", "cm/a"], objects);
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(!run.stdout.contains("No Application") && !run.stdout.contains("not there"), "{run}");
+    assert!(run.stdout.contains("of which nothing could be read"), "{run}");
+}

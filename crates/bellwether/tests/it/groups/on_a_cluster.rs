@@ -259,6 +259,40 @@ async fn a_cluster_that_falls_silent() -> Result<()> {
     Ok(())
 }
 
+/// What may not be read is no reason to deny that an object belongs to somebody.
+#[tokio::test]
+async fn whose_with_few_rights() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    let corner = Corner::of(cluster, "whose").await?;
+    corner.apply("{apiVersion: v1, kind: Secret, metadata: {name: above}}").await?;
+    let uid = corner.kubectl.ok(&["get", "secret/above", "-o", "jsonpath={.metadata.uid}"]).await?;
+    let owner = format!("{{apiVersion: v1, kind: Secret, name: above, uid: {uid}}}");
+    let owned =
+        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, ownerReferences: [{owner}]}}}}");
+    corner.apply(&owned).await?;
+    let reader = cluster.user("reader-of-settings")?;
+    let kubeconfig = reader.kubeconfig_file()?;
+    let rights = |group: &str, resource: &str| vec![rule(&["get", "list"], group, &[resource])];
+    let _settings = cluster.grant(&reader, Some(&corner.namespace), rights("", "configmaps")).await?;
+    let whose = || as_user(&kubeconfig, &corner.namespace, &["whose", "cm/a"]);
+    let blind = whose()?;
+    ensure!(blind.stderr.contains("you may not list applications.bellwether.dev"), "{blind}");
+    ensure!(blind.code == Some(2) && !blind.stdout.contains("No Application"), "{blind}");
+
+    let applications = rights("bellwether.dev", "applications");
+    let _applications = cluster.grant(&reader, Some(&corner.namespace), applications).await?;
+    let _rules = cluster.grant(&reader, None, rights("bellwether.dev", "healthrules")).await?;
+    let halfway = whose()?;
+    ensure!(halfway.stdout.starts_with("ConfigMap ") && halfway.code == Some(2), "{halfway}");
+    ensure!(halfway.stdout.ends_with("\nOf what owns it further up, nobody can tell.\n"), "{halfway}");
+    ensure!(halfway.stderr.starts_with("error: you may not get secrets, such as "), "{halfway}");
+
+    let _secrets = cluster.grant(&reader, Some(&corner.namespace), rights("", "secrets")).await?;
+    let whole = whose()?;
+    ensure!(whole.code == Some(1) && whole.stdout.ends_with("\nNo Application counts it.\n"), "{whole}");
+    Ok(())
+}
+
 /// Nobody answers: one sentence, and where else to look.
 #[tokio::test]
 async fn nobody_answers() -> Result<()> {
