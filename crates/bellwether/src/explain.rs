@@ -25,6 +25,10 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     if !objects.is_empty() {
         return explain_named(command, &objects, screen);
     }
+    if !command.place.from.is_empty() {
+        let error = "--from stands for a cluster: name objects in it as KIND/NAME, or leave --from out to explain files";
+        return Ok(Outcome::bad_input(error.to_owned()));
+    }
     let inputs = match command.objects.inputs("explain") {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
@@ -39,8 +43,16 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
 
 /// The words that name objects of a cluster, `deploy/web`, and no files.
 fn named(command: &Explain) -> Vec<&str> {
-    let is_object = |word: &&str| word.contains('/') && !Path::new(word).exists();
+    let is_object = |word: &&str| is_object(word) && !Path::new(word).exists();
     command.objects.files.iter().filter_map(|file| file.to_str()).filter(is_object).collect()
+}
+
+/// Whether a word looks like an object rather than a file: whoever misspells a file does not mean a cluster.
+fn is_object(word: &str) -> bool {
+    let looks_like_a_file = word.starts_with(['.', '/', '~']) || input::holds_objects(Path::new(word));
+    let is_kind_and_name =
+        word.split_once('/').is_some_and(|(_, name)| !name.is_empty() && !name.contains('/'));
+    is_kind_and_name && !looks_like_a_file
 }
 
 /// Explains objects of a cluster, or of files that stand for one.
@@ -142,4 +154,25 @@ fn is_told_in(verdict: &Verdict, rule: &RuleText) -> bool {
 fn sentence(message: &str) -> String {
     let message = message.trim();
     if message.ends_with(['.', '!', '?', '…']) { message.to_owned() } else { format!("{message}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("deploy/web", true)]
+    #[case("statefulsets.apps/mysql", true)]
+    #[case("dump/web.yaml", false)]
+    #[case("dump/web.ndjson", false)]
+    #[case("dump/shop/web", false)]
+    #[case("./web", false)]
+    #[case("/web", false)]
+    #[case("dump/", false)]
+    #[case("web", false)]
+    fn objects_do_not_look_like_files(#[case] word: &str, #[case] is: bool) {
+        assert_eq!(is_object(word), is);
+    }
 }

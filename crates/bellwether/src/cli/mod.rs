@@ -305,6 +305,10 @@ pub struct Assess {
 
 /// The arguments of `bellwether explain`.
 #[derive(Debug, Args)]
+#[command(mut_arg("files", |files| files.help(
+    "An object of a cluster as KIND/NAME, such as deploy/web; or a file with objects, a directory of such files, or - for \
+     standard input"
+)))]
 pub struct Explain {
     /// The objects.
     #[command(flatten)]

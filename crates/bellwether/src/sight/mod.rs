@@ -206,18 +206,23 @@ impl Sight {
         groups
     }
 
-    /// The group of this name, which must be there.
-    pub(crate) fn group(&self, name: &str) -> Result<Group> {
-        // `application/wordpress`, as kubectl has it, is meant as well as `wordpress`.
-        let (kind, name) = name.rsplit_once('/').unwrap_or(("", name));
+    /// The group that a person means by `wordpress`, `application/wordpress` or `blog/wordpress`. It must be there.
+    pub(crate) fn group(&self, word: &str) -> Result<Group> {
+        let (namespace, kind, name) = word::application(word);
+        if let (Some(namespace), Some(scope)) = (namespace, &self.scope)
+            && namespace != scope
+        {
+            bail!("{word:?} is not in namespace {scope}: choose the namespace with -n {namespace}");
+        }
         let is_meant = |group: &Group| {
             *group.name.name == *name
-                && (kind.is_empty() || word::means(kind, &group.kind.kind, &group.kind.group))
+                && namespace.is_none_or(|namespace| *group.name.namespace == *namespace)
+                && kind.is_none_or(|kind| word::means(kind, &group.kind.kind, &group.kind.group))
         };
         let mut found: Vec<_> = self.groups().into_iter().filter(is_meant).collect();
         match found.len() {
             1 => Ok(found.remove(0)),
-            0 if self.problems.is_empty() => bail!("there is no Application {name:?} {}", self.whereabouts()),
+            0 if self.problems.is_empty() => bail!("there is no Application {word:?} {}", self.whereabouts()),
             0 => bail!("{}", self.problems.join("; ")),
             _ => {
                 let names = found.iter().map(|group| {

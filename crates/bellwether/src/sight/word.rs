@@ -2,12 +2,23 @@
 
 use anyhow::{Result, bail};
 
+use super::APPLICATIONS;
+
 /// The kind and the name in `KIND/NAME`.
 pub(super) fn split(word: &str) -> Result<(&str, &str)> {
     match word.split_once('/') {
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => Ok((kind, name)),
         _ => bail!("{word:?} names no object: write KIND/NAME, such as deploy/web"),
     }
+}
+
+/// The namespace, the word for the kind and the name of an Application in `wordpress`, `application/wordpress` or
+/// `blog/wordpress`, which is how Applications are written wherever they are listed.
+pub(super) fn application(word: &str) -> (Option<&str>, Option<&str>, &str) {
+    let Some((before, name)) = word.split_once('/') else { return (None, None, word) };
+    let is_kind = APPLICATIONS.iter().any(|dialect| means(before, "Application", dialect.group()));
+    // No namespace has a dot in its name.
+    if is_kind || before.contains('.') { (None, Some(before), name) } else { (Some(before), None, name) }
 }
 
 /// What kubectl takes for kinds of Kubernetes besides their names. A cluster says so itself; files do not.
@@ -34,6 +45,16 @@ const SHORT: &[(&str, &str)] = &[
     ("svc", "service"),
 ];
 
+/// The same for our own kinds.
+const SHORT_OF_OURS: &[(&str, &str)] = &[
+    ("bwapp", "application"),
+    ("bwbp", "bindingpolicy"),
+    ("bwcs", "combinedstatus"),
+    ("bwhr", "healthrule"),
+    ("bwru", "rollup"),
+    ("bwsc", "statuscollector"),
+];
+
 /// Whether a word means a kind in a group, as far as that can be told without a cluster.
 pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
     let word = word.to_lowercase();
@@ -42,7 +63,8 @@ pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
         return false;
     }
     let kind = kind.to_lowercase();
-    let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
+    let ours = if group == bellwether_api::GROUP { SHORT_OF_OURS } else { &[] };
+    let name = SHORT.iter().chain(ours).find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     name == kind || is_plural_of(name, &kind)
 }
 
@@ -64,6 +86,7 @@ mod tests {
     #[case("NetworkPolicies", "NetworkPolicy", "networking.k8s.io")]
     #[case("ingresses", "Ingress", "networking.k8s.io")]
     #[case("endpoints", "Endpoints", "")]
+    #[case("bwapp", "Application", "bellwether.dev")]
     fn kinds_have_many_names(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
         assert!(means(word, kind, group));
     }
@@ -71,8 +94,36 @@ mod tests {
     #[rstest]
     #[case("deployments.extensions", "Deployment", "apps")]
     #[case("pod", "PodDisruptionBudget", "policy")]
+    #[case("bwapp", "Application", "app.k8s.io")]
     fn and_not_those_of_others(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
         assert!(!means(word, kind, group));
+    }
+
+    #[rstest]
+    #[case("web", None, None)]
+    #[case("application/web", None, Some("application"))]
+    #[case("Applications/web", None, Some("Applications"))]
+    #[case("bwapp/web", None, Some("bwapp"))]
+    #[case("application.app.k8s.io/web", None, Some("application.app.k8s.io"))]
+    #[case("applications.example.com/web", None, Some("applications.example.com"))]
+    #[case("shop/web", Some("shop"), None)]
+    fn applications_have_names_too(
+        #[case] word: &str,
+        #[case] namespace: Option<&str>,
+        #[case] kind: Option<&str>,
+    ) {
+        assert_eq!(application(word), (namespace, kind, "web"));
+    }
+
+    /// The short names are those of the definitions.
+    #[test]
+    fn our_kinds_are_called_as_clusters_call_them() {
+        for crd in bellwether_api::crds() {
+            let names = &crd.spec.names;
+            for short in names.short_names.iter().flatten() {
+                assert!(means(short, &names.kind, &crd.spec.group), "{short}");
+            }
+        }
     }
 
     #[rstest]

@@ -266,3 +266,36 @@ fn whose_denies_nothing_that_it_could_not_read() {
     assert!(!run.stdout.contains("No Application") && !run.stdout.contains("not there"), "{run}");
     assert!(run.stdout.contains("of which nothing could be read"), "{run}");
 }
+
+#[rstest]
+#[case::its_namespace("shop/checkout")]
+#[case::its_short_name("bwapp/checkout")]
+fn applications_are_named_as_they_are_listed(#[case] name: &str) {
+    let run = told(fleet(&["status", name, "-o", "name"]));
+    assert_eq!(run.stdout, "application.bellwether.dev/checkout\n", "{run}");
+}
+
+#[test]
+fn one_namespace_at_a_time() {
+    let run = told(fleet(&["tree", "shop/checkout", "-n", "blog"]));
+    let expected = "error: \"shop/checkout\" is not in namespace blog: choose the namespace with -n shop\n";
+    assert_eq!((run.stderr.as_str(), run.code), (expected, Some(2)));
+}
+
+/// Whoever misspells a file does not mean a cluster.
+#[rstest]
+#[case("fleet/nothing.yaml")]
+#[case("fleet/nothing/else")]
+fn a_file_that_is_missing_is_a_file(#[case] file: &str) {
+    let run = told(bellwether(&["explain", file]));
+    assert!(run.stderr.starts_with(&format!("error: cannot read {file}: ")), "{run}");
+    assert_eq!(run.code, Some(2), "{run}");
+}
+
+#[test]
+fn files_are_no_objects_of_files() {
+    let run = told(fleet(&["explain", "fleet/checkout.yaml"]));
+    let expected = "error: --from stands for a cluster: name objects in it as KIND/NAME, or leave --from out to explain \
+                    files\n";
+    assert_eq!((run.stderr.as_str(), run.code), (expected, Some(2)));
+}
