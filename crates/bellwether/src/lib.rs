@@ -27,7 +27,6 @@ mod table;
 mod terminal;
 mod tree;
 mod wait;
-mod watch;
 mod whose;
 
 use std::{env, path::Path, process::ExitCode};

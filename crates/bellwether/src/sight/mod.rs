@@ -16,10 +16,7 @@ use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
-use crate::{
-    cli::{Place, Scene},
-    family::Node,
-};
+use crate::cli::{Place, Scene};
 
 pub(crate) use cluster::ClusterSight;
 use files::Files;
@@ -296,13 +293,9 @@ impl Sight {
     }
 
     /// The fields on which the verdict on an object rests. Where it cannot be read any more, there are none.
-    pub(crate) fn evidence(&self, node: &Node, namespace: &str) -> Vec<Evidence> {
-        if node.rule.is_none() {
-            return Vec::new();
-        }
-        let name = Name::new(namespace, &node.name);
+    pub(crate) fn evidence(&self, kind: &Kind, name: &Name) -> Vec<Evidence> {
         let explain = |object: &Object<'_>| bellwether_health::explain(object, &self.context()).evidence;
-        self.with(&node.kind, &name, &explain).ok().flatten().unwrap_or_default()
+        self.with(kind, name, &explain).ok().flatten().unwrap_or_default()
     }
 
     /// The rules and the time by which objects are judged.

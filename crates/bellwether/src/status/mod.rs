@@ -3,11 +3,12 @@
 mod entry;
 mod list;
 mod one;
+mod watch;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Unreadable};
+use bellwether_engine::{Group, Name, Unreadable};
 use bellwether_model::State;
 
 use crate::{
@@ -24,7 +25,7 @@ pub(crate) use one::{One, headline, needs};
 
 pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {
-        return crate::watch::status(command, screen);
+        return watch::run(command, screen);
     }
     let sight = match Sight::open(&command.scene, command.all_namespaces) {
         Ok(sight) => sight,
@@ -78,7 +79,11 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
             notes = unseen;
             let all = wide || command.all;
             let one = One { group: &group, family: &family, all, wide, now: sight.now, flags: sight.flags() };
-            one.print(screen, &|node| sight.evidence(node, &group.name.namespace))
+            let evidence = |node: &Node| match &node.rule {
+                Some(_) => sight.evidence(&node.kind, &Name::new(&group.name.namespace, &node.name)),
+                None => Vec::new(),
+            };
+            one.print(screen, &evidence)
         }
     };
     let mut outcome = with_problems(text, sight, std::slice::from_ref(&group));

@@ -227,6 +227,10 @@ fn applications_of_app_k8s_io(#[case] arguments: &[&str]) {
 }
 
 /// Runs a command on objects that are written here.
+#[expect(
+    clippy::expect_used,
+    reason = "files can be made, and cargo builds the binary before it runs these tests"
+)]
 fn on(objects: &str, arguments: &[&str]) -> Run {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("objects.yaml"), objects).expect("a file");

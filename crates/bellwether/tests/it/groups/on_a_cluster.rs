@@ -267,9 +267,9 @@ async fn whose_with_few_rights() -> Result<()> {
     corner.apply("{apiVersion: v1, kind: Secret, metadata: {name: above}}").await?;
     let uid = corner.kubectl.ok(&["get", "secret/above", "-o", "jsonpath={.metadata.uid}"]).await?;
     let owner = format!("{{apiVersion: v1, kind: Secret, name: above, uid: {uid}}}");
-    let owned =
+    let object =
         format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, ownerReferences: [{owner}]}}}}");
-    corner.apply(&owned).await?;
+    corner.apply(&object).await?;
     let reader = cluster.user("reader-of-settings")?;
     let kubeconfig = reader.kubeconfig_file()?;
     let rights = |group: &str, resource: &str| vec![rule(&["get", "list"], group, &[resource])];
@@ -288,8 +288,8 @@ async fn whose_with_few_rights() -> Result<()> {
     ensure!(halfway.stderr.starts_with("error: you may not get secrets, such as "), "{halfway}");
 
     let _secrets = cluster.grant(&reader, Some(&corner.namespace), rights("", "secrets")).await?;
-    let whole = whose()?;
-    ensure!(whole.code == Some(1) && whole.stdout.ends_with("\nNo Application counts it.\n"), "{whole}");
+    let seeing = whose()?;
+    ensure!(seeing.code == Some(1) && seeing.stdout.ends_with("\nNo Application counts it.\n"), "{seeing}");
     Ok(())
 }
 

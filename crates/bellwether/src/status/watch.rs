@@ -10,6 +10,7 @@ use bellwether_engine::{Group, Kind, Name};
 use bellwether_model::State;
 use jiff::Timestamp;
 
+use super::{List, One, is_wanted, whereabouts, why};
 use crate::{
     canvas::Canvas,
     cli::{GroupFormat, Status},
@@ -18,11 +19,10 @@ use crate::{
     said::sign,
     sight::{ClusterSight, Flags, Live, Sight},
     signals::Stop,
-    status::{List, One, is_wanted, whereabouts, why},
     terminal::{Screen, how_long, printable},
 };
 
-pub(crate) fn status(command: &Status, screen: Screen) -> Result<Outcome> {
+pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if !matches!(command.output, GroupFormat::Table | GroupFormat::Wide) {
         return Ok(Outcome::bad_input(
             "--watch is for people: leave out -o, or take table or wide".to_owned(),
