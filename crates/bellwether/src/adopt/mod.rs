@@ -165,16 +165,15 @@ fn others(plan: &Plan, sight: &Sight) -> Result<Others> {
 /// Shows what is to be done, and asks whether it shall be, where there is somebody to ask.
 fn goes_on(told: &str, command: &Adopt) -> Result<bool> {
     let asks = !command.yes && stdin().is_terminal();
-    let is_data = command.output != ExplainFormat::Text;
-    if !is_data {
+    let mut stderr = stderr().lock();
+    // Where data is wanted, the plan is beside it.
+    if command.output == ExplainFormat::Text {
         print(told)?;
+    } else {
+        stderr.write_all(told.as_bytes())?;
     }
     if !asks {
         return Ok(true);
-    }
-    let mut stderr = stderr().lock();
-    if is_data {
-        stderr.write_all(told.as_bytes())?;
     }
     write!(stderr, "Go on? [y/N] ")?;
     stderr.flush()?;
