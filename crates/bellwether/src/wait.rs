@@ -64,7 +64,8 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     // What could not be read may be what is not ready.
     let code = if end.code == REACHED && !sight.problems.is_empty() { CANNOT_TELL } else { end.code };
     let mut text = match last {
-        Some(group) if code == FAILED || code == TIMED_OUT => because(&group, &sight)?,
+        // If the cluster does not tell why any more, the answer is the same.
+        Some(group) if code == FAILED || code == TIMED_OUT => because(&group, &sight).unwrap_or_default(),
         _ => String::new(),
     };
     let _ = writeln!(text, "{}", printable(&end.says));
