@@ -4,12 +4,11 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{IsTerminal as _, stdout},
-    sync::Arc,
     time::Instant,
 };
 
 use anyhow::{Result, ensure};
-use bellwether_engine::{Group, Kind, Member};
+use bellwether_engine::{Group, Kind, Member, Name};
 use bellwether_model::{ConditionStatus, State};
 use jiff::{SignedDuration, Timestamp};
 
@@ -271,7 +270,8 @@ pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> St
         seconds % 60,
     );
     let waits: Vec<_> = group.members.iter().filter(|member| is_bad(member.state)).collect();
-    let name = |member: &Member| printable(&format!("{} {}", member.kind.kind, member.name)).into_owned();
+    let name =
+        |member: &Member| printable(&format!("{} {}", member.kind.kind, member.name.name)).into_owned();
     let width = waits.iter().map(|member| columns(&name(member))).max().unwrap_or(0);
     for member in &waits {
         let state = Some(member.state);
@@ -303,7 +303,7 @@ pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> St
 #[derive(Default)]
 struct Log {
     whole: String,
-    members: BTreeMap<(Kind, Arc<str>), String>,
+    members: BTreeMap<(Kind, Name), String>,
 }
 
 impl Log {
@@ -325,19 +325,19 @@ impl Log {
         }
         let mut members = BTreeMap::new();
         for member in &group.members {
-            let key = (member.kind.clone(), Arc::clone(&member.name));
+            let key = (member.kind.clone(), member.name.clone());
             let says = format!("{} {}: {}", member.state.name(), member.reason, member.message);
             let before = self.members.get(&key);
             // What has been ready since the beginning is no news.
             if before != Some(&says) && (before.is_some() || is_bad(member.state)) {
                 let state = format!("{} {}", sign(Some(member.state)), member.state.name());
-                let says = format!("{} {} {state}: {}", member.kind.kind, member.name, member.message);
+                let says = format!("{} {} {state}: {}", member.kind.kind, member.name.name, member.message);
                 lines.push(format!("{time} {}{percent}", printable(&says)));
             }
             members.insert(key, says);
         }
         for (kind, name) in self.members.keys().filter(|key| !members.contains_key(key)) {
-            lines.push(format!("{time} {}", printable(&format!("{} {name} is gone", kind.kind))));
+            lines.push(format!("{time} {}", printable(&format!("{} {} is gone", kind.kind, name.name))));
         }
         self.members = members;
         lines

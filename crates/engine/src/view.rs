@@ -1,7 +1,5 @@
 //! How a group is at this moment, for whoever asks: a person at a terminal, a page, a program.
 
-use std::sync::Arc;
-
 use bellwether_api::{DependencyStatus, ObjectCounts};
 use bellwether_conditions::Statement;
 use bellwether_health::Rule;
@@ -42,8 +40,8 @@ pub struct Group {
 pub struct Member {
     /// Its kind.
     pub kind: Kind,
-    /// Its name. It is in the namespace of the group.
-    pub name: Arc<str>,
+    /// Its name.
+    pub name: Name,
     /// Its identity, if it is there.
     pub uid: Option<Box<str>>,
     /// How it is.

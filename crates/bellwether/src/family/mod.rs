@@ -153,7 +153,7 @@ impl<'g> Kin<'g> {
         match self {
             Self::Member(member) => Node {
                 kind: member.kind.clone(),
-                name: Arc::clone(&member.name),
+                name: Arc::clone(&member.name.name),
                 state: member.state,
                 progress: member.progress,
                 reason: member.reason.clone(),

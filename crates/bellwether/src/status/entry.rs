@@ -130,7 +130,7 @@ impl<'g> Object<'g> {
         Self {
             group: &member.kind.group,
             kind: &member.kind.kind,
-            name: &member.name,
+            name: &member.name.name,
             state: member.state,
             progress: member.progress,
             reason: &member.reason,

@@ -113,7 +113,7 @@ impl List {
                 " {} of {all} objects judged; {without} {have} no rule (bellwether explain {}/{} -n {}{}).",
                 all - without,
                 printable(&first.kind.to_string()),
-                printable(&first.name),
+                printable(&first.name.name),
                 printable(&group.name.namespace),
                 printable(&self.flags.own),
             );

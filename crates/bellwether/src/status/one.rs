@@ -164,7 +164,7 @@ impl One<'_> {
             let text = |text: &str| Cell::from(printable(text).into_owned());
             let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
             let mut cells = vec![
-                text(&format!("{}/{}", member.kind.kind, member.name)),
+                text(&format!("{}/{}", member.kind.kind, member.name.name)),
                 Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
                 member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
                 bar(progress).into(),

@@ -15,6 +15,7 @@ use crate::{
     facts::{Facts, OurKind},
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
+    members::Members,
     publication::Publication,
     selector::Selector,
 };
@@ -23,7 +24,6 @@ use super::{
     check::{Check, is_health_check},
     holdings::Holdings,
     index,
-    members::Members,
     text::Old,
 };
 
@@ -55,7 +55,7 @@ pub(super) struct App {
     /// Its readiness, when it was last looked at.
     pub(super) shown: Option<ConditionStatus>,
     /// Since when objects were in a state, as was written before.
-    pub(super) remembered: HashMap<(Kind, Box<str>), (State, Timestamp)>,
+    pub(super) remembered: HashMap<(Kind, Name), (State, Timestamp)>,
 }
 
 /// A kind that an Application needs.
@@ -120,6 +120,11 @@ impl App {
 
     pub(super) fn dialect(&self) -> Dialect {
         if self.old.is_some() { Dialect::AppK8sIo } else { Dialect::Bellwether }
+    }
+
+    /// What a member is called that is in its namespace.
+    pub(super) fn member(&self, name: &str) -> Name {
+        Name { namespace: Arc::clone(&self.name.namespace), name: name.into() }
     }
 
     /// What wakes it.

@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::{
     feeds::Feeds,
     id::Kind,
+    members::Share,
     publication::Manner,
     said::{Form, Written},
+    says::{Says, says},
 };
 
 use super::{
     app::App,
-    members::Share,
-    says::{Says, says},
     status::{BUDGET, READY, link, unresolved, what_to_do},
     text::Old,
 };
@@ -141,7 +141,7 @@ fn components(app: &App, feeds: &Feeds) -> Vec<Component> {
     let mut left = MOST_BYTES;
     let kinds = app.spec.component_kinds.iter().map(|kind| Kind::new(&kind.group, &kind.kind));
     let shares = kinds.filter_map(|kind| of_kind.remove(&kind)).flat_map(|mut shares| {
-        shares.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        shares.sort_unstable_by(|one, other| one.name.name.cmp(&other.name.name));
         shares
     });
     shares
@@ -159,8 +159,8 @@ fn components(app: &App, feeds: &Feeds) -> Vec<Component> {
 fn component(app: &App, share: &Share, feeds: &Feeds) -> Component {
     let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
     Component {
-        link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name)),
-        name: (*share.name).into(),
+        link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
+        name: (*share.name.name).into(),
         kind: (*share.kind.kind).into(),
         group: (*share.kind.group).into(),
         status: match share.state {

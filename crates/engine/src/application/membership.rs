@@ -9,13 +9,13 @@ use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
+    members::{Share, Whose},
     said,
 };
 
 use super::{
     AppId, Applications, Room,
     app::{App, Component, Presence},
-    members::{Share, Whose},
 };
 
 impl Applications {
@@ -80,11 +80,11 @@ pub(super) fn count(
     let known = verdict.since.filter(|_| state == verdict.state);
     let share = Share {
         kind: feed.kind.clone(),
-        name: Arc::clone(&stored.name.name),
+        name: stored.name.clone(),
         state,
         progress: verdict.progress,
         settled: stored.facts.settled || feed.unreadable.is_some(),
-        since: known.or_else(|| since(app, whose, &feed.kind, &stored.name.name, state, is_news, now)),
+        since: known.or_else(|| since(app, whose, &feed.kind, &stored.name, state, is_news, now)),
     };
     app.members.put(whose, share);
 }
@@ -114,7 +114,7 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
     };
     // What is not there is missed from now on, however long it has not been there.
     let is_news = state == Some(State::Missing);
-    let (kind, name, whose) = (component.kind.clone(), Arc::clone(&component.name), Whose::Component(index));
+    let (kind, whose) = (component.kind.clone(), Whose::Component(index));
     match state {
         Some(state) => {
             let since = since(app, whose, &kind, &name, state, is_news, room.now);
@@ -135,7 +135,7 @@ fn since(
     app: &mut App,
     whose: Whose,
     kind: &Kind,
-    name: &Arc<str>,
+    name: &Name,
     state: State,
     is_news: bool,
     now: Timestamp,
@@ -143,7 +143,7 @@ fn since(
     if let Some(before) = app.members.get(whose) {
         return if before.state == state { before.since } else { said::whole_seconds(now) };
     }
-    let remembered = app.remembered.remove(&(kind.clone(), (**name).into()));
+    let remembered = app.remembered.remove(&(kind.clone(), name.clone()));
     let remembered = remembered.filter(|(before, _)| *before == state).map(|(_, since)| since);
     remembered.or_else(|| said::whole_seconds(now).filter(|_| is_news))
 }
@@ -153,7 +153,7 @@ fn since(
 pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
     for said in &status.objects {
         let kind = Kind::new(&said.group, &said.kind);
-        for whose in app.members.named(&kind, &said.name, said.status) {
+        for whose in app.members.named(&kind, &app.member(&said.name), said.status) {
             let object = match whose {
                 Whose::Object(object) => feeds.object(object),
                 Whose::Component(_) => None,
@@ -166,9 +166,13 @@ pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
 }
 
 /// Since when objects were in which state, as was written.
-pub(super) fn remembered(status: &ApplicationStatus) -> HashMap<(Kind, Box<str>), (State, Timestamp)> {
+pub(super) fn remembered(
+    status: &ApplicationStatus,
+    namespace: &Arc<str>,
+) -> HashMap<(Kind, Name), (State, Timestamp)> {
     let time = |object: &ObjectStatus| {
-        let key = (Kind::new(&object.group, &object.kind), object.name.as_str().into());
+        let name = Name { namespace: Arc::clone(namespace), name: object.name.as_str().into() };
+        let key = (Kind::new(&object.group, &object.kind), name);
         Some((key, (object.status, object.since.as_ref()?.0)))
     };
     status.objects.iter().filter_map(time).collect()

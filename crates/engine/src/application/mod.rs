@@ -1,6 +1,6 @@
 //! Applications: the objects of a namespace that belong together.
 //!
-//! `index.rs` finds the Applications that an object concerns; `members.rs` counts; `ownership.rs`, `dependencies.rs` and
+//! `index.rs` finds the Applications that an object concerns, `membership.rs` says what is counted of it; `ownership.rs`, `dependencies.rs` and
 //! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all. Those of
 //! `app.k8s.io` are no others once they are read (`text.rs`), until it comes to words (`app_k8s_io.rs`).
 
@@ -12,10 +12,8 @@ mod health_check;
 mod holdings;
 mod index;
 mod kinds;
-mod members;
 mod membership;
 mod ownership;
-mod says;
 mod status;
 mod text;
 mod view;
@@ -39,6 +37,7 @@ use crate::{
     facts::{Facts, Version},
     feeds::{Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name},
+    members::{Members, Whose},
     publication::PATIENCE,
 };
 
@@ -46,7 +45,6 @@ use app::App;
 use dependencies::Dependencies;
 use holdings::Holdings;
 use index::Index;
-use members::{Members, Whose};
 use membership::{agree, count, remembered};
 use ownership::Owned;
 
@@ -120,7 +118,7 @@ impl Applications {
                     agree(app, status, room.feeds);
                     // What is not counted yet is remembered until it is.
                     if !self.open || !app.is_known(room.feeds) {
-                        app.remembered.extend(remembered(status));
+                        app.remembered.extend(remembered(status, &name.namespace));
                     }
                 }
                 self.dirty.insert(id);
@@ -152,7 +150,7 @@ impl Applications {
             holdings: status.map(Holdings::of).unwrap_or_default(),
             refused: BTreeMap::new(),
             cycle: None,
-            remembered: status.map(remembered).unwrap_or_default(),
+            remembered: status.map(|status| remembered(status, &name.namespace)).unwrap_or_default(),
             shown: None,
         };
         self.by_uid.insert(facts.uid.clone(), AppId(self.apps.vacant_key()));

@@ -14,15 +14,15 @@ use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
+    members::{Share, Whose},
     publication::Manner,
     said::{self, Form},
+    says::{Says, says},
 };
 
 use super::{
     app::{App, Presence, Stranger, Unresolved},
     check::{HEALTH_CHECK_VALID, Validity},
-    members::{Share, Whose},
-    says::{Says, says},
 };
 
 /// So many objects are listed at most,
@@ -172,8 +172,8 @@ fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
             Whose::Component(_) => None,
         };
         ObjectStatus {
-            link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name)),
-            name: (*share.name).into(),
+            link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
+            name: (*share.name.name).into(),
             group: (*share.kind.group).into(),
             kind: (*share.kind.kind).into(),
             status: share.state,
@@ -224,7 +224,7 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]
         let is_quoted = share.kind != applications || matches!(whose, Whose::Component(_));
         let says =
             if is_quoted { message.into_owned() } else { format!("is {} ({reason})", share.state.name()) };
-        (share.name.to_string(), says)
+        (share.name.name.to_string(), says)
     };
     let check = match &app.check.ready {
         _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,
@@ -268,7 +268,8 @@ fn settled(app: &App, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'_> {
     let count = behind.len();
     if count > 0 {
         return says(ConditionStatus::False, "ComponentsNotSettled", move || {
-            let items = behind.map(|(_, name)| (name.to_string(), "has not acted on its latest generation"));
+            let items =
+                behind.map(|(_, name)| (name.name.to_string(), "has not acted on its latest generation"));
             message(items, count, BUDGET)
         });
     }

@@ -1,7 +1,5 @@
 //! How an Application is at this moment, for whoever asks.
 
-use std::sync::Arc;
-
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
 use bellwether_model::State;
@@ -11,7 +9,9 @@ use crate::{
     facts::Facts,
     feeds::Feeds,
     id::{Kind, Name},
+    members::{Share, Whose},
     said,
+    says::Says,
     view::{Claim, Group, Member, Relation},
 };
 
@@ -19,8 +19,6 @@ use super::{
     Applications,
     app::{App, Stranger},
     app_k8s_io,
-    members::{Share, Whose},
-    says::Says,
     status::{self, Needed, READY},
 };
 
@@ -143,7 +141,7 @@ fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
     };
     Member {
         kind: share.kind.clone(),
-        name: Arc::clone(&share.name),
+        name: share.name.clone(),
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,

@@ -50,7 +50,7 @@ fn it_says_what_its_status_says() {
         let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
         assert_eq!(world.of_app("web", condition), told);
     }
-    let members: Vec<_> = group.members.iter().map(|member| (&*member.name, member.state)).collect();
+    let members: Vec<_> = group.members.iter().map(|member| (&*member.name.name, member.state)).collect();
     assert_eq!(members, [("c", State::Failed), ("b", State::InProgress), ("a", State::Ready)]);
     assert_eq!((group.counts.ready, group.counts.total, group.members.len()), (1, 3, 3));
 }

@@ -1,30 +1,30 @@
-//! The members of an Application, counted as they come, change and go.
+//! The members of a group, counted as they come, change and go.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bellwether_model::State;
 use jiff::Timestamp;
 
-use crate::{feeds::ObjectId, id::Kind};
+use crate::{
+    feeds::ObjectId,
+    id::{Kind, Name},
+};
 
 /// What is counted of one object.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Share {
-    pub(super) kind: Kind,
-    pub(super) name: Arc<str>,
-    pub(super) state: State,
-    pub(super) progress: u8,
-    pub(super) settled: bool,
+pub(crate) struct Share {
+    pub(crate) kind: Kind,
+    pub(crate) name: Name,
+    pub(crate) state: State,
+    pub(crate) progress: u8,
+    pub(crate) settled: bool,
     /// Since when it is in that state, as far as anybody knows.
-    pub(super) since: Option<Timestamp>,
+    pub(crate) since: Option<Timestamp>,
 }
 
 /// Who a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// An object that is there.
     Object(ObjectId),
     /// A named component that is not, or of which nobody can tell.
@@ -32,33 +32,33 @@ pub(super) enum Whose {
 }
 
 /// A place in the list: the worst first, then by kind and name.
-type Place = (usize, Kind, Arc<str>, Whose);
+type Place = (usize, Kind, Name, Whose);
 
 /// All of them, and what they come to.
 #[derive(Debug, Default)]
-pub(super) struct Members {
+pub(crate) struct Members {
     shares: HashMap<Whose, Share>,
     order: BTreeSet<Place>,
-    unsettled: BTreeSet<(Kind, Arc<str>, Whose)>,
+    unsettled: BTreeSet<(Kind, Name, Whose)>,
     counts: BTreeMap<State, usize>,
     progress: u64,
 }
 
 impl Members {
     /// Counts one, instead of what was counted of it before.
-    pub(super) fn put(&mut self, whose: Whose, share: Share) {
+    pub(crate) fn put(&mut self, whose: Whose, share: Share) {
         self.remove(whose);
         *self.counts.entry(share.state).or_default() += 1;
         self.progress += u64::from(share.progress);
         self.order.insert(place(whose, &share));
         if !share.settled {
-            self.unsettled.insert((share.kind.clone(), Arc::clone(&share.name), whose));
+            self.unsettled.insert((share.kind.clone(), share.name.clone(), whose));
         }
         self.shares.insert(whose, share);
     }
 
     /// Counts one no longer.
-    pub(super) fn remove(&mut self, whose: Whose) -> Option<Share> {
+    pub(crate) fn remove(&mut self, whose: Whose) -> Option<Share> {
         let share = self.shares.remove(&whose)?;
         if let Some(count) = self.counts.get_mut(&share.state) {
             *count -= 1;
@@ -66,70 +66,70 @@ impl Members {
         self.progress -= u64::from(share.progress);
         self.order.remove(&place(whose, &share));
         if !share.settled {
-            self.unsettled.remove(&(share.kind.clone(), Arc::clone(&share.name), whose));
+            self.unsettled.remove(&(share.kind.clone(), share.name.clone(), whose));
         }
         Some(share)
     }
 
-    pub(super) fn get(&self, whose: Whose) -> Option<&Share> {
+    pub(crate) fn get(&self, whose: Whose) -> Option<&Share> {
         self.shares.get(&whose)
     }
 
-    pub(super) fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.shares.len()
     }
 
-    pub(super) fn count(&self, state: State) -> usize {
+    pub(crate) fn count(&self, state: State) -> usize {
         self.counts.get(&state).copied().unwrap_or_default()
     }
 
     /// How far along they are on average, if there are any.
-    pub(super) fn progress(&self) -> Option<u8> {
+    pub(crate) fn progress(&self) -> Option<u8> {
         let total = u64::try_from(self.total()).ok().filter(|total| *total > 0)?;
         u8::try_from(self.progress / total).ok()
     }
 
     /// All of them, the worst first, then by kind and name.
-    pub(super) fn worst_first(&self) -> impl Iterator<Item = (Whose, &Share)> {
+    pub(crate) fn worst_first(&self) -> impl Iterator<Item = (Whose, &Share)> {
         self.order.iter().filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
     }
 
     /// Those in a state, by kind and name.
-    pub(super) fn in_state(&self, state: State) -> impl Iterator<Item = (Whose, &Share)> {
+    pub(crate) fn in_state(&self, state: State) -> impl Iterator<Item = (Whose, &Share)> {
         let own = rank(state);
-        let first = (own, Kind::new("", ""), Arc::from(""), Whose::Object(ObjectId::FIRST));
+        let first = (own, Kind::new("", ""), Name::new("", ""), Whose::Object(ObjectId::FIRST));
         let from = self.order.range(first..).take_while(move |place| place.0 == own);
         from.filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
     }
 
     /// Those whose controllers have not acted on their latest generation.
-    pub(super) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&Kind, &Arc<str>)> {
+    pub(crate) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&Kind, &Name)> {
         self.unsettled.iter().map(|(kind, name, _)| (kind, name))
     }
 
     /// Since when they are in their states, as far as anybody knows.
-    pub(super) fn times(&self) -> impl Iterator<Item = (Kind, Box<str>, State, Timestamp)> {
+    pub(crate) fn times(&self) -> impl Iterator<Item = (Kind, Name, State, Timestamp)> {
         self.shares
             .values()
-            .filter_map(|share| Some((share.kind.clone(), (*share.name).into(), share.state, share.since?)))
+            .filter_map(|share| Some((share.kind.clone(), share.name.clone(), share.state, share.since?)))
     }
 
     /// Those of this kind and name that are in a state.
-    pub(super) fn named(&self, kind: &Kind, name: &str, state: State) -> Vec<Whose> {
-        let first = (rank(state), kind.clone(), Arc::from(name), Whose::Object(ObjectId::FIRST));
-        let is_it = |place: &&Place| (place.0, &place.1, &*place.2) == (first.0, kind, name);
+    pub(crate) fn named(&self, kind: &Kind, name: &Name, state: State) -> Vec<Whose> {
+        let first = (rank(state), kind.clone(), name.clone(), Whose::Object(ObjectId::FIRST));
+        let is_it = |place: &&Place| (place.0, &place.1, &place.2) == (first.0, kind, name);
         self.order.range(&first..).take_while(is_it).map(|place| place.3).collect()
     }
 
     /// Takes over since when one is in its state.
-    pub(super) fn date(&mut self, whose: Whose, since: Option<Timestamp>) {
+    pub(crate) fn date(&mut self, whose: Whose, since: Option<Timestamp>) {
         if let Some(share) = self.shares.get_mut(&whose) {
             share.since = since;
         }
     }
 
     /// The objects among them.
-    pub(super) fn objects(&self) -> Vec<ObjectId> {
+    pub(crate) fn objects(&self) -> Vec<ObjectId> {
         let mut objects: Vec<_> = self
             .shares
             .keys()
@@ -144,7 +144,7 @@ impl Members {
 }
 
 fn place(whose: Whose, share: &Share) -> Place {
-    (rank(share.state), share.kind.clone(), Arc::clone(&share.name), whose)
+    (rank(share.state), share.kind.clone(), share.name.clone(), whose)
 }
 
 /// How bad a state is: less is worse.

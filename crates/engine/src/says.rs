@@ -6,13 +6,13 @@ use bellwether_conditions::Statement;
 use bellwether_model::ConditionStatus;
 
 /// What a condition says.
-pub(super) struct Says<'a> {
-    pub(super) status: ConditionStatus,
+pub(crate) struct Says<'a> {
+    pub(crate) status: ConditionStatus,
     reason: Cow<'a, str>,
     words: Box<dyn FnOnce() -> String + 'a>,
 }
 
-pub(super) fn says<'a>(
+pub(crate) fn says<'a>(
     status: ConditionStatus,
     reason: impl Into<Cow<'a, str>>,
     words: impl FnOnce() -> String + 'a,
