@@ -62,7 +62,7 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
             Contribution::missing(policy, format!("condition {} not reported", policy.kind), source.created);
         return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
     };
-    let status = status_of(condition.status);
+    let status = ConditionStatus::of(condition.status);
     let class = policy.classify(status);
     let reason = match condition.reason.trim() {
         "" => policy.reasons.of(class).clone(),
@@ -117,14 +117,6 @@ impl<'a> Contribution<'a> {
             since: None,
             ..self
         }
-    }
-}
-
-fn status_of(text: &str) -> ConditionStatus {
-    match text {
-        "True" => ConditionStatus::True,
-        "False" => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
     }
 }
 

@@ -85,7 +85,7 @@ pub enum Change {
         /// The merge patch of its status.
         patch: Arc<Value>,
         /// What people are told when it is done.
-        told: Option<Box<Turn>>,
+        told: Box<[Turn]>,
     },
     /// Let these be its owners.
     Owners {

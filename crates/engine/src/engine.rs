@@ -14,7 +14,7 @@ use crate::{
     facts::{Facts, OurKind, Ours, Own, Seen},
     feeds::{Became, Feed, Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name},
-    lens::Lens,
+    lens::{Lens, Scope},
     rules::Rules,
     view::{Claim, Group},
 };
@@ -81,8 +81,8 @@ impl Engine {
     }
 
     fn follow(&mut self, kind: &Kind) -> FeedId {
-        let lens = || Arc::new(Lens::new(kind, Arc::clone(self.rules.in_force())));
-        self.feeds.acquire(&Cluster::hub(), kind, lens, &mut self.desk.effects)
+        let (rules, effects) = (self.rules.in_force(), &mut self.desk.effects);
+        self.feeds.acquire(&Cluster::hub(), kind, Scope::default(), rules, effects)
     }
 
     /// Takes in what has happened, and says what follows from it.
@@ -373,7 +373,7 @@ impl Engine {
         let Some(before) = self.rules.enforce() else { return };
         let rules = self.rules.in_force();
         self.feeds.refocus(
-            |kind| Arc::new(Lens::new(kind, Arc::clone(rules))),
+            rules,
             |kind| !rules.same_for(&before, &kind.group, &kind.kind),
             &mut self.desk.effects,
         );

@@ -7,7 +7,7 @@ use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
-use crate::{app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, id::Kind};
+use crate::{app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, id::Kind, operator::OperatorFacts};
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Facts {
     pub verdict: Verdict,
     /// More about a Pod.
     pub pod: Option<PodFacts>,
+    /// What an operator says of it in its conditions. Nothing where nobody wants to know.
+    pub operator: Option<Box<OperatorFacts>>,
 }
 
 /// What is kept of a Pod besides.

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use bellwether_health::user::UserRules;
 use slab::Slab;
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     event::Unreadable,
     facts::{Facts, Ours, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
-    lens::Lens,
+    lens::{Lens, Scope},
     planted::Bug,
     words::Words,
 };
@@ -74,6 +75,8 @@ pub(crate) struct Feed {
     /// Whether a list has begun and is not complete.
     listing: bool,
     lens: Arc<Lens>,
+    /// What its users want to know, all together.
+    scope: Scope,
     users: usize,
     round: u64,
     objects: HashMap<Arc<str>, BTreeMap<Arc<str>, ObjectId>>,
@@ -123,6 +126,23 @@ pub(crate) enum Became {
     Overtaken(ObjectId, Box<Facts>),
     /// What was told is older than what is known.
     Older,
+}
+
+/// Asks to follow a feed through its lens. What has been asked for before, and is not done yet, is not asked for twice.
+fn follow(id: FeedId, feed: &Feed, effects: &mut Vec<Effect>) {
+    let asked = effects.iter_mut().find_map(|effect| match effect {
+        Effect::Follow { feed, lens, .. } if *feed == id => Some(lens),
+        _ => None,
+    });
+    match asked {
+        Some(lens) => *lens = Arc::clone(&feed.lens),
+        None => effects.push(Effect::Follow {
+            feed: id,
+            cluster: feed.cluster.clone(),
+            kind: feed.kind.clone(),
+            lens: Arc::clone(&feed.lens),
+        }),
+    }
 }
 
 /// All feeds, and the objects in them.
@@ -176,12 +196,14 @@ impl Feeds {
         self.by_id.values().all(|feed| feed.is_known() && !feed.is_torn())
     }
 
-    /// Follows a kind, or goes on following it, for one more user.
+    /// Follows a kind, or goes on following it, for one more user. What that one wants to know and nobody did before is
+    /// not known of an object until it has been listed again.
     pub(crate) fn acquire(
         &mut self,
         cluster: &Cluster,
         kind: &Kind,
-        lens: impl FnOnce() -> Arc<Lens>,
+        scope: Scope,
+        rules: &Arc<UserRules>,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
         let key = (cluster.clone(), kind.clone());
@@ -189,17 +211,15 @@ impl Feeds {
             && let Some(feed) = self.by_id.get_mut(id)
         {
             feed.users += 1;
+            if feed.scope.and(scope) != feed.scope {
+                feed.scope = feed.scope.and(scope);
+                feed.lens = Arc::new(Lens::with(kind, Arc::clone(rules), feed.scope));
+                follow(*id, feed, effects);
+            }
             return *id;
         }
         self.begun += 1;
         let id = FeedId(self.begun);
-        let lens = lens();
-        effects.push(Effect::Follow {
-            feed: id,
-            cluster: cluster.clone(),
-            kind: kind.clone(),
-            lens: Arc::clone(&lens),
-        });
         let feed = Feed {
             cluster: cluster.clone(),
             kind: kind.clone(),
@@ -207,11 +227,13 @@ impl Feeds {
             unreadable: None,
             listed: false,
             listing: false,
-            lens,
+            lens: Arc::new(Lens::with(kind, Arc::clone(rules), scope)),
+            scope,
             users: 1,
             round: 0,
             objects: HashMap::new(),
         };
+        follow(id, &feed, effects);
         self.by_id.insert(id, feed);
         self.by_kind.insert(key, id);
         id
@@ -233,32 +255,24 @@ impl Feeds {
         }
     }
 
-    /// Looks at the objects of kinds through other lenses from now on, where they differ.
+    /// Judges the objects of kinds by these rules from now on, where they differ.
     pub(crate) fn refocus(
         &mut self,
-        lens: impl Fn(&Kind) -> Arc<Lens>,
+        rules: &Arc<UserRules>,
         differs: impl Fn(&Kind) -> bool,
         effects: &mut Vec<Effect>,
     ) {
         for (id, feed) in self.by_id.iter_mut().filter(|(_, feed)| differs(&feed.kind)) {
-            feed.lens = lens(&feed.kind);
-            effects.push(Effect::Follow {
-                feed: *id,
-                cluster: feed.cluster.clone(),
-                kind: feed.kind.clone(),
-                lens: Arc::clone(&feed.lens),
-            });
+            feed.lens = Arc::new(Lens::with(&feed.kind, Arc::clone(rules), feed.scope));
+            follow(*id, feed, effects);
         }
     }
 
     /// Lists everything once more.
     pub(crate) fn look_again(&self, effects: &mut Vec<Effect>) {
-        effects.extend(self.by_id.iter().map(|(id, feed)| Effect::Follow {
-            feed: *id,
-            cluster: feed.cluster.clone(),
-            kind: feed.kind.clone(),
-            lens: Arc::clone(&feed.lens),
-        }));
+        for (id, feed) in &self.by_id {
+            follow(*id, feed, effects);
+        }
     }
 
     /// Whatever versions are told from now on, they are not older than what is known.

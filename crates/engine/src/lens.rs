@@ -13,6 +13,7 @@ use crate::{
     dialect::Dialect,
     facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Version, Written},
     id::{Kind, Name},
+    operator,
 };
 
 /// Turns objects of a kind into facts.
@@ -21,12 +22,28 @@ pub struct Lens {
     kind: Kind,
     plan: Plan,
     rules: Arc<UserRules>,
+    scope: Scope,
+}
+
+/// What somebody wants to know of the objects of a kind besides what everybody does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// What operators say of them in their conditions.
+    pub operator: bool,
+}
+
+impl Scope {
+    /// What both want to know.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { operator: self.operator || other.operator }
+    }
 }
 
 /// Two lenses are the same if they are one: rules are not compared.
 impl PartialEq for Lens {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && Arc::ptr_eq(&self.rules, &other.rules)
+        self.kind == other.kind && self.scope == other.scope && Arc::ptr_eq(&self.rules, &other.rules)
     }
 }
 
@@ -42,6 +59,11 @@ pub struct Light {
 impl Lens {
     /// For the objects of a kind, judged by these rules before all others.
     pub fn new(kind: &Kind, rules: Arc<UserRules>) -> Self {
+        Self::with(kind, rules, Scope::default())
+    }
+
+    /// The same, for those who want to know more.
+    pub fn with(kind: &Kind, rules: Arc<UserRules>, scope: Scope) -> Self {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
         if is_app_k8s_io(kind) {
@@ -61,7 +83,11 @@ impl Lens {
             plan.keep(&["status", "conditions"]);
             plan.keep(&["status", "phase"]);
         }
-        Self { kind: kind.clone(), plan, rules }
+        if scope.operator {
+            plan.keep(&["metadata", "creationTimestamp"]);
+            plan.keep(&["status", "conditions"]);
+        }
+        Self { kind: kind.clone(), plan, rules, scope }
     }
 
     /// What must be read of an object.
@@ -89,6 +115,7 @@ impl Lens {
             deleting: text("metadata.deletionTimestamp").is_some(),
             verdict: bellwether_health::assess(object, &context),
             pod: (self.kind == Kind::pod()).then(|| pod(object)),
+            operator: self.scope.operator.then(|| Box::new(operator::read(object))),
         };
         (Name::new(object.namespace(), object.name()), Seen { facts, own: own(&self.kind, object) })
     }
@@ -144,10 +171,8 @@ fn is_settled(object: &Object<'_>) -> bool {
 fn pod(object: &Object<'_>) -> PodFacts {
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let is_ready = |condition: &&Value<'_>| condition.get("type").and_then(Value::as_text) == Some("Ready");
-    let status = |condition: &Value<'_>| match condition.get("status").and_then(Value::as_text) {
-        Some("True") => ConditionStatus::True,
-        Some("False") => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
+    let status = |condition: &Value<'_>| {
+        ConditionStatus::of(condition.get("status").and_then(Value::as_text).unwrap_or_default())
     };
     let phase = object.at("status.phase").and_then(Value::as_text);
     PodFacts {

@@ -1,5 +1,6 @@
 //! Events in, effects out: which objects belong together, and how they are as one.
 
+mod anchors;
 mod app_k8s_io;
 mod application;
 mod clock;
@@ -16,6 +17,7 @@ mod feeds;
 mod id;
 mod lens;
 mod members;
+mod operator;
 mod outbox;
 mod path;
 pub mod planted;
@@ -38,7 +40,8 @@ pub use engine::{Census, Engine};
 pub use event::{Event, News, Outcome, Unreadable};
 pub use facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Served, Version, Written};
 pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};
-pub use lens::{Lens, Light};
+pub use lens::{Lens, Light, Scope};
+pub use operator::{OperatorCondition, OperatorFacts};
 pub use outbox::Outbox;
 pub use rules::user_rule;
 pub use view::{Claim, Group, Member, Relation};

@@ -28,8 +28,9 @@ pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 pub(crate) struct Manner {
     /// The types of the conditions that are ours.
     pub(crate) own: &'static [&'static str],
-    /// The type of the condition whose turns people are told of.
-    pub(crate) told: &'static str,
+    /// The types of the conditions whose turns people are told of, and what they are when all is well; nothing if they
+    /// may be either.
+    pub(crate) told: &'static [(&'static str, Option<ConditionStatus>)],
     /// What those conditions have besides.
     pub(crate) form: Form,
     /// Whether there may be another controller that writes the same.
@@ -48,15 +49,25 @@ pub(crate) struct Publication {
     stored: StoredStatus,
     /// The conditions as they were when they were last looked at.
     looks: Vec<Look>,
-    /// A turn that may have been written, and the time at which it says that it was: nobody has answered.
-    in_doubt: Option<(Turn, Time)>,
-    /// What people were told last, as long as that is stored, and the version in which it was.
-    told: Option<ConditionStatus>,
-    told_of: Option<Version>,
+    /// Of each condition whose turns people are told of, what they were told.
+    tellings: Vec<Telling>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
     outdated: Option<Version>,
     contest: Contest,
+}
+
+/// What people are told of a condition.
+#[derive(Debug)]
+struct Telling {
+    kind: &'static str,
+    /// What it is when all is well; nothing if it may be either.
+    good: Option<ConditionStatus>,
+    /// A turn that may have been written, and the time at which it says that it was: nobody has answered.
+    in_doubt: Option<(Turn, Time)>,
+    /// What they were told last, as long as that is stored, and the version in which it was.
+    told: Option<ConditionStatus>,
+    told_of: Option<Version>,
 }
 
 /// A condition as it should be.
@@ -88,9 +99,7 @@ impl Publication {
             generation,
             stored: StoredStatus::of(status),
             looks: Vec::new(),
-            in_doubt: None,
-            told: None,
-            told_of: None,
+            tellings: manner.told.iter().map(|(kind, good)| Telling::new(kind, *good)).collect(),
             outdated: None,
             contest: Contest::default(),
         }
@@ -130,32 +139,10 @@ impl Publication {
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
-        self.resolve_doubt(&facts.version, desk);
+        for telling in &mut self.tellings {
+            telling.resolve_doubt(&self.stored.conditions, &facts.version, desk);
+        }
         self.seen_again(facts) || !is_same
-    }
-
-    /// A turn that is stored in this version was written, though the answer was lost.
-    fn resolve_doubt(&mut self, version: &Version, desk: &mut Desk) {
-        let stored = said::status(&self.stored.conditions, self.manner.told);
-        self.told.take_if(|told| Some(*told) != stored);
-        let since = self.stored.conditions.iter().find(|condition| *condition.kind == *self.manner.told);
-        let since = since.and_then(|condition| condition.last_transition_time.as_ref());
-        // Somebody else may have written the same, at another time.
-        let is_it = |(turn, time): &mut (Turn, Time)| stored == Some(turn.to) && since == Some(time);
-        if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
-            self.tell(turn, Some(version), desk);
-        }
-    }
-
-    /// Tells people of a turn, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, turn: Turn, version: Option<&Version>, desk: &mut Desk) {
-        if version.is_some() && self.told_of.as_ref() == version {
-            return;
-        }
-        self.told_of = version.cloned();
-        if self.told.replace(turn.to) != Some(turn.to) {
-            desk.effects.push(Effect::Record(turn));
-        }
     }
 
     /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
@@ -215,33 +202,31 @@ impl Publication {
         Some(Change::Status {
             uid: self.uid.clone(),
             version: self.version.clone(),
-            told: self.told(&patch).map(Box::new),
+            told: self.told(&patch),
             patch: Arc::new(patch),
         })
     }
 
-    /// The condition that people are told of, if a patch changes any.
-    fn spoken_of(&self, patch: &Value) -> Option<Written> {
+    /// The turns that people are told of once this patch is written.
+    fn told(&self, patch: &Value) -> Box<[Turn]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
-        patched.conditions.into_iter().find(|condition| *condition.kind == *self.manner.told)
-    }
-
-    /// The turn that people are told of once this patch is written.
-    fn told(&self, patch: &Value) -> Option<Turn> {
-        let condition = self.spoken_of(patch)?;
-        let from = said::status(self.stored(), self.manner.told);
-        let to = condition.status();
-        (from != Some(to)).then(|| Turn {
-            object: self.slot.object.clone(),
-            uid: self.uid.clone(),
-            condition: self.manner.told,
-            from,
-            to,
-            reason: condition.reason.unwrap_or_default().into(),
-            message: condition.message.unwrap_or_default().into(),
-            good: to == ConditionStatus::True,
-        })
+        let turn = |telling: &Telling| {
+            let condition = find(&patched.conditions, telling.kind)?;
+            let from = said::status(self.stored(), telling.kind);
+            let to = condition.status();
+            (from != Some(to)).then(|| Turn {
+                object: self.slot.object.clone(),
+                uid: self.uid.clone(),
+                condition: telling.kind,
+                from,
+                to,
+                reason: condition.reason.as_deref().unwrap_or_default().into(),
+                message: condition.message.as_deref().unwrap_or_default().into(),
+                good: telling.good.is_none_or(|good| good == to),
+            })
+        };
+        self.tellings.iter().filter_map(turn).collect()
     }
 
     /// A write of the status has ended. Gives back the version that the object has now, if that is news.
@@ -258,18 +243,21 @@ impl Publication {
             return None;
         }
         match outcome {
-            // An earlier turn may be in doubt still, and whatever became of it, this attempt does not say.
             Outcome::Failed(_) => {
-                let since = self.spoken_of(patch).and_then(|condition| condition.last_transition_time);
-                let turn = told.as_deref().cloned().zip(since);
-                self.in_doubt = turn.or(self.in_doubt.take());
-                // That it is stored may have been seen before it was known that no answer comes.
-                self.resolve_doubt(&self.version.clone(), desk);
+                let mut patched = StoredStatus::default();
+                patched.merge(patch);
+                for telling in &mut self.tellings {
+                    telling.doubt(told, &patched.conditions);
+                    // That it is stored may have been seen before it was known that no answer comes.
+                    telling.resolve_doubt(&self.stored.conditions, &self.version, desk);
+                }
             }
             Outcome::Done(version) => {
-                self.in_doubt = None;
-                if let Some(turn) = told.as_deref() {
-                    self.tell(turn.clone(), version.as_ref(), desk);
+                for telling in &mut self.tellings {
+                    telling.in_doubt = None;
+                    if let Some(turn) = told.iter().find(|turn| turn.condition == telling.kind) {
+                        telling.tell(turn.clone(), version.as_ref(), desk);
+                    }
                 }
             }
             Outcome::Conflict if *before == self.version => {
@@ -327,4 +315,45 @@ impl Publication {
             Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
         }
     }
+}
+
+impl Telling {
+    fn new(kind: &'static str, good: Option<ConditionStatus>) -> Self {
+        Self { kind, good, in_doubt: None, told: None, told_of: None }
+    }
+
+    /// Nobody has answered to a patch that would have made these turns. An earlier turn may be in doubt still, and whatever
+    /// became of it, this attempt does not say.
+    fn doubt(&mut self, told: &[Turn], patched: &[Written]) {
+        let since = find(patched, self.kind).and_then(|condition| condition.last_transition_time.clone());
+        let turn = told.iter().find(|turn| turn.condition == self.kind).cloned();
+        self.in_doubt = turn.zip(since).or(self.in_doubt.take());
+    }
+
+    /// A turn that is stored in this version was written, though the answer was lost.
+    fn resolve_doubt(&mut self, stored: &[Written], version: &Version, desk: &mut Desk) {
+        let status = said::status(stored, self.kind);
+        self.told.take_if(|told| Some(*told) != status);
+        let since = find(stored, self.kind).and_then(|condition| condition.last_transition_time.as_ref());
+        // Somebody else may have written the same, at another time.
+        let is_it = |(turn, time): &mut (Turn, Time)| status == Some(turn.to) && since == Some(time);
+        if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
+            self.tell(turn, Some(version), desk);
+        }
+    }
+
+    /// Tells people of a turn, unless they were told already: it may have been tried more than once.
+    fn tell(&mut self, turn: Turn, version: Option<&Version>, desk: &mut Desk) {
+        if version.is_some() && self.told_of.as_ref() == version {
+            return;
+        }
+        self.told_of = version.cloned();
+        if self.told.replace(turn.to) != Some(turn.to) {
+            desk.effects.push(Effect::Record(turn));
+        }
+    }
+}
+
+fn find<'a>(conditions: &'a [Written], kind: &str) -> Option<&'a Written> {
+    conditions.iter().find(|condition| *condition.kind == *kind)
 }

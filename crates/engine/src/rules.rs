@@ -26,7 +26,12 @@ const BUDGET: usize = 1024;
 /// The type of the condition that says whether a rule is in force.
 const VALID: &str = "Valid";
 
-const MANNER: Manner = Manner { own: &[VALID], told: VALID, form: said::Form::Generation, contested: false };
+const MANNER: Manner = Manner {
+    own: &[VALID],
+    told: &[(VALID, Some(ConditionStatus::True))],
+    form: said::Form::Generation,
+    contested: false,
+};
 
 /// All HealthRules.
 #[derive(Debug, Default)]

@@ -41,11 +41,7 @@ pub(crate) enum Form {
 impl Written {
     /// Whether it holds.
     pub(crate) fn status(&self) -> ConditionStatus {
-        match &*self.status {
-            "True" => ConditionStatus::True,
-            "False" => ConditionStatus::False,
-            _ => ConditionStatus::Unknown,
-        }
+        ConditionStatus::of(&self.status)
     }
 
     /// What it says, apart from since when.
@@ -122,12 +118,7 @@ fn read(written: &Written) -> Condition {
 fn write(condition: Condition) -> Written {
     Written {
         kind: condition.kind.into(),
-        status: match condition.status {
-            ConditionStatus::True => "True",
-            ConditionStatus::False => "False",
-            ConditionStatus::Unknown => "Unknown",
-        }
-        .into(),
+        status: condition.status.name().into(),
         reason: Some(condition.reason.into()),
         message: Some(condition.message.into()),
         last_update_time: None,

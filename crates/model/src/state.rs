@@ -58,3 +58,23 @@ pub enum ConditionStatus {
     /// Nobody can tell.
     Unknown,
 }
+
+impl ConditionStatus {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// The one that was written so. What is no status says nothing.
+    pub fn of(text: &str) -> Self {
+        match text {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -200,7 +200,7 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({}).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: None }
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: Box::default() }
     }
 
     fn create(dry_run: bool) -> Change {

@@ -166,7 +166,7 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({ "ready": "True" }).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: None }
+        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: Box::default() }
     }
 
     fn owners(owners: &[Owner]) -> Change {

@@ -360,8 +360,12 @@ mod tests {
         let (uid, _, version) = metadata(&store);
         let write = |store: &mut Store, uid: &str, version: &str| {
             let (uid, version) = (uid.into(), Version::new(version));
-            let change =
-                Change::Status { uid, version, patch: Arc::new(json!({ "progress": 7 })), told: None };
+            let change = Change::Status {
+                uid,
+                version,
+                patch: Arc::new(json!({ "progress": 7 })),
+                told: Box::default(),
+            };
             store.write(&slot(application(), Part::Status), &change)
         };
         assert_eq!(write(&mut store, "another", &version), Outcome::Conflict);

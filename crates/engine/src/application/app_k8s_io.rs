@@ -30,8 +30,12 @@ const MOST_BYTES: usize = 512 << 10;
 /// The type of the condition that says what went wrong.
 const ERROR: &str = "Error";
 
-pub(super) const MANNER: Manner =
-    Manner { own: &[READY, ERROR], told: READY, form: Form::UpdateTime, contested: true };
+pub(super) const MANNER: Manner = Manner {
+    own: &[READY, ERROR],
+    told: &[(READY, Some(ConditionStatus::True))],
+    form: Form::UpdateTime,
+    contested: true,
+};
 
 /// The status as that API has it.
 #[derive(Debug, Serialize)]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    anchors::{Anchor, Anchors, take},
     facts::Labels,
     id::{Kind, Name},
     selector::Selector,
@@ -20,10 +21,7 @@ pub(super) struct Index(HashMap<Arc<str>, Namespace>);
 /// The Applications of a namespace.
 #[derive(Debug, Default)]
 struct Namespace {
-    /// By one of the labels that their selectors demand.
-    anchored: HashMap<(Arc<str>, Arc<str>), BTreeSet<AppId>>,
-    /// Those whose selectors demand no label in one value.
-    others: BTreeSet<AppId>,
+    selecting: Anchors<AppId>,
     /// By the objects that they name.
     naming: HashMap<(Kind, Arc<str>), BTreeSet<AppId>>,
 }
@@ -31,7 +29,7 @@ struct Namespace {
 /// Where an Application stands in the index.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    anchor: Option<(Arc<str>, Arc<str>)>,
+    anchor: Anchor,
     named: Vec<(Kind, Arc<str>)>,
 }
 
@@ -44,42 +42,26 @@ impl Index {
         named: Vec<(Kind, Arc<str>)>,
     ) -> Entry {
         let own = self.0.entry(Arc::clone(namespace)).or_default();
-        // The label that the fewest others are found by says most.
-        let anchor = selector
-            .anchors()
-            .map(|(key, value)| (Arc::clone(key), Arc::clone(value)))
-            .min_by_key(|anchor| own.anchored.get(anchor).map_or(0, BTreeSet::len));
-        match &anchor {
-            Some(anchor) => own.anchored.entry(anchor.clone()).or_default().insert(app),
-            None => own.others.insert(app),
-        };
         for object in &named {
             own.naming.entry(object.clone()).or_default().insert(app);
         }
-        Entry { anchor, named }
+        Entry { anchor: own.selecting.insert(selector, app), named }
     }
 
-    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: AppId, entry: Entry) {
+    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: AppId, entry: &Entry) {
         let Some(own) = self.0.get_mut(namespace) else { return };
-        match entry.anchor {
-            Some(anchor) => take(&mut own.anchored, &anchor, app),
-            None => {
-                own.others.remove(&app);
-            }
+        own.selecting.remove(&entry.anchor, app);
+        for object in &entry.named {
+            take(&mut own.naming, object, app);
         }
-        for object in entry.named {
-            take(&mut own.naming, &object, app);
-        }
-        if own.anchored.is_empty() && own.others.is_empty() && own.naming.is_empty() {
+        if own.selecting.is_empty() && own.naming.is_empty() {
             self.0.remove(namespace);
         }
     }
 
     /// The Applications whose selectors may match, in their order.
     pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<AppId> {
-        let Some(own) = self.0.get(namespace) else { return BTreeSet::new() };
-        let anchored = labels.iter().filter_map(|label| own.anchored.get(label)).flatten();
-        anchored.chain(&own.others).copied().collect()
+        self.0.get(namespace).into_iter().flat_map(|own| own.selecting.candidates(labels)).collect()
     }
 
     /// The Applications that name an object.
@@ -87,14 +69,5 @@ impl Index {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));
         own.into_iter().flatten().copied().collect()
-    }
-}
-
-fn take<K: std::hash::Hash + Eq>(sets: &mut HashMap<K, BTreeSet<AppId>>, key: &K, app: AppId) {
-    if let Some(set) = sets.get_mut(key) {
-        set.remove(&app);
-        if set.is_empty() {
-            sets.remove(key);
-        }
     }
 }

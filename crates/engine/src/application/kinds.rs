@@ -12,7 +12,7 @@ use crate::{
     event::Unreadable,
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
-    lens::Lens,
+    lens::Scope,
 };
 
 use super::{
@@ -75,7 +75,7 @@ impl Applications {
     pub(super) fn move_out(&mut self, id: AppId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id.0) else { return Vec::new() };
         for (place, entry) in mem::take(&mut app.entries) {
-            self.index.remove(&place, id, entry);
+            self.index.remove(&place, id, &entry);
         }
         let members = mem::take(&mut app.members);
         for (kind, name, state, since) in members.times() {
@@ -103,8 +103,7 @@ impl Applications {
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
         let (desk, rules, feeds, users) = (&mut room.desk, room.rules, &mut room.feeds, &mut self.users);
         let mut follow = |kind: &Kind| {
-            let lens = || Arc::new(Lens::new(kind, Arc::clone(rules)));
-            let feed = feeds.acquire(&Cluster::hub(), kind, lens, &mut desk.effects);
+            let feed = feeds.acquire(&Cluster::hub(), kind, Scope::default(), rules, &mut desk.effects);
             users.entry(feed).or_default().insert(id);
             feed
         };

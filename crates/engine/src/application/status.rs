@@ -44,7 +44,7 @@ const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
 pub(super) const MANNER: Manner = Manner {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
-    told: READY,
+    told: &[(READY, Some(ConditionStatus::True))],
     form: Form::Generation,
     contested: false,
 };

@@ -142,7 +142,7 @@ impl What {
 
 /// A status for this very state of an object.
 fn status(of: &impl ResourceExt, patch: Value) -> Change {
-    Change::Status { uid: uid(of), version: version(of), patch: patch.into(), told: None }
+    Change::Status { uid: uid(of), version: version(of), patch: patch.into(), told: Box::default() }
 }
 
 fn create(manifest: Value) -> Change {

@@ -1,0 +1,75 @@
+//! What an operator says of an object in its conditions: whether it works, whether it is being changed, whether it works
+//! below its capacity, and whether it may be upgraded.
+
+use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
+use jiff::Timestamp;
+
+/// It works.
+pub(crate) const AVAILABLE: &str = "Available";
+/// It is being changed.
+pub(crate) const PROGRESSING: &str = "Progressing";
+/// It does not work completely.
+pub(crate) const DEGRADED: &str = "Degraded";
+/// It may be upgraded.
+pub(crate) const UPGRADEABLE: &str = "Upgradeable";
+
+const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
+
+/// No more of a message is ever shown.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// What an operator says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorFacts {
+    /// The generation of the object, if it has one.
+    pub generation: Option<i64>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Its conditions of those types, in their order. Of several of a type, the first counts.
+    pub conditions: Box<[OperatorCondition]>,
+}
+
+/// A condition as somebody wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorCondition {
+    /// Its type.
+    pub kind: &'static str,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason; empty if there is none.
+    pub reason: Box<str>,
+    /// Its message; empty if there is none.
+    pub message: Box<str>,
+    /// Since when its status is what it is.
+    pub since: Option<Timestamp>,
+    /// The generation that it speaks of: its own word for it, or else that of the status which it is in.
+    pub observed_generation: Option<i64>,
+}
+
+/// What an operator says of an object that was read.
+pub(crate) fn read(object: &Object<'_>) -> OperatorFacts {
+    let int = |path: &str| object.at(path).and_then(Value::as_int);
+    let observed = int("status.observedGeneration");
+    let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
+    let condition = |condition: &Value<'_>| {
+        let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
+        let mut message = text("message").to_owned();
+        shorten(&mut message, LONGEST_MESSAGE);
+        Some(OperatorCondition {
+            kind: TYPES.into_iter().find(|kind| *kind == text("type"))?,
+            status: ConditionStatus::of(text("status")),
+            reason: text("reason").into(),
+            message: message.into(),
+            since: text("lastTransitionTime").parse().ok(),
+            observed_generation: condition.get("observedGeneration").and_then(Value::as_int).or(observed),
+        })
+    };
+    OperatorFacts {
+        generation: int("metadata.generation"),
+        created: object
+            .at("metadata.creationTimestamp")
+            .and_then(Value::as_text)
+            .and_then(|t| t.parse().ok()),
+        conditions: conditions.iter().filter_map(condition).collect(),
+    }
+}
