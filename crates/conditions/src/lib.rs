@@ -30,8 +30,8 @@
 //! }
 //! let statement = merge(&policy, &tally, &consensus, |&key| Said {
 //!     name: sources[key].0.into(),
-//!     reason: &contributions[key].reason,
-//!     message: &contributions[key].message,
+//!     reason: contributions[key].reason.clone(),
+//!     message: contributions[key].message.clone(),
 //! });
 //! assert_eq!(statement.status, ConditionStatus::False);
 //! assert_eq!(statement.reason, "Expired");

@@ -19,9 +19,9 @@ pub struct Said<'a> {
     /// What it is called.
     pub name: Cow<'a, str>,
     /// Its reason.
-    pub reason: &'a str,
+    pub reason: Cow<'a, str>,
     /// Its message. If it is empty, its reason is named instead.
-    pub message: &'a str,
+    pub message: Cow<'a, str>,
 }
 
 /// What the sources of a tally say together.
@@ -50,14 +50,14 @@ pub fn merge_as<'a, K: Ord + Clone>(
     let Some(class) = class else { return policy.empty.clone() };
     let chosen = match policy.choice {
         Choice::Fixed => None,
-        Choice::Common => consensus.reason(class),
+        Choice::Common => consensus.reason(class).map(Cow::Borrowed),
         Choice::Recent => tally.latest(class).map(|key| said(key).reason),
     };
     let chosen = chosen.filter(|reason| !reason.trim().is_empty());
-    let reason = legal_reason(chosen.unwrap_or(policy.reasons.of(class)));
+    let reason = chosen.as_deref().unwrap_or(policy.reasons.of(class));
     Statement {
         status: policy.status(class),
-        reason: Cow::Owned(reason.into_owned()),
+        reason: Cow::Owned(legal_reason(reason).into_owned()),
         message: message_for(class, policy, tally, consensus, said),
     }
 }
@@ -128,7 +128,11 @@ mod tests {
         fn merge(&self, policy: &Policy) -> Statement {
             merge(policy, &self.tally, &self.consensus, |name| {
                 let said = &self.sources[name];
-                Said { name: (*name).into(), reason: &said.reason, message: &said.message }
+                Said {
+                    name: (*name).into(),
+                    reason: (&*said.reason).into(),
+                    message: (&*said.message).into(),
+                }
             })
         }
     }
@@ -146,15 +150,7 @@ mod tests {
             observed_generation: None,
         }];
         let conditions = if status.is_empty() { &[][..] } else { &conditions[..] };
-        let said = normalise(policy, &Source { conditions, ..Source::default() });
-        Contribution {
-            reason: said.reason.into_owned().into(),
-            message: said.message.into_owned().into(),
-            status: said.status,
-            class: said.class,
-            since: said.since,
-            repeated: said.repeated,
-        }
+        normalise(policy, &Source { conditions, ..Source::default() }).into_owned()
     }
 
     fn said(policy: &Policy, rows: &[Row]) -> (ConditionStatus, String, String) {
@@ -252,8 +248,8 @@ mod tests {
         tally.set("a", Class::Issue, None);
         let statement = merge(&policy, &tally, &Consensus::new(), |name| Said {
             name: (*name).into(),
-            reason: " ",
-            message: "",
+            reason: " ".into(),
+            message: "".into(),
         });
         assert_eq!(statement, Statement::new(False, "IssuesReported", "a"));
     }
@@ -266,7 +262,7 @@ mod tests {
         group.set("a", contribution(&policy, ("a", "False", "Down", "is down", 1)));
         let words = |name: &&'static str| {
             let said = &group.sources[*name];
-            Said { name: (*name).into(), reason: &said.reason, message: &said.message }
+            Said { name: (*name).into(), reason: (&*said.reason).into(), message: (&*said.message).into() }
         };
         let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, &group.consensus, words);
         assert_eq!(unknown, Statement::new(Unknown, "UnknownReported", "a is down"));

@@ -108,6 +108,18 @@ impl<'a> Contribution<'a> {
         }
     }
 
+    /// The same, to keep.
+    pub fn into_owned(self) -> Contribution<'static> {
+        Contribution {
+            status: self.status,
+            class: self.class,
+            reason: Cow::Owned(self.reason.into_owned()),
+            message: Cow::Owned(self.message.into_owned()),
+            since: self.since,
+            repeated: self.repeated,
+        }
+    }
+
     /// The same source where what it said no longer counts. Since when, nobody knows.
     fn unknown(self, policy: &Policy, reason: &'static str) -> Self {
         Self {

@@ -6,7 +6,7 @@ use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    application::{Applications, Room, Text},
+    application::{Applications, Text},
     desk::{Desk, Timer},
     dialect::Dialect,
     effect::{Change, Effect, Part, Slot},
@@ -15,6 +15,8 @@ use crate::{
     feeds::{Became, Feed, Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name},
     lens::{Lens, Scope},
+    rollup::Rollups,
+    room::Room,
     rules::Rules,
     view::{Claim, Group},
 };
@@ -29,6 +31,7 @@ pub struct Engine {
     desk: Desk,
     rules: Rules,
     applications: Applications,
+    rollups: Rollups,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
@@ -41,6 +44,8 @@ pub struct Census {
     pub open: bool,
     /// How many Applications are ready, are not, and of how many nobody can tell.
     pub applications: [usize; 3],
+    /// How many Rollups are healthy, how many give a warning, and how many are in error.
+    pub rollups: [usize; 3],
     /// How many kinds are followed.
     pub feeds: usize,
     /// How many objects are kept.
@@ -65,10 +70,12 @@ impl Engine {
             desk: Desk::default(),
             rules: Rules::default(),
             applications: Applications::default(),
+            rollups: Rollups::default(),
             base: Vec::new(),
             open: false,
         };
-        engine.base = ["Application", "HealthRule"].map(|kind| engine.follow(&Kind::own(kind))).into();
+        engine.base =
+            ["Application", "HealthRule", "Rollup"].map(|kind| engine.follow(&Kind::own(kind))).into();
         engine
     }
 
@@ -103,21 +110,26 @@ impl Engine {
                 }
                 Timer::Own(OurKind::Application(dialect), name) => self.applications.wake(dialect, &name),
                 Timer::Own(OurKind::HealthRule, name) => self.rules.wake(&name),
+                Timer::Own(OurKind::Rollup, name) => self.rollups.wake(&name),
             }
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
             self.open = true;
             self.put_rules_in_force();
-            let (applications, mut room) = self.room(now);
+            let (applications, rollups, mut room) = self.rooms(now);
             applications.open(&mut room);
+            rollups.open(&mut room);
         } else if self.open {
             self.put_rules_in_force();
         }
         if self.open {
             self.rules.flush(now, &mut self.desk);
         }
-        let (applications, mut room) = self.room(now);
+        let (applications, rollups, mut room) = self.rooms(now);
         applications.flush(&mut room);
+        for feed in rollups.flush(&mut room) {
+            applications.feed_left(feed, &mut room);
+        }
         self.desk.clear()
     }
 
@@ -126,6 +138,7 @@ impl Engine {
         match slot.part {
             Part::Status => match OurKind::of(&slot.object.kind)? {
                 OurKind::HealthRule => self.rules.change(&slot.object.name, now),
+                OurKind::Rollup => self.rollups.change(&slot.object.name, &self.feeds, now),
                 OurKind::Application(dialect) => {
                     self.applications.change(dialect, &slot.object.name, &self.feeds, now)
                 }
@@ -136,8 +149,11 @@ impl Engine {
 
     /// All groups of which something can be said, by their names: none as long as our own kinds are not known.
     pub fn groups(&self) -> Vec<Group> {
+        if !self.open {
+            return Vec::new();
+        }
         let mut groups: Vec<_> =
-            if self.open { self.applications.groups(&self.feeds).collect() } else { Vec::new() };
+            self.applications.groups(&self.feeds).chain(self.rollups.groups(&self.feeds)).collect();
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
     }
@@ -169,9 +185,10 @@ impl Engine {
         Census {
             open: self.open,
             applications: self.applications.by_readiness(),
+            rollups: self.rollups.by_health(),
             feeds,
             objects,
-            notes: self.applications.notes() + self.desk.notes(),
+            notes: self.applications.notes() + self.rollups.notes() + self.desk.notes(),
             unknown: self.feeds.unknown(),
         }
     }
@@ -181,14 +198,20 @@ impl Engine {
     pub fn clock_set(&mut self, by: SignedDuration) {
         self.desk.clock_set(by);
         self.applications.clock_set(by);
+        self.rollups.clock_set();
         if by < -LONG_WAY_BACK {
             self.feeds.look_again(&mut self.desk.effects);
         }
     }
 
-    fn room(&mut self, now: Timestamp) -> (&mut Applications, Room<'_>) {
+    fn rooms(&mut self, now: Timestamp) -> (&mut Applications, &mut Rollups, Room<'_>) {
         let room = Room { feeds: &mut self.feeds, desk: &mut self.desk, rules: self.rules.in_force(), now };
-        (&mut self.applications, room)
+        (&mut self.applications, &mut self.rollups, room)
+    }
+
+    fn room(&mut self, now: Timestamp) -> (&mut Applications, Room<'_>) {
+        let (applications, _, room) = self.rooms(now);
+        (applications, room)
     }
 
     fn news(&mut self, id: FeedId, news: News, now: Timestamp) {
@@ -220,6 +243,7 @@ impl Engine {
                 // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
                 if was_listed && !was_unreadable {
                     self.applications.list_complete(id);
+                    self.rollups.list_complete(id);
                 } else {
                     self.feed_changed(id, was_unreadable, now);
                 }
@@ -234,8 +258,9 @@ impl Engine {
     }
 
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
-        let (applications, mut room) = self.room(now);
+        let (applications, rollups, mut room) = self.rooms(now);
         applications.feed_changed(id, &mut room);
+        rollups.feed_changed(id, &room);
         if readability {
             applications.readability_changed(id, &mut room);
         }
@@ -277,6 +302,11 @@ impl Engine {
             Own::HealthRule(written) => {
                 self.rules.set(&stored.name, &stored.facts, written, &mut self.desk);
             }
+            Own::Rollup(written) => {
+                let (name, facts) = (stored.name.clone(), stored.facts.clone());
+                let (_, rollups, mut room) = self.rooms(now);
+                rollups.set(&name, &facts, written, &mut room);
+            }
         }
     }
 
@@ -289,8 +319,9 @@ impl Engine {
 
     /// An object is there, or is not what it was.
     fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
-        let (applications, mut room) = self.room(now);
+        let (applications, rollups, mut room) = self.rooms(now);
         applications.object_changed(object, before, &mut room);
+        rollups.object_changed(object, &room);
     }
 
     /// One of our own objects is gone, or is no longer one that we understand.
@@ -302,6 +333,7 @@ impl Engine {
                 applications.remove(dialect, &name, &mut room);
             }
             OurKind::HealthRule => self.rules.remove(&name, &mut self.desk),
+            OurKind::Rollup => self.rollups.remove(&name, &mut self.desk),
         }
     }
 
@@ -313,6 +345,7 @@ impl Engine {
                 self.applications.same(dialect, &stored.name, &stored.facts);
             }
             Some(OurKind::HealthRule) => self.rules.same(&stored.name, &stored.facts),
+            Some(OurKind::Rollup) => self.rollups.same(&stored.name, &stored.facts),
             None => {}
         }
         let (applications, mut room) = self.room(now);
@@ -320,8 +353,9 @@ impl Engine {
     }
 
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
-        let (applications, mut room) = self.room(now);
+        let (applications, rollups, mut room) = self.rooms(now);
         applications.object_gone(object, &mut room);
+        rollups.object_gone(object, &room);
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
             self.forget(own.kind, object, now);
         }
@@ -353,6 +387,10 @@ impl Engine {
         let version = match OurKind::of(&object.kind) {
             Some(OurKind::HealthRule) => {
                 self.rules.status_written(&object.name, change, outcome, now, &mut self.desk)
+            }
+            Some(OurKind::Rollup) => {
+                let (_, rollups, mut room) = self.rooms(now);
+                rollups.status_written(&object.name, change, outcome, &mut room)
             }
             Some(OurKind::Application(dialect)) => {
                 let (applications, mut room) = self.room(now);

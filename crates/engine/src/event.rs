@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     effect::{Change, Slot},
     facts::{Seen, Served, Version},
-    id::{FeedId, Name},
+    id::{FeedId, Kind, Name},
 };
 
 /// Something that happened.
@@ -63,6 +63,29 @@ pub enum Unreadable {
         /// The error.
         why: Arc<str>,
     },
+}
+
+impl Unreadable {
+    /// Why, in a word.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::NotServed => "NotServed",
+            Self::Forbidden { .. } => "Forbidden",
+            Self::NotGiven => "NotGiven",
+            Self::Failing { .. } => "NotReadable",
+        }
+    }
+
+    /// What helps against it, if anybody knows: the end of a sentence, or nothing.
+    pub(crate) fn way_out(&self, kind: &Kind) -> String {
+        match self {
+            Self::Forbidden { resource } => format!(
+                "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
+                &*kind.group
+            ),
+            Self::NotServed | Self::NotGiven | Self::Failing { .. } => String::new(),
+        }
+    }
 }
 
 impl fmt::Display for Unreadable {

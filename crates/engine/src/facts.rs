@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bellwether_api::{ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus};
+use bellwether_api::{
+    ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus, RollupSpec, RollupStatus,
+};
 use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
@@ -177,6 +179,8 @@ pub enum Own {
     AppK8sIo(Box<Written<AppK8sIoSpec, serde_json::Value>>),
     /// A HealthRule.
     HealthRule(Box<Written<HealthRuleSpec, HealthRuleStatus>>),
+    /// A Rollup.
+    Rollup(Box<Written<RollupSpec, RollupStatus>>),
 }
 
 /// What is kept of what was written in one of our own objects. Whoever needs more of it has taken it when it was seen.
@@ -191,6 +195,7 @@ pub(crate) struct Ours {
 pub(crate) enum OurKind {
     Application(Dialect),
     HealthRule,
+    Rollup,
 }
 
 impl OurKind {
@@ -198,6 +203,7 @@ impl OurKind {
     pub(crate) fn of(kind: &Kind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {
             (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
+            (bellwether_api::GROUP, "Rollup") => Some(Self::Rollup),
             _ => Dialect::of(kind).map(Self::Application),
         }
     }
@@ -214,6 +220,7 @@ impl Ours {
             Own::Application(_) => OurKind::Application(Dialect::Bellwether),
             Own::AppK8sIo(_) => OurKind::Application(Dialect::AppK8sIo),
             Own::HealthRule(_) => OurKind::HealthRule,
+            Own::Rollup(_) => OurKind::Rollup,
         };
         Self { kind, digest: Digest::of(own) }
     }

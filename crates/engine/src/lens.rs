@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use bellwether_api::{APPLICATION_ANNOTATION, Application, HealthRule};
+use bellwether_api::{APPLICATION_ANNOTATION, Application, HealthRule, Rollup};
 use bellwether_health::{Context, user::UserRules};
 use bellwether_model::{ConditionStatus, Object, Plan, Value};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -187,17 +188,15 @@ fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
     match (is_own(kind), &*kind.kind) {
         (true, "Application") => {
             let Application { metadata, spec, status } = typed(object)?;
-            let status = status.unwrap_or_default();
-            let generation = metadata.generation.unwrap_or_default();
-            let created = metadata.creation_timestamp.map(|time| time.0);
-            Some(Own::Application(Box::new(Written { generation, created, spec, status })))
+            Some(Own::Application(Box::new(written(&metadata, spec, status))))
         }
         (true, "HealthRule") => {
             let HealthRule { metadata, spec, status } = typed(object)?;
-            let status = status.unwrap_or_default();
-            let generation = metadata.generation.unwrap_or_default();
-            let created = metadata.creation_timestamp.map(|time| time.0);
-            Some(Own::HealthRule(Box::new(Written { generation, created, spec, status })))
+            Some(Own::HealthRule(Box::new(written(&metadata, spec, status))))
+        }
+        (true, "Rollup") => {
+            let Rollup { metadata, spec, status } = typed(object)?;
+            Some(Own::Rollup(Box::new(written(&metadata, spec, status))))
         }
         // The API server has checked little of these: whatever they are like, they are looked after.
         (false, _) if is_app_k8s_io(kind) => {
@@ -207,6 +206,12 @@ fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
         }
         _ => None,
     }
+}
+
+fn written<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> Written<S, T> {
+    let generation = metadata.generation.unwrap_or_default();
+    let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
+    Written { generation, created, spec, status: status.unwrap_or_default() }
 }
 
 fn typed<T: DeserializeOwned>(object: &Object<'_>) -> Option<T> {

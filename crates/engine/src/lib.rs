@@ -22,6 +22,8 @@ mod outbox;
 mod path;
 pub mod planted;
 mod publication;
+mod rollup;
+mod room;
 mod rules;
 mod said;
 mod says;

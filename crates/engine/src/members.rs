@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bellwether_model::State;
+use bellwether_api::{ObjectCounts, State};
 use jiff::Timestamp;
 
 use crate::{
@@ -81,6 +81,22 @@ impl Members {
 
     pub(crate) fn count(&self, state: State) -> usize {
         self.counts.get(&state).copied().unwrap_or_default()
+    }
+
+    /// How many are in which state.
+    pub(crate) fn counts(&self) -> ObjectCounts {
+        let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let of = |state| number(self.count(state));
+        ObjectCounts {
+            total: number(self.total()),
+            ready: of(State::Ready),
+            in_progress: of(State::InProgress),
+            failed: of(State::Failed),
+            suspended: of(State::Suspended),
+            terminating: of(State::Terminating),
+            unknown: of(State::Unknown),
+            missing: of(State::Missing),
+        }
     }
 
     /// How far along they are on average, if there are any.

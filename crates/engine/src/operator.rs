@@ -1,6 +1,7 @@
 //! What an operator says of an object in its conditions: whether it works, whether it is being changed, whether it works
 //! below its capacity, and whether it may be upgraded.
 
+use bellwether_conditions::{Reported, Source};
 use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
 use jiff::Timestamp;
 
@@ -44,6 +45,32 @@ pub struct OperatorCondition {
     pub since: Option<Timestamp>,
     /// The generation that it speaks of: its own word for it, or else that of the status which it is in.
     pub observed_generation: Option<i64>,
+}
+
+impl OperatorFacts {
+    /// Looks at them as a source of conditions.
+    pub(crate) fn source<T>(&self, look: impl FnOnce(&Source<'_>) -> T) -> T {
+        let reported: Vec<_> = self.conditions.iter().map(OperatorCondition::reported).collect();
+        look(&Source {
+            conditions: &reported,
+            generation: self.generation,
+            created: self.created,
+            unreachable: false,
+        })
+    }
+}
+
+impl OperatorCondition {
+    fn reported(&self) -> Reported<'_> {
+        Reported {
+            kind: self.kind,
+            status: self.status.name(),
+            reason: &self.reason,
+            message: &self.message,
+            last_transition_time: self.since,
+            observed_generation: self.observed_generation,
+        }
+    }
 }
 
 /// What an operator says of an object that was read.

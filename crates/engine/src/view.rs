@@ -11,7 +11,7 @@ use crate::id::{Kind, Name};
 /// Objects that belong together, and how they are as one.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What it is: an Application.
+    /// What it is: an Application, a Rollup.
     pub kind: Kind,
     /// Its name.
     pub name: Name,
@@ -23,7 +23,9 @@ pub struct Group {
     pub state: State,
     /// Since when, as far as anybody knows.
     pub since: Option<Timestamp>,
-    /// Its conditions with what they say, Ready before all others.
+    /// What its conditions mean together, where that needs a sentence: a Rollup's.
+    pub meaning: Option<String>,
+    /// Its conditions with what they say; of an Application, Ready before all others.
     pub conditions: Vec<(&'static str, Statement)>,
     /// How many members are in which state.
     pub counts: ObjectCounts,

@@ -17,10 +17,11 @@ use crate::{
     effect::Change,
     facts::Facts,
     id::{Kind, Name},
+    room::Room,
 };
 
 use super::{
-    AppId, Applications, Room,
+    AppId, Applications,
     app::App,
     check::{LABEL, Validity, slot},
     ownership::Owned,

@@ -13,10 +13,11 @@ use crate::{
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind},
     lens::Scope,
+    room::Room,
 };
 
 use super::{
-    AppId, Applications, Room,
+    AppId, Applications,
     app::{App, Need},
     health_check,
     holdings::Left,
@@ -160,6 +161,18 @@ impl Applications {
         for (_, feed) in left {
             self.let_go_of(feed, id, room);
         }
+    }
+
+    /// Somebody else needs a feed no longer.
+    pub(crate) fn feed_left(&mut self, feed: FeedId, room: &mut Room<'_>) {
+        if room.feeds.get(feed).is_some_and(|feed| !feed.is_shared()) {
+            for object in room.feeds.all(feed) {
+                if let Some(stored) = room.feeds.object(object) {
+                    note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
+                }
+            }
+        }
+        room.feeds.release(feed, &mut room.desk.effects);
     }
 
     pub(super) fn let_go_of(&mut self, feed: FeedId, id: AppId, room: &mut Room<'_>) {

@@ -10,11 +10,12 @@ use crate::{
     feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
     members::{Share, Whose},
+    room::Room,
     said,
 };
 
 use super::{
-    AppId, Applications, Room,
+    AppId, Applications,
     app::{App, Component, Presence},
 };
 

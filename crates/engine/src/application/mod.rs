@@ -24,13 +24,11 @@ use std::{
 };
 
 use bellwether_api::ConditionStatus;
-use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
 use slab::Slab;
 
 use crate::{
-    desk::Desk,
     dialect::Dialect,
     effect::{Change, Slot},
     event::Outcome,
@@ -39,6 +37,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name},
     members::{Members, Whose},
     publication::PATIENCE,
+    room::Room,
 };
 
 use app::App;
@@ -54,14 +53,6 @@ pub(crate) use text::Text;
 /// An Application of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct AppId(usize);
-
-/// What the Applications work with.
-pub(crate) struct Room<'a> {
-    pub(crate) feeds: &'a mut Feeds,
-    pub(crate) desk: &'a mut Desk,
-    pub(crate) rules: &'a Arc<UserRules>,
-    pub(crate) now: Timestamp,
-}
 
 /// All Applications.
 #[derive(Debug, Default)]

@@ -17,9 +17,10 @@ use crate::{
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     publication::PATIENCE,
+    room::Room,
 };
 
-use super::{AppId, Applications, Room, app::App, check::is_health_check};
+use super::{AppId, Applications, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.

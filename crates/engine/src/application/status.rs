@@ -2,9 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
-use bellwether_api::{
-    ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCounts, ObjectStatus, OwnedKind, State,
-};
+use bellwether_api::{ApplicationStatus, ConditionStatus, DependencyStatus, ObjectStatus, OwnedKind, State};
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
 use jiff::Timestamp;
@@ -74,7 +72,7 @@ pub(super) fn conditions<'a>(
 pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -> ApplicationStatus {
     let conditions = conditions(app, feeds, &needed).map(|(kind, says)| (kind, says.map(Statement::from)));
     let (installed, missing) = presence(app, &needed);
-    let counts = counts(app);
+    let counts = app.members.counts();
     ApplicationStatus {
         observed_generation: Some(app.publication.generation),
         ready: Some(app.check.ready.as_ref().map_or(ConditionStatus::Unknown, |(status, _)| *status)),
@@ -111,21 +109,6 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-pub(super) fn counts(app: &App) -> ObjectCounts {
-    let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    let of = |state| number(app.members.count(state));
-    ObjectCounts {
-        total: number(app.members.total()),
-        ready: of(State::Ready),
-        in_progress: of(State::InProgress),
-        failed: of(State::Failed),
-        suspended: of(State::Suspended),
-        terminating: of(State::Terminating),
-        unknown: of(State::Unknown),
-        missing: of(State::Missing),
-    }
-}
-
 /// Why a member or a component is in its state, in a word and in a line.
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
     match whose {
@@ -134,7 +117,7 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, 
             let verdict = &stored.facts.verdict;
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
-                    reason(unreadable).into(),
+                    unreadable.reason().into(),
                     format!("{unreadable}; it was {}: {}", verdict.state.name(), verdict.message).into(),
                 ),
                 None => (Cow::Borrowed(&verdict.reason), Cow::Borrowed(&verdict.message)),
@@ -318,7 +301,7 @@ fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
         None => {
             return says(ConditionStatus::True, "AllKindsResolved", || "All kinds can be read".to_owned());
         }
-        Some((_, Unresolved::Unreadable(unreadable))) => reason(unreadable),
+        Some((_, Unresolved::Unreadable(unreadable))) => unreadable.reason(),
         Some((_, Unresolved::ClusterScoped)) => "ClusterScoped",
         Some((_, Unresolved::Version { .. })) => "VersionNotServed",
     };
@@ -333,11 +316,8 @@ fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
 /// What helps against it, if anybody knows.
 pub(super) fn what_to_do(kind: &Kind, why: &Unresolved) -> String {
     match why {
-        Unresolved::Unreadable(Unreadable::Forbidden { resource }) => format!(
-            "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
-            &*kind.group
-        ),
-        _ => String::new(),
+        Unresolved::Unreadable(unreadable) => unreadable.way_out(kind),
+        Unresolved::ClusterScoped | Unresolved::Version { .. } => String::new(),
     }
 }
 
@@ -347,15 +327,6 @@ pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
         Some((kind.clone(), app.unresolved(need, feeds.get(need.feed)?)?))
     };
     app.needs.iter().filter_map(why).collect()
-}
-
-fn reason(unreadable: &Unreadable) -> &'static str {
-    match unreadable {
-        Unreadable::NotServed => "NotServed",
-        Unreadable::Forbidden { .. } => "Forbidden",
-        Unreadable::NotGiven => "NotGiven",
-        Unreadable::Failing { .. } => "NotReadable",
-    }
 }
 
 impl std::fmt::Display for Unresolved {

@@ -46,8 +46,9 @@ impl Applications {
             version: app.spec.version.clone(),
             since: since(app, state, ready),
             state,
+            meaning: None,
             conditions,
-            counts: status::counts(app),
+            counts: app.members.counts(),
             progress: app.members.progress(),
             members: app
                 .members

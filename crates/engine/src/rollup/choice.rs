@@ -1,0 +1,166 @@
+//! Which objects a spec means, and what is wrong with what it says of them.
+
+use std::sync::Arc;
+
+use bellwether_api::RollupSpec;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::{
+    anchors::Anchor,
+    facts::Labels,
+    id::{FeedId, Kind, Name},
+    selector::Selector,
+};
+
+use super::word::Lack;
+
+/// One entry of `spec.components` that can be understood.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// Where it stands in the spec.
+    pub(super) place: usize,
+    pub(super) kind: Kind,
+    pub(super) feed: FeedId,
+    pub(super) what: What,
+    /// Where it is found in the index.
+    pub(super) anchor: Anchor,
+    /// How many objects it means.
+    pub(super) matched: usize,
+    /// Why there is none, or why there may be more,
+    pub(super) lack: Option<Lack>,
+    /// and since when.
+    pub(super) since: Option<Timestamp>,
+}
+
+/// Which objects of a kind.
+#[derive(Debug)]
+pub(super) enum What {
+    Named(Name),
+    Selected { namespace: Option<Arc<str>>, selector: Selector, text: Arc<str> },
+}
+
+/// What nobody can understand of an entry.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    /// What it is, in a word.
+    pub(super) reason: &'static str,
+    /// The entry,
+    pub(super) place: String,
+    /// and what is wrong with it, and the way out.
+    pub(super) text: String,
+}
+
+/// An entry as it was written: its kind, and which objects.
+pub(super) type Wanted = (usize, Kind, What);
+
+impl What {
+    /// Whether it means an object.
+    pub(super) fn is_it(&self, name: &Name, labels: &Labels) -> bool {
+        match self {
+            Self::Named(own) => own == name,
+            Self::Selected { namespace, selector, .. } => {
+                namespace.as_ref().is_none_or(|own| *own == name.namespace) && selector.matches(labels)
+            }
+        }
+    }
+}
+
+/// The entry as messages call it.
+pub(super) fn place(index: usize) -> String {
+    format!("spec.components[{index}]")
+}
+
+/// What a spec asks for, and its mistakes. What is asked for twice counts once.
+pub(super) fn wanted(spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
+    let (mut wanted, mut mistakes) = (Vec::new(), Vec::new());
+    let mut seen: Vec<(usize, &_)> = Vec::new();
+    for (index, component) in spec.components.iter().enumerate() {
+        let mut wrong = |reason, text: String| mistakes.push(Mistake { reason, place: place(index), text });
+        let what = match (&component.name, &component.selector) {
+            (Some(name), None) => {
+                What::Named(Name::new(component.namespace.as_deref().unwrap_or_default(), name))
+            }
+            (None, Some(selector)) => What::Selected {
+                namespace: component.namespace.as_deref().map(Into::into),
+                selector: Selector::new(selector),
+                text: in_words(selector).into(),
+            },
+            (Some(_), Some(_)) => {
+                wrong("NameAndSelector", "has a name and a selector: give one of them".to_owned());
+                continue;
+            }
+            (None, None) => {
+                wrong("NoNameNoSelector", "has neither a name nor a selector: give one of them".to_owned());
+                continue;
+            }
+        };
+        if let Some((first, _)) = seen.iter().find(|(_, other)| *other == component) {
+            let verb = if component.name.is_some() { "names" } else { "selects" };
+            wrong(
+                "ComponentTwice",
+                format!("{verb} the same as {}, and counts once: remove one", place(*first)),
+            );
+            continue;
+        }
+        seen.push((index, component));
+        wanted.push((index, Kind::new(&component.group, &component.kind), what));
+    }
+    (wanted, mistakes)
+}
+
+/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
+fn in_words(selector: &LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let expressions = selector.match_expressions.iter().flatten().map(|expression| {
+        let (key, values) = (&expression.key, expression.values.as_deref().unwrap_or_default().join(","));
+        match expression.operator.as_str() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.clone(),
+        }
+    });
+    let words: Vec<_> = labels.chain(expressions).collect();
+    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case::labels(json!({"matchLabels": {"tier": "core", "app": "web"}}), "app=web,tier=core")]
+    #[case::expressions(
+        json!({"matchExpressions": [
+            {"key": "a", "operator": "In", "values": ["x", "y"]}, {"key": "b", "operator": "NotIn", "values": ["z"]},
+            {"key": "c", "operator": "Exists"}, {"key": "d", "operator": "DoesNotExist"},
+        ]}),
+        "a in (x,y),b notin (z),c,!d"
+    )]
+    #[case::nothing(json!({}), "any labels")]
+    fn selectors_in_words(#[case] selector: Value, #[case] words: &str) {
+        assert_eq!(in_words(&serde_json::from_value(selector).expect("a selector")), words);
+    }
+
+    #[rstest]
+    #[case::fine(json!([{"kind": "A", "name": "a"}, {"kind": "A", "selector": {}}]), &[])]
+    #[case::both(json!([{"kind": "A", "name": "a", "selector": {}}]), &["NameAndSelector"])]
+    #[case::neither(json!([{"kind": "A"}]), &["NoNameNoSelector"])]
+    #[case::twice(json!([{"kind": "A", "name": "a"}, {"kind": "B", "name": "a"}, {"kind": "A", "name": "a"}]), &["ComponentTwice"])]
+    #[case::two_selectors(
+        json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
+        &["ComponentTwice"]
+    )]
+    #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]
+    #[case::other_namespace(json!([{"kind": "A", "name": "a", "namespace": "n"}, {"kind": "A", "name": "a", "namespace": "m"}]), &[])]
+    fn mistakes(#[case] components: Value, #[case] reasons: &[&str]) {
+        let spec: RollupSpec = serde_json::from_value(json!({"components": components})).expect("a spec");
+        let (wanted, mistakes) = wanted(&spec);
+        assert_eq!(mistakes.iter().map(|mistake| mistake.reason).collect::<Vec<_>>(), reasons);
+        assert_eq!(wanted.len() + mistakes.len(), spec.components.len());
+    }
+}

@@ -1,0 +1,329 @@
+//! One Rollup: what its user wrote, and what is known of its components.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bellwether_api::{ProgressingPolicy, RollupSpec, RollupStatus, State};
+use bellwether_conditions::{Class, Damped, Identity, Policy, Tally, damp};
+use jiff::Timestamp;
+
+use crate::{
+    desk::Timer,
+    event::Unreadable,
+    facts::OurKind,
+    feeds::{Feed, Feeds, ObjectId, Stored},
+    id::{FeedId, Kind, Name},
+    members::{Members, Share, Whose},
+    operator::{AVAILABLE, DEGRADED},
+    publication::Publication,
+    said,
+};
+
+use super::{
+    choice::{Choice, Mistake, What},
+    policies::Policies,
+    sources::{Key, Sources},
+    triple::Triple,
+    word::{Lack, Word},
+};
+
+/// One Rollup.
+#[derive(Debug)]
+pub(super) struct Rollup {
+    pub(super) name: Name,
+    pub(super) publication: Publication,
+    pub(super) deleting: bool,
+    pub(super) spec: RollupSpec,
+    /// The kinds that it needs.
+    pub(super) needs: BTreeMap<Kind, FeedId>,
+    pub(super) choices: Vec<Choice>,
+    pub(super) mistakes: Vec<Mistake>,
+    pub(super) members: Members,
+    pub(super) sources: Sources,
+    /// Components of whose conditions nothing is known yet: nobody wanted to know before.
+    blind: BTreeSet<ObjectId>,
+    /// Since when components were not found, as was written before.
+    remembered: HashMap<(Kind, Name), Timestamp>,
+    /// How it was, when it was last looked at.
+    pub(super) shown: Option<Triple>,
+}
+
+/// What decides, for each condition. Nothing where there are no components.
+pub(super) struct Weighed {
+    pub(super) available: Option<Class>,
+    pub(super) progressing: Progressing,
+    pub(super) degraded: Option<Class>,
+    /// If a turn for the worse is held back: until when.
+    pub(super) until: Option<Timestamp>,
+    policies: &'static Policies,
+}
+
+/// What decides whether a Rollup is progressing.
+pub(super) enum Progressing {
+    /// Components that need a human.
+    Stuck,
+    /// What the components say.
+    As(Option<Class>),
+}
+
+impl Rollup {
+    pub(super) fn new(name: &Name, publication: Publication, deleting: bool, spec: RollupSpec) -> Self {
+        Self {
+            name: name.clone(),
+            publication,
+            deleting,
+            spec,
+            needs: BTreeMap::new(),
+            choices: Vec::new(),
+            mistakes: Vec::new(),
+            members: Members::default(),
+            sources: Sources::default(),
+            blind: BTreeSet::new(),
+            remembered: HashMap::new(),
+            shown: None,
+        }
+    }
+
+    /// Its identity.
+    pub(super) fn uid(&self) -> &str {
+        &self.publication.uid
+    }
+
+    /// What wakes it.
+    pub(super) fn timer(&self) -> Timer {
+        Timer::Own(OurKind::Rollup, self.name.clone())
+    }
+
+    pub(super) fn policies(&self) -> &'static Policies {
+        Policies::of(self.spec.progressing)
+    }
+
+    /// Whether all that it needs is known, and of one time, so that something can be said of it.
+    pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
+        let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
+        self.blind.is_empty() && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
+    }
+
+    /// How many notes are kept.
+    pub(super) fn notes(&self) -> usize {
+        self.members.total() + self.blind.len() + self.remembered.len()
+    }
+
+    /// Nothing is counted any more. Gives back the objects that were.
+    pub(super) fn clear(&mut self) -> Vec<ObjectId> {
+        for choice in &self.choices {
+            if let (What::Named(name), Some(Lack::NotFound | Lack::NotServed), Some(since)) =
+                (&choice.what, &choice.lack, choice.since)
+            {
+                self.remembered.insert((choice.kind.clone(), name.clone()), since);
+            }
+        }
+        let mut objects = std::mem::take(&mut self.members).objects();
+        objects.extend(std::mem::take(&mut self.blind));
+        self.sources = Sources::default();
+        self.choices.clear();
+        self.mistakes.clear();
+        objects
+    }
+
+    /// What was written, by us or by another: since when components were not found.
+    pub(super) fn remember(&mut self, status: &RollupStatus) {
+        for said in &status.components {
+            let (Some(since), Some("not found" | NOT_SERVED)) = (&said.since, said.message.as_deref()) else {
+                continue;
+            };
+            let kind = Kind::new(&said.group, &said.kind);
+            let name = Name::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
+            let is_it = |choice: &&Choice| {
+                choice.lack.is_some()
+                    && choice.kind == kind
+                    && matches!(&choice.what, What::Named(own) if *own == name)
+            };
+            match self.choices.iter().position(|choice| is_it(&choice)) {
+                Some(index) => {
+                    if let Some(choice) = self.choices.get_mut(index) {
+                        choice.since = Some(since.0);
+                    }
+                    self.count_lack(index);
+                }
+                None => _ = self.remembered.insert((kind, name), since.0),
+            }
+        }
+    }
+
+    /// All that was there has been counted: what is still remembered is no more.
+    pub(super) fn forget_the_past(&mut self) {
+        self.remembered = HashMap::new();
+    }
+
+    /// Counts an object as it is now.
+    pub(super) fn count(&mut self, object: ObjectId, stored: &Stored, feed: &Feed) {
+        let whose = Whose::Object(object);
+        let Some(word) = self.heard(stored, feed) else {
+            self.forget(object);
+            self.blind.insert(object);
+            return;
+        };
+        self.blind.remove(&object);
+        let key = self.key(&feed.kind, &stored.name.namespace, &stored.name.name);
+        let object = (feed.kind.clone(), stored.name.clone());
+        self.put(whose, key, object, &word, word.triple().state());
+    }
+
+    /// Counts an object no longer.
+    pub(super) fn forget(&mut self, object: ObjectId) {
+        self.blind.remove(&object);
+        self.remove(Whose::Object(object));
+    }
+
+    /// Looks whether a choice lacks an object, and counts that if it does.
+    pub(super) fn look_for(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
+        let Some(choice) = self.choices.get_mut(index) else { return };
+        // Before anything is known of the kind, nothing is said.
+        let Some(feed) = feeds.get(choice.feed).filter(|feed| feed.is_known()) else { return };
+        let lack = lack(choice, feed.unreadable.as_ref());
+        if lack == choice.lack {
+            return;
+        }
+        let remembered = match &choice.what {
+            What::Named(name) => self.remembered.remove(&(choice.kind.clone(), name.clone())),
+            What::Selected { .. } => None,
+        };
+        // What is not there is missed from now on, however long it has not been there.
+        choice.since = remembered.filter(|_| lack.is_some()).or_else(|| said::whole_seconds(now));
+        choice.lack = lack;
+        self.count_lack(index);
+    }
+
+    /// Counts what a choice lacks, as it is now.
+    fn count_lack(&mut self, index: usize) {
+        let (whose, Some(choice)) = (Whose::Component(index), self.choices.get(index)) else { return };
+        let Some(lack) = &choice.lack else { return self.remove(whose) };
+        let word = Word::missing(self.policies(), lack, choice.since);
+        let state = match lack {
+            Lack::NotFound | Lack::NotServed => State::Missing,
+            Lack::Unreadable(_) | Lack::NothingSelected => State::Unknown,
+        };
+        let (key, name) = match &choice.what {
+            What::Named(name) => (self.key(&choice.kind, &name.namespace, &name.name), name.clone()),
+            What::Selected { namespace, text, .. } => {
+                let namespace = namespace.clone().unwrap_or_default();
+                let title = format!("{} with {text}", choice.kind.kind);
+                let key = self.key(&choice.kind, &namespace, &title.into());
+                (key, Name { namespace, name: Arc::clone(text) })
+            }
+        };
+        let kind = choice.kind.clone();
+        self.put(whose, key, (kind, name), &word, state);
+    }
+
+    fn put(&mut self, whose: Whose, key: Key, (kind, name): (Kind, Name), word: &Word, state: State) {
+        // A component is ready or it is not: nobody says how far along it is.
+        let progress = if state == State::Ready { 100 } else { 0 };
+        let since = word.telling().since;
+        self.members.put(whose, Share { kind, name, state, progress, settled: true, since });
+        self.sources.put(whose, key, word);
+    }
+
+    fn remove(&mut self, whose: Whose) {
+        self.members.remove(whose);
+        self.sources.remove(whose);
+    }
+
+    /// What a component is called, which says where it stands.
+    fn key(&self, kind: &Kind, namespace: &Arc<str>, name: &Arc<str>) -> Key {
+        let is_ambiguous =
+            self.needs.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
+        Arc::new(Identity {
+            kind: if is_ambiguous { kind.to_string().into() } else { Arc::clone(&kind.kind) },
+            cluster: Arc::default(),
+            namespace: Arc::clone(namespace),
+            name: Arc::clone(name),
+        })
+    }
+
+    /// What an object says, if anybody has looked.
+    fn heard(&self, stored: &Stored, feed: &Feed) -> Option<Word> {
+        let word = Word::of(self.policies(), stored.facts.operator.as_deref()?);
+        Some(match &feed.unreadable {
+            Some(why) => word.unreadable(self.policies(), why),
+            None => word,
+        })
+    }
+
+    /// What a component says, or what has to be assumed of it.
+    pub(super) fn word(&self, whose: Whose, feeds: &Feeds) -> Option<Word> {
+        match whose {
+            Whose::Object(id) => {
+                let stored = feeds.object(id)?;
+                self.heard(stored, feeds.get(stored.feed)?)
+            }
+            Whose::Component(index) => {
+                let choice = self.choices.get(index)?;
+                Some(Word::missing(self.policies(), choice.lack.as_ref()?, choice.since))
+            }
+        }
+    }
+
+    /// What decides at this moment.
+    pub(super) fn weigh(&self, now: Timestamp) -> Weighed {
+        let (policies, sources) = (self.policies(), &self.sources);
+        let damped = |policy: &Policy, tally: &Tally<Key>, kind: &str| {
+            let stored = said::status(self.publication.stored(), kind);
+            damp(policy, tally, stored, self.spec.degraded_after.value(), now)
+        };
+        let available = damped(&policies.available, &sources.available, AVAILABLE);
+        let degraded = damped(&policies.degraded, &sources.degraded, DEGRADED);
+        let until = [&available, &degraded].into_iter().filter_map(|Damped { until, .. }| *until).min();
+        // What is not said to be bad yet is not said to be stuck.
+        let is_stuck = self.spec.progressing == ProgressingPolicy::Matrix
+            && until.is_none()
+            && !sources.stuck.is_empty();
+        Weighed {
+            available: available.class,
+            progressing: if is_stuck {
+                Progressing::Stuck
+            } else {
+                Progressing::As(sources.progressing.worst())
+            },
+            degraded: degraded.class,
+            until,
+            policies,
+        }
+    }
+}
+
+/// What is said of a component whose kind does not exist.
+const NOT_SERVED: &str = "not found: the cluster does not serve its kind";
+
+/// What a choice lacks, where this is known of its kind.
+fn lack(choice: &Choice, unreadable: Option<&Unreadable>) -> Option<Lack> {
+    let is_named = matches!(choice.what, What::Named(_));
+    match unreadable {
+        Some(Unreadable::NotServed) => Some(Lack::NotServed),
+        // What was there is counted as such; where there may be any number, there may be more.
+        Some(_) if is_named && choice.matched > 0 => None,
+        Some(why) => Some(Lack::Unreadable(why.clone())),
+        None if choice.matched > 0 => None,
+        None => Some(if is_named { Lack::NotFound } else { Lack::NothingSelected }),
+    }
+}
+
+impl Weighed {
+    /// The three conditions together.
+    pub(super) fn triple(&self) -> Triple {
+        let status = |policy: &Policy, class: Option<Class>| {
+            class.map_or(policy.empty.status, |class| policy.status(class))
+        };
+        Triple {
+            available: status(&self.policies.available, self.available),
+            progressing: match self.progressing {
+                Progressing::Stuck => bellwether_api::ConditionStatus::False,
+                Progressing::As(class) => status(&self.policies.progressing, class),
+            },
+            degraded: status(&self.policies.degraded, self.degraded),
+        }
+    }
+}

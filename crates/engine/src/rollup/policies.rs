@@ -1,0 +1,67 @@
+//! What each condition of an operator means, and how many of them become one.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use bellwether_api::{
+    ConditionStatus::{False, True, Unknown},
+    ProgressingPolicy,
+};
+use bellwether_conditions::{Choice, Class, Polarity, Policy, Reasons, Statement, WhenFine};
+
+use crate::operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE};
+
+/// The reason of what gives none: the attempted operation is missing something.
+const INSTALL_INVALID: &str = "InstallInvalid";
+
+/// A policy for each condition.
+#[derive(Debug)]
+pub(super) struct Policies {
+    pub(super) available: Policy,
+    pub(super) progressing: Policy,
+    pub(super) degraded: Policy,
+    pub(super) upgradeable: Policy,
+}
+
+static ANY_TRUE: LazyLock<Policies> = LazyLock::new(|| Policies::new(Polarity::Negative));
+static WORST_IS_FALSE: LazyLock<Policies> = LazyLock::new(|| Policies::new(Polarity::Positive));
+
+impl Policies {
+    /// Those that go with this way of rolling up Progressing. That a component is stuck, which decides for one of the ways,
+    /// is not a matter of one condition.
+    pub(super) fn of(progressing: ProgressingPolicy) -> &'static Self {
+        match progressing {
+            ProgressingPolicy::Matrix | ProgressingPolicy::AnyTrue => &ANY_TRUE,
+            ProgressingPolicy::WorstIsFalse => &WORST_IS_FALSE,
+        }
+    }
+
+    fn new(progressing: Polarity) -> Self {
+        let policy = |kind: &'static str, fine: &'static str| Policy {
+            missing_reason: Cow::Borrowed(INSTALL_INVALID),
+            empty: Statement::new(Unknown, "NoComponents", "spec.components names nothing"),
+            choice: Choice::Recent,
+            reasons: Reasons {
+                issue: Cow::Borrowed(INSTALL_INVALID),
+                unknown: Cow::Borrowed(INSTALL_INVALID),
+                fine: Cow::Borrowed("AllAsExpected"),
+            },
+            when_fine: WhenFine::Say(Cow::Borrowed(fine)),
+            ..Policy::new(kind)
+        };
+        let at_rest = match progressing {
+            Polarity::Negative => "No component is progressing",
+            Polarity::Positive => "All components are progressing",
+        };
+        Self {
+            available: Policy { missing: False, ..policy(AVAILABLE, "All components are available") },
+            progressing: Policy { polarity: progressing, ..policy(PROGRESSING, at_rest) },
+            degraded: Policy { polarity: Polarity::Negative, ..policy(DEGRADED, "No component is degraded") },
+            upgradeable: Policy {
+                missing: True,
+                unknown: Class::Unknown,
+                empty: Statement::new(True, "AllAsExpected", "No component objects to an upgrade"),
+                ..policy(UPGRADEABLE, "No component objects to an upgrade")
+            },
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What is said of a Rollup.
+
+use bellwether_api::{
+    ConditionStatus::{self, False, True},
+    RollupComponentStatus, RollupStatus,
+};
+use bellwether_conditions::{Class, Consensus, Policy, Said, Statement, Tally, merge_as, message};
+use bellwether_model::text::{legal_reason, one_line};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::{
+    event::Unreadable,
+    feeds::{Feed, Feeds},
+    id::Kind,
+    members::{Share, Whose},
+    operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
+    publication::Manner,
+    said::Form,
+};
+
+use super::{
+    choice::{Choice, What, place},
+    one::{Progressing, Rollup, Weighed},
+    sources::Key,
+    word::{Lack, Word},
+};
+
+/// So many components are listed at most,
+const MOST_COMPONENTS: usize = 100;
+/// in so many bytes,
+const MOST_BYTES: usize = 40 << 10;
+/// each with so many of its message.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// How long the message of a condition may be.
+const BUDGET: usize = 1024;
+
+/// The type of the condition that says whether all that the spec asks for can be had.
+pub(super) const RESOLVED: &str = "Resolved";
+
+pub(super) const MANNER: Manner = Manner {
+    own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
+    told: &[(AVAILABLE, Some(True)), (PROGRESSING, None), (DEGRADED, Some(False)), (UPGRADEABLE, Some(True))],
+    form: Form::Generation,
+    contested: false,
+};
+
+/// The statuses of the conditions as they should be now. What does not apply has none.
+pub(super) fn statuses(
+    rollup: &Rollup,
+    weighed: &Weighed,
+    feeds: &Feeds,
+) -> [(&'static str, Option<ConditionStatus>); 5] {
+    let triple = weighed.triple();
+    let upgradeable = || rollup.sources.upgradeable.status(&rollup.policies().upgradeable);
+    let resolved = if problems(rollup, feeds).next().is_none() { True } else { False };
+    [
+        (AVAILABLE, Some(triple.available)),
+        (PROGRESSING, Some(triple.progressing)),
+        (DEGRADED, Some(triple.degraded)),
+        (UPGRADEABLE, rollup.spec.upgradeable.then(upgradeable)),
+        (RESOLVED, Some(resolved)),
+    ]
+}
+
+/// The same, with words.
+pub(super) fn statements(
+    rollup: &Rollup,
+    weighed: &Weighed,
+    feeds: &Feeds,
+) -> [(&'static str, Option<Statement>); 5] {
+    let (policies, sources) = (rollup.policies(), &rollup.sources);
+    let say = |policy: &Policy, tally: &Tally<Key>, class: Option<Class>, which: fn(&Word) -> Words| {
+        merge_as(class, policy, tally, &Consensus::new(), |key| said(rollup, feeds, key, which))
+    };
+    let available =
+        say(&policies.available, &sources.available, weighed.available, |word| Words::of(&word.available));
+    let degraded =
+        say(&policies.degraded, &sources.degraded, weighed.degraded, |word| Words::of(&word.degraded));
+    let progressing = match weighed.progressing {
+        Progressing::Stuck => stuck(rollup, feeds),
+        Progressing::As(class) => {
+            say(&policies.progressing, &sources.progressing, class, |word| Words::of(&word.progressing))
+        }
+    };
+    let upgradeable = rollup.spec.upgradeable.then(|| {
+        say(&policies.upgradeable, &sources.upgradeable, sources.upgradeable.worst(), |word| {
+            Words::of(word.upgradeable.as_ref().unwrap_or(&word.available))
+        })
+    });
+    [
+        (AVAILABLE, Some(available)),
+        (PROGRESSING, Some(progressing)),
+        (DEGRADED, Some(degraded)),
+        (UPGRADEABLE, upgradeable),
+        (RESOLVED, Some(resolved(rollup, feeds))),
+    ]
+}
+
+/// The reason and the message of a condition.
+struct Words(String, String);
+
+impl Words {
+    fn of(said: &bellwether_conditions::Contribution<'_>) -> Self {
+        Self(said.reason.clone().into_owned(), said.message.clone().into_owned())
+    }
+}
+
+/// What a component says in a condition.
+fn said<'a>(rollup: &Rollup, feeds: &Feeds, key: &Key, which: fn(&Word) -> Words) -> Said<'a> {
+    let name = rollup.sources.display(key).into();
+    let whose = rollup.sources.whose(key);
+    let word = whose.and_then(|whose| rollup.word(whose, feeds));
+    let Words(reason, message) = word.as_ref().map_or_else(|| Words(String::new(), String::new()), which);
+    // Two Rollups that are each other's components would quote one another for ever.
+    let is_quoted = match whose {
+        Some(Whose::Object(id)) => feeds
+            .object(id)
+            .and_then(|stored| feeds.get(stored.feed))
+            .is_none_or(|feed| feed.kind != Kind::own("Rollup")),
+        Some(Whose::Component(_)) | None => true,
+    };
+    let message = if is_quoted { message } else { String::new() };
+    Said { name, reason: reason.into(), message: message.into() }
+}
+
+/// Some components are neither available nor progressing: whatever the others do, a human is needed.
+fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
+    let tally = &rollup.sources.stuck;
+    let which = |word: &Word| {
+        let Words(reason, _) = Words::of(&word.progressing);
+        let Words(why, message) = Words::of(&word.degraded);
+        Words(reason, format!("needs a human: {}", if message.is_empty() { why } else { message }))
+    };
+    let items = tally.keys(Class::Issue).map(|key| {
+        let said = said(rollup, feeds, key, which);
+        let text = if said.message.is_empty() { "needs a human".into() } else { said.message };
+        (said.name, text)
+    });
+    let text = message(items, tally.len(), BUDGET);
+    let latest = tally.latest(Class::Issue).map(|key| said(rollup, feeds, key, which).reason);
+    let reason = latest.filter(|reason| !reason.is_empty()).unwrap_or_else(|| "NeedsHuman".into());
+    Statement::new(False, legal_reason(&*reason).into_owned(), text)
+}
+
+/// What the spec asks for and cannot be had, in a word, and in a line: what it is about, and what is wrong with it.
+fn problems<'a>(
+    rollup: &'a Rollup,
+    feeds: &'a Feeds,
+) -> impl Iterator<Item = (&'static str, String, String)> + 'a {
+    let mistakes =
+        rollup.mistakes.iter().map(|mistake| (mistake.reason, mistake.place.clone(), mistake.text.clone()));
+    let kinds = rollup.needs.iter().filter_map(|(kind, feed)| {
+        let why = feeds.get(*feed)?.unreadable.as_ref()?;
+        let wrong_group = if *why == Unreadable::NotServed {
+            "; is it in this group, and is its CRD installed?"
+        } else {
+            ""
+        };
+        Some((why.reason(), kind.to_string(), format!("{why}{wrong_group}{}", why.way_out(kind))))
+    });
+    let choices = rollup.choices.iter().filter_map(|choice| {
+        let (reason, text) = problem(choice, feeds.get(choice.feed)?)?;
+        Some((reason, place(choice.place), text))
+    });
+    mistakes.chain(kinds).chain(choices)
+}
+
+/// Why a choice cannot mean anything, or does not.
+fn problem(choice: &Choice, feed: &Feed) -> Option<(&'static str, String)> {
+    let kind = &choice.kind;
+    let is_namespaced = feed.served.as_ref().map(|served| served.namespaced);
+    let in_namespace = match &choice.what {
+        What::Named(name) => !name.namespace.is_empty(),
+        What::Selected { namespace, .. } => namespace.is_some(),
+    };
+    match (is_namespaced, in_namespace, &choice.what, &choice.lack) {
+        (Some(false), true, ..) => Some((
+            "ClusterScoped",
+            format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
+        )),
+        (Some(true), false, What::Named(name), _) => Some((
+            "NamespaceMissing",
+            format!("needs the namespace of {}: objects of the kind {kind} are in namespaces", name.name),
+        )),
+        (_, _, What::Selected { text, .. }, Some(Lack::NothingSelected)) => {
+            Some(("NothingSelected", format!("no object of the kind {kind} matches {text}")))
+        }
+        _ => None,
+    }
+}
+
+fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
+    let problems: Vec<_> = problems(rollup, feeds).collect();
+    let Some((reason, ..)) = problems.first() else {
+        return Statement::new(True, "AllComponentsResolved", "All that the spec asks for can be read");
+    };
+    let (reason, count) = (*reason, problems.len());
+    let items = problems.into_iter().map(|(_, place, text)| (place, text));
+    Statement::new(False, reason, message(items, count, BUDGET))
+}
+
+/// The status of a Rollup as it should be now.
+pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupStatus {
+    let weighed = rollup.weigh(now);
+    let triple = weighed.triple();
+    let statements = statements(rollup, &weighed, feeds);
+    let is_component = |choice: &&Choice| choice.lack.is_some() && matches!(choice.what, What::Named(_));
+    let objects: usize = rollup.members.total() - rollup.choices.iter().filter(|c| c.lack.is_some()).count();
+    let count = objects + rollup.choices.iter().filter(is_component).count();
+    RollupStatus {
+        observed_generation: Some(rollup.publication.generation),
+        conditions: rollup.publication.conditions(statements, now).into_iter().map(Into::into).collect(),
+        meaning: Some(triple.meaning().into_owned()),
+        health: Some(triple.health()),
+        components: components(rollup, feeds),
+        component_count: i32::try_from(count).ok(),
+    }
+}
+
+fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
+    let mut left = MOST_BYTES;
+    let is_component = |(whose, _): &(Whose, &Share)| match whose {
+        Whose::Object(_) => true,
+        Whose::Component(index) => {
+            rollup.choices.get(*index).is_some_and(|choice| matches!(choice.what, What::Named(_)))
+        }
+    };
+    let entry = |(whose, share): (Whose, &Share)| {
+        let word = rollup.word(whose, feeds)?;
+        let (triple, telling) = (word.triple(), word.telling());
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Some(RollupComponentStatus {
+            group: (*share.kind.group).into(),
+            kind: (*share.kind.kind).into(),
+            namespace: some(&share.name.namespace),
+            name: (*share.name.name).into(),
+            available: triple.available,
+            progressing: triple.progressing,
+            degraded: triple.degraded,
+            upgradeable: word
+                .upgradeable
+                .as_ref()
+                .filter(|_| rollup.spec.upgradeable)
+                .map(|said| said.status),
+            reason: some(&legal_reason(&*telling.reason)),
+            message: some(&one_line(&*telling.message, LONGEST_MESSAGE)),
+            since: share.since.map(Time),
+        })
+    };
+    rollup
+        .members
+        .worst_first()
+        .filter(is_component)
+        .filter_map(entry)
+        .take(MOST_COMPONENTS)
+        .take_while(|entry| {
+            let text =
+                [&entry.namespace, &entry.reason, &entry.message].into_iter().flatten().map(String::len);
+            // What stands around the texts, and the texts that are short.
+            let size = 200 + entry.name.len() + text.sum::<usize>();
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .collect()
+}

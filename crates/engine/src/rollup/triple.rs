@@ -1,0 +1,134 @@
+//! Available, Progressing and Degraded together: what they mean.
+
+use std::borrow::Cow;
+
+use bellwether_api::{
+    ConditionStatus::{self, False, True, Unknown},
+    RollupHealth, State,
+};
+
+/// The three conditions of an operator, of one component or of all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Triple {
+    pub(super) available: ConditionStatus,
+    pub(super) progressing: ConditionStatus,
+    pub(super) degraded: ConditionStatus,
+}
+
+impl Triple {
+    /// Not available, and nobody does anything about it: it needs a human.
+    pub(super) fn is_stuck(self) -> bool {
+        self == Self { available: False, progressing: False, degraded: True }
+    }
+
+    /// The shortest answer.
+    pub(super) fn health(self) -> RollupHealth {
+        let Self { available, progressing, degraded } = self;
+        if available == False || degraded == True {
+            RollupHealth::Error
+        } else if progressing == True || [available, progressing, degraded].contains(&Unknown) {
+            RollupHealth::Warning
+        } else {
+            RollupHealth::Healthy
+        }
+    }
+
+    /// The same as objects that are no operators' have it. What is bad is on its way as long as somebody is at work on it.
+    pub(super) fn state(self) -> State {
+        let Self { available, progressing, degraded } = self;
+        let is_bad = available == False || degraded == True;
+        match progressing {
+            True => State::InProgress,
+            False if is_bad => State::Failed,
+            Unknown if degraded == True => State::Failed,
+            False if available == True && degraded == False => State::Ready,
+            False | Unknown => State::Unknown,
+        }
+    }
+
+    /// What the three mean together, in a sentence.
+    pub(super) fn meaning(self) -> Cow<'static, str> {
+        match (self.available, self.progressing, self.degraded) {
+            (True, False, False) => "Component is 100% healthy and the Operator is idle".into(),
+            (True, True, False) => "Component is functional but, either upgrading or healing".into(),
+            (True, True, True) => {
+                "Component is functioning below capacity and an upgrade or heal is in progress".into()
+            }
+            (False, False, True) => {
+                "Component and operator are in a failed state that requires human intervention.  \
+                                     Failed upgrade or failed heal"
+                    .into()
+            }
+            (False, True, True) => "Component is in a failed state and an operator is healing".into(),
+            (False, True, False) => "Operator is deploying the component".into(),
+            // These two have no sentence in the matrix that the others are from.
+            (True, False, True) => {
+                "Component is functioning below capacity and the Operator does nothing about it".into()
+            }
+            (False, False, False) => "Component is not available and the Operator is idle".into(),
+            (available, progressing, degraded) => {
+                unknown([("available", available), ("progressing", progressing), ("degraded", degraded)])
+            }
+        }
+    }
+}
+
+/// What can be said where not everything is known.
+fn unknown(statuses: [(&str, ConditionStatus); 3]) -> Cow<'static, str> {
+    let of = |wanted: ConditionStatus| {
+        statuses.iter().filter(move |(_, status)| *status == wanted).map(|(word, _)| *word)
+    };
+    let known: Vec<_> =
+        of(True).map(str::to_owned).chain(of(False).map(|word| format!("not {word}"))).collect();
+    let unknown: Vec<_> = of(Unknown).collect();
+    let unknown = match unknown.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => unknown.concat(),
+    };
+    if known.is_empty() {
+        format!("Nobody can tell whether it is {unknown}").into()
+    } else {
+        format!("Component is {}; nobody can tell whether it is {unknown}", known.join(" and ")).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case([True, False, False], State::Ready, RollupHealth::Healthy)]
+    #[case([True, True, False], State::InProgress, RollupHealth::Warning)]
+    #[case([True, True, True], State::InProgress, RollupHealth::Error)]
+    #[case([False, False, True], State::Failed, RollupHealth::Error)]
+    #[case([False, True, True], State::InProgress, RollupHealth::Error)]
+    #[case([False, True, False], State::InProgress, RollupHealth::Error)]
+    #[case([True, False, True], State::Failed, RollupHealth::Error)]
+    #[case([False, False, False], State::Failed, RollupHealth::Error)]
+    #[case([False, Unknown, Unknown], State::Unknown, RollupHealth::Error)]
+    #[case([True, Unknown, False], State::Unknown, RollupHealth::Warning)]
+    #[case([True, False, Unknown], State::Unknown, RollupHealth::Warning)]
+    #[case([Unknown, False, False], State::Unknown, RollupHealth::Warning)]
+    #[case([Unknown, Unknown, True], State::Failed, RollupHealth::Error)]
+    #[case([Unknown, Unknown, Unknown], State::Unknown, RollupHealth::Warning)]
+    fn what_the_three_come_to(
+        #[case] statuses: [ConditionStatus; 3],
+        #[case] state: State,
+        #[case] health: RollupHealth,
+    ) {
+        let [available, progressing, degraded] = statuses;
+        let triple = Triple { available, progressing, degraded };
+        assert_eq!((triple.state(), triple.health()), (state, health));
+    }
+
+    #[rstest]
+    #[case([False, Unknown, Unknown], "Component is not available; nobody can tell whether it is progressing or degraded")]
+    #[case([True, True, Unknown], "Component is available and progressing; nobody can tell whether it is degraded")]
+    #[case([Unknown, Unknown, Unknown], "Nobody can tell whether it is available, progressing or degraded")]
+    fn where_not_all_is_known(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
+        let [available, progressing, degraded] = statuses;
+        assert_eq!(Triple { available, progressing, degraded }.meaning(), meaning);
+    }
+}

@@ -1,0 +1,104 @@
+//! How a Rollup is at this moment, for whoever asks.
+
+use bellwether_api::{ConditionStatus, RollupHealth, State};
+use jiff::Timestamp;
+
+use crate::{
+    feeds::Feeds,
+    id::Kind,
+    members::{Share, Whose},
+    operator::{AVAILABLE, DEGRADED, PROGRESSING},
+    said,
+    view::{Group, Member},
+};
+
+use super::{Rollups, one::Rollup, status, triple::Triple};
+
+impl Rollups {
+    /// All of which something can be said, in no particular order.
+    pub(crate) fn groups<'a>(&'a self, feeds: &'a Feeds) -> impl Iterator<Item = Group> + 'a {
+        let known = self.all.iter().filter(|(_, rollup)| rollup.is_known(feeds));
+        known.map(|(_, rollup)| view(rollup, feeds, self.now))
+    }
+
+    /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
+    pub(crate) fn by_health(&self) -> [usize; 3] {
+        [RollupHealth::Healthy, RollupHealth::Warning, RollupHealth::Error].map(|health| {
+            let shown = self.all.iter().filter_map(|(_, rollup)| rollup.shown);
+            shown.filter(|triple| triple.health() == health).count()
+        })
+    }
+}
+
+fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
+    let weighed = rollup.weigh(now);
+    let (triple, statements) = (weighed.triple(), status::statements(rollup, &weighed, feeds));
+    let state = state(rollup, triple);
+    Group {
+        kind: Kind::own("Rollup"),
+        name: rollup.name.clone(),
+        type_: None,
+        version: None,
+        state,
+        since: since(rollup, state, triple),
+        meaning: Some(triple.meaning().into_owned()),
+        conditions: statements.into_iter().filter_map(|(kind, says)| Some((kind, says?))).collect(),
+        counts: rollup.members.counts(),
+        progress: rollup.members.progress(),
+        members: rollup
+            .members
+            .worst_first()
+            .filter_map(|(whose, share)| member(rollup, feeds, whose, share))
+            .collect(),
+        dependencies: Vec::new(),
+    }
+}
+
+/// How it is: as its three conditions say; but if something is not there, that is why.
+fn state(rollup: &Rollup, triple: Triple) -> State {
+    match triple.state() {
+        _ if rollup.deleting => State::Terminating,
+        State::Unknown | State::InProgress if rollup.members.count(State::Missing) > 0 => State::Missing,
+        state => state,
+    }
+}
+
+/// Since when it is so: since the first of the components that are so. Otherwise as its conditions say, if they say the
+/// same.
+fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
+    if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
+    {
+        return rollup.members.in_state(state).filter_map(|(_, share)| share.since).min();
+    }
+    let stored = rollup.publication.stored();
+    let time = |kind: &str, status: ConditionStatus| {
+        let condition = stored.iter().find(|condition| *condition.kind == *kind)?;
+        condition.last_transition_time.as_ref().filter(|_| said::status(stored, kind) == Some(status))
+    };
+    let times =
+        [(AVAILABLE, triple.available), (PROGRESSING, triple.progressing), (DEGRADED, triple.degraded)]
+            .map(|(kind, status)| time(kind, status).map(|time| time.0));
+    times.into_iter().collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option<Member> {
+    let word = rollup.word(whose, feeds)?;
+    let telling = word.telling();
+    let stored = match whose {
+        Whose::Object(id) => feeds.object(id),
+        Whose::Component(_) => None,
+    };
+    let message = if telling.message.is_empty() { &telling.reason } else { &telling.message };
+    Some(Member {
+        kind: share.kind.clone(),
+        name: share.name.clone(),
+        uid: stored.map(|stored| stored.facts.uid.clone()),
+        state: share.state,
+        progress: share.progress,
+        reason: telling.reason.clone().into_owned(),
+        message: message.clone().into_owned(),
+        since: share.since,
+        // Its own operator has.
+        rule: None,
+    })
+}

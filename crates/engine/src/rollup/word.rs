@@ -1,0 +1,132 @@
+//! What one component says, in a condition of each type; or what has to be assumed where it says nothing.
+
+use bellwether_api::ConditionStatus::{self, False, True, Unknown};
+use bellwether_conditions::{Contribution, Policy, normalise};
+use jiff::Timestamp;
+
+use crate::{event::Unreadable, operator::OperatorFacts};
+
+use super::{policies::Policies, triple::Triple};
+
+/// What one component says.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub(super) available: Contribution<'static>,
+    pub(super) progressing: Contribution<'static>,
+    pub(super) degraded: Contribution<'static>,
+    /// Nothing where it says nothing, and then it has no objection.
+    pub(super) upgradeable: Option<Contribution<'static>>,
+}
+
+/// Why there is no object to say anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// The object that is named does not exist.
+    NotFound,
+    /// Nor does its kind.
+    NotServed,
+    /// It may exist, but its kind cannot be read.
+    Unreadable(Unreadable),
+    /// No object matches the selector.
+    NothingSelected,
+}
+
+impl Word {
+    /// What an object says.
+    pub(super) fn of(policies: &Policies, facts: &OperatorFacts) -> Self {
+        facts.source(|source| {
+            let say = |policy: &Policy| {
+                let mut said = normalise(policy, source).into_owned();
+                if said.repeated > 0 {
+                    let more = format!(
+                        " (it has {} conditions {}: the first counts)",
+                        said.repeated + 1,
+                        policy.kind
+                    );
+                    said.message.to_mut().push_str(&more);
+                }
+                said
+            };
+            let is_upgradeable_said =
+                source.conditions.iter().any(|said| said.kind == policies.upgradeable.kind);
+            Self {
+                available: say(&policies.available),
+                progressing: say(&policies.progressing),
+                degraded: say(&policies.degraded),
+                upgradeable: is_upgradeable_said.then(|| say(&policies.upgradeable)),
+            }
+        })
+    }
+
+    /// What an object said, when its kind could still be read.
+    pub(super) fn unreadable(self, policies: &Policies, why: &Unreadable) -> Self {
+        let unknown = |policy: &Policy, said: &Contribution<'_>| {
+            let said = if said.message.is_empty() { &said.reason } else { &said.message };
+            nobody_can_tell(policy, why.reason(), format!("{why}; before, it said: {said}"), None)
+        };
+        Self {
+            available: unknown(&policies.available, &self.available),
+            progressing: unknown(&policies.progressing, &self.progressing),
+            degraded: unknown(&policies.degraded, &self.degraded),
+            upgradeable: self.upgradeable.map(|said| unknown(&policies.upgradeable, &said)),
+        }
+    }
+
+    /// What has to be assumed where there is no object.
+    pub(super) fn missing(policies: &Policies, lack: &Lack, since: Option<Timestamp>) -> Self {
+        let say = |policy: &Policy| match lack {
+            Lack::NotFound => Contribution::missing(policy, "not found", since),
+            Lack::NotServed => {
+                Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
+            }
+            Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string(), since),
+            Lack::NothingSelected => {
+                nobody_can_tell(policy, "NothingSelected", "matches no object".to_owned(), since)
+            }
+        };
+        Self {
+            available: say(&policies.available),
+            progressing: say(&policies.progressing),
+            degraded: say(&policies.degraded),
+            upgradeable: None,
+        }
+    }
+
+    pub(super) fn triple(&self) -> Triple {
+        Triple {
+            available: self.available.status,
+            progressing: self.progressing.status,
+            degraded: self.degraded.status,
+        }
+    }
+
+    /// The condition that tells most of how it is.
+    pub(super) fn telling(&self) -> &Contribution<'static> {
+        let order: [(&Contribution<'static>, ConditionStatus); 6] = [
+            (&self.available, False),
+            (&self.degraded, True),
+            (&self.available, Unknown),
+            (&self.degraded, Unknown),
+            (&self.progressing, Unknown),
+            (&self.progressing, True),
+        ];
+        let found = order.into_iter().find(|(said, status)| said.status == *status);
+        found.map_or(&self.available, |(said, _)| said)
+    }
+}
+
+fn nobody_can_tell(
+    policy: &Policy,
+    reason: &'static str,
+    message: String,
+    since: Option<Timestamp>,
+) -> Contribution<'static> {
+    Contribution {
+        status: Unknown,
+        class: policy.classify(Unknown),
+        reason: reason.into(),
+        message: message.into(),
+        since,
+        repeated: 0,
+    }
+}

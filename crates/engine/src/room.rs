@@ -1,0 +1,16 @@
+//! What groupings work with.
+
+use std::sync::Arc;
+
+use bellwether_health::user::UserRules;
+use jiff::Timestamp;
+
+use crate::{desk::Desk, feeds::Feeds};
+
+/// What groupings work with.
+pub(crate) struct Room<'a> {
+    pub(crate) feeds: &'a mut Feeds,
+    pub(crate) desk: &'a mut Desk,
+    pub(crate) rules: &'a Arc<UserRules>,
+    pub(crate) now: Timestamp,
+}
