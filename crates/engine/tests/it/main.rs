@@ -22,6 +22,7 @@ mod noise;
 mod orders;
 mod ownership;
 mod readiness;
+mod rollup;
 mod rules;
 mod scratch;
 mod server;

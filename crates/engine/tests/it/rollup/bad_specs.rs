@@ -1,0 +1,57 @@
+//! Specs that cannot be had as they are written: one clear condition each, and the rest is looked after.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{HEALTHY, component, conditions, rollup, virt, virt_named, world};
+
+fn selector() -> Value {
+    json!({"matchLabels": {"tier": "core"}})
+}
+
+#[rstest]
+#[case::unknown_group(
+    json!([virt_named("a"), {"group": "typo.example", "kind": "Virt", "namespace": "virt", "name": "a"}]),
+    "False NotServed: Virt.typo.example the cluster does not serve it; is it in this group, and is its CRD installed?",
+    ["False", "Unknown", "Unknown"]
+)]
+#[case::named_twice(
+    json!([virt_named("a"), virt_named("a")]),
+    "False ComponentTwice: spec.components[1] names the same as spec.components[0], and counts once: remove one",
+    HEALTHY
+)]
+#[case::two_selectors(
+    json!([
+        {"group": "ops.example", "kind": "Virt", "selector": selector()},
+        {"group": "ops.example", "kind": "Virt", "selector": selector()},
+    ]),
+    "False ComponentTwice: spec.components[1] selects the same as spec.components[0], and counts once: remove one",
+    HEALTHY
+)]
+#[case::name_and_selector(
+    json!([virt_named("a"), {"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
+    "False NameAndSelector: spec.components[1] has a name and a selector: give one of them",
+    HEALTHY
+)]
+#[case::no_namespace(
+    json!([{"group": "ops.example", "kind": "Virt", "name": "a"}]),
+    "False NamespaceMissing: spec.components[0] needs the namespace of a: objects of the kind Virt.ops.example are in \
+     namespaces",
+    ["False", "Unknown", "Unknown"]
+)]
+#[case::needless_namespace(
+    json!([{"group": "ops.example", "kind": "Store", "namespace": "virt", "name": "disks"}]),
+    "False ClusterScoped: spec.components[0] has a namespace, and objects of the kind Store.ops.example are in none: \
+     leave it out",
+    ["False", "Unknown", "Unknown"]
+)]
+fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case] triple: [&str; 3]) {
+    let world = world([
+        rollup(&components, &json!({})),
+        virt("a", &conditions(HEALTHY)),
+        component("Store", None, "disks", &conditions(HEALTHY)),
+    ]);
+    assert_eq!(world.of_umbrella("Resolved"), resolved);
+    assert_eq!(world.triple(), triple);
+    assert!(world.umbrella().component_count <= Some(2));
+}

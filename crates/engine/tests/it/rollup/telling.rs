@@ -1,0 +1,207 @@
+//! What is said, in which words, since when, and how often.
+
+use bellwether_api::RollupHealth;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::{HEALTHY, condition, conditions, rollup, virt, virt_named, world};
+use crate::world::World;
+
+fn two(one: [&str; 3], other: [&str; 3]) -> World {
+    world([
+        rollup(&json!([virt_named("a"), virt_named("b")]), &json!({})),
+        virt("a", &conditions(one)),
+        virt("b", &conditions(other)),
+    ])
+}
+
+#[test]
+fn all_is_well() {
+    let world = two(HEALTHY, HEALTHY);
+    assert_eq!(world.of_umbrella("Available"), "True InstallSucceeded: All components are available");
+    assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: No component is progressing");
+    assert_eq!(world.of_umbrella("Degraded"), "False HealFailed: No component is degraded");
+    assert_eq!(
+        world.of_umbrella("Resolved"),
+        "True AllComponentsResolved: All that the spec asks for can be read"
+    );
+    let status = world.umbrella();
+    assert_eq!((status.health, status.component_count), (Some(RollupHealth::Healthy), Some(2)));
+    assert_eq!(status.observed_generation, Some(1));
+}
+
+/// Every deciding component is named, not just the last one; the reason is that of the one that changed last.
+#[test]
+fn the_reason_is_the_most_recent_and_the_message_names_all() {
+    let down = |reason: &str, message: &str, minute| {
+        vec![
+            condition("Available", "False", reason, message, minute),
+            condition("Progressing", "True", "HealInProgress", "restarts", 1),
+            condition("Degraded", "False", "None", "", 1),
+        ]
+    };
+    let mut world = world([
+        rollup(&json!([virt_named("a"), virt_named("b"), virt_named("c")]), &json!({})),
+        virt("a", &down("UpgradeFailed", "no image", 7)),
+        virt("b", &down("InstallFailed", "no node", 9)),
+        virt("c", &conditions(HEALTHY)),
+    ]);
+    assert_eq!(world.of_umbrella("Available"), "False InstallFailed: a no image; b no node");
+    world.put(virt("a", &down("HealFailed", "no disk", 11)));
+    assert_eq!(world.of_umbrella("Available"), "False HealFailed: a no disk; b no node");
+    let names: Vec<_> = world.umbrella().components.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["a", "b", "c"], "those that decide come first");
+}
+
+#[test]
+fn a_component_that_needs_a_human_is_named_for_progressing() {
+    let world = two(["False", "False", "True"], ["True", "True", "False"]);
+    assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: a needs a human: has lost a disk");
+}
+
+#[test]
+fn missing_conditions_are_named_one_by_one() {
+    let available = condition("Available", "True", "InstallSucceeded", "works", 1);
+    let mut world = world([
+        rollup(&json!([virt_named("a"), virt_named("b")]), &json!({})),
+        virt("a", &[available]),
+        virt("b", &[]),
+    ]);
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b condition Available not reported");
+    assert_eq!(
+        world.of_umbrella("Degraded"),
+        "Unknown InstallInvalid: a condition Degraded not reported; b condition Degraded not reported"
+    );
+    let meaning = world.umbrella().meaning;
+    assert_eq!(
+        meaning.as_deref(),
+        Some("Component is not available; nobody can tell whether it is progressing or degraded")
+    );
+    let no_reason = condition("Available", "False", "", "is down", 2);
+    world.put(virt("b", &[no_reason]));
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b is down");
+}
+
+#[test]
+fn a_component_that_is_not_there() {
+    let mut world = two(HEALTHY, HEALTHY);
+    world.pass(SignedDuration::from_mins(5));
+    world.remove("Virt", "virt", "b");
+    assert_eq!(world.triple(), ["False", "Unknown", "Unknown"]);
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b not found");
+    let status = world.umbrella();
+    assert_eq!(status.component_count, Some(2), "it is a component still");
+    let (b, since) = (&status.components[0], status.components[0].since.clone());
+    assert_eq!((b.name.as_str(), b.message.as_deref()), ("b", Some("not found")));
+    world.restart();
+    world.pass(SignedDuration::from_mins(5));
+    assert_eq!(world.umbrella().components[0].since, since, "a restart changes nothing");
+    world.put(virt("b", &conditions(HEALTHY)));
+    assert_eq!(world.triple(), HEALTHY);
+}
+
+#[test]
+fn a_condition_that_lags_behind_its_object_says_nothing() {
+    let mut world = two(HEALTHY, HEALTHY);
+    let mut behind = virt("b", &conditions(HEALTHY));
+    behind["spec"]["size"] = 2.into();
+    for condition in behind["status"]["conditions"].as_array_mut().expect("they are there") {
+        condition["observedGeneration"] = 1.into();
+    }
+    world.put(behind.clone());
+    assert_eq!(
+        world.of_umbrella("Available"),
+        "Unknown ObservedGenerationStale: b condition Available speaks of generation 1, not yet of 2"
+    );
+    for condition in behind["status"]["conditions"].as_array_mut().expect("they are there") {
+        condition["observedGeneration"] = 2.into();
+    }
+    world.put(behind.clone());
+    assert_eq!(world.triple(), HEALTHY);
+    // Where conditions do not say so themselves, their status does.
+    behind["spec"]["size"] = 3.into();
+    behind["status"] = json!({"observedGeneration": 2, "conditions": conditions(HEALTHY)});
+    world.put(behind);
+    assert_eq!(world.triple(), ["Unknown"; 3]);
+}
+
+#[test]
+fn of_two_conditions_of_a_type_the_first_counts_and_it_is_said() {
+    let twice = [conditions(HEALTHY), conditions(["False", "True", "True"])].concat();
+    let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
+    assert_eq!(world.triple(), HEALTHY);
+    let said = world.umbrella().components[0].message.clone();
+    assert_eq!(said.as_deref(), Some("works (it has 2 conditions Available: the first counts)"));
+}
+
+#[test]
+fn times_change_with_the_status_only_and_survive_a_restart() {
+    let since = |world: &World| {
+        let status = world.umbrella();
+        let times = status.conditions.iter().map(|it| (it.type_.clone(), it.last_transition_time.0));
+        times.collect::<Vec<_>>()
+    };
+    let mut world = two(HEALTHY, HEALTHY);
+    let first = since(&world);
+    world.pass(SignedDuration::from_mins(1));
+    world.put(virt("a", &conditions(["True", "True", "False"])));
+    let second = since(&world);
+    for ((kind, before), (_, after)) in first.iter().zip(&second) {
+        assert_eq!(before != after, kind == "Progressing", "{kind}");
+    }
+    world.pass(SignedDuration::from_mins(1));
+    world.put(virt("b", &conditions(["True", "True", "False"])));
+    assert_eq!(since(&world), second, "only words have changed");
+    let writes = world.writes.len();
+    world.restart();
+    world.pass(SignedDuration::from_mins(10));
+    assert_eq!((since(&world), world.writes.len()), (second, writes), "a restart changes nothing");
+}
+
+/// People are told of each flip, and whether it is a good one.
+#[test]
+fn flips_are_told() {
+    let mut world = two(HEALTHY, HEALTHY);
+    world.turns.clear();
+    world.put(virt("a", &conditions(["True", "True", "True"])));
+    world.put(virt("a", &conditions(HEALTHY)));
+    let turns: Vec<_> =
+        world.turns.iter().map(|turn| format!("{} {:?} {}", turn.condition, turn.to, turn.good)).collect();
+    assert_eq!(
+        turns,
+        ["Progressing True true", "Degraded True false", "Progressing False true", "Degraded False true"]
+    );
+}
+
+#[test]
+fn ten_thousand_components_fit() {
+    let objects =
+        (0..10_000).map(|number| virt(&format!("v{number:05}"), &conditions(["False", "False", "True"])));
+    let all =
+        json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
+    let world = world([rollup(&all, &json!({}))].into_iter().chain(objects));
+    let status = world.umbrella();
+    assert_eq!(status.component_count, Some(10_000));
+    assert!(serde_json::to_string(&status).expect("it is JSON").len() < 64 << 10);
+    for condition in &status.conditions {
+        assert!(condition.message.len() <= 1024, "{}", condition.message);
+    }
+    let degraded = world.of_umbrella("Degraded");
+    let (items, rest) = degraded.rsplit_once("; and ").expect("not all fit");
+    let shown = items.split("; ").count();
+    assert_eq!(rest, format!("{} more", 10_000 - shown));
+}
+
+/// Rollups may be components of Rollups. They do not quote one another, or they would for ever.
+#[test]
+fn a_rollup_of_rollups() {
+    let mut inner = rollup(&json!([virt_named("a")]), &json!({}));
+    inner["metadata"]["name"] = "inner".into();
+    let outer = json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "inner"}]);
+    let mut world =
+        world([rollup(&outer, &json!({})), inner, virt("a", &conditions(["True", "True", "False"]))]);
+    assert_eq!(world.triple(), ["True", "True", "False"]);
+    assert_eq!(world.of_umbrella("Progressing"), "True UpgradeInProgress: inner UpgradeInProgress");
+    world.put(virt("a", &conditions(HEALTHY)));
+    assert_eq!(world.triple(), HEALTHY);
+}
