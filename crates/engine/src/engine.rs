@@ -333,7 +333,7 @@ impl Engine {
                 applications.remove(dialect, &name, &mut room);
             }
             OurKind::HealthRule => self.rules.remove(&name, &mut self.desk),
-            OurKind::Rollup => self.rollups.remove(&name, &mut self.desk),
+            OurKind::Rollup => self.rollups.remove(&name, &self.feeds, &mut self.desk),
         }
     }
 

@@ -17,6 +17,7 @@ mod feeds;
 mod id;
 mod lens;
 mod members;
+mod needs;
 mod operator;
 mod outbox;
 mod path;

@@ -61,7 +61,8 @@ impl Applications {
         for index in 0..app.components.len() {
             look_for(app, index, room);
         }
-        let circle_may_change = app.old.is_none() && self.dependencies.set(&name, &app.spec.dependencies);
+        let needs = app.spec.dependencies.iter().map(|name| app.member(name)).collect();
+        let circle_may_change = app.old.is_none() && self.dependencies.set(&name, needs);
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         if circle_may_change {
             self.touch_circle(&name);

@@ -36,12 +36,12 @@ use crate::{
     feeds::{Feeds, ObjectId},
     id::{Cluster, FeedId, Kind, Name},
     members::{Members, Whose},
+    needs::Needs,
     publication::PATIENCE,
     room::Room,
 };
 
 use app::App;
-use dependencies::Dependencies;
 use holdings::Holdings;
 use index::Index;
 use membership::{agree, count, remembered};
@@ -61,7 +61,7 @@ pub(crate) struct Applications {
     by_name: HashMap<(Dialect, Name), AppId>,
     by_uid: HashMap<Box<str>, AppId>,
     index: Index,
-    dependencies: Dependencies,
+    dependencies: Needs,
     /// Which Applications count an object.
     counting: HashMap<ObjectId, Box<[AppId]>>,
     /// Which objects have an Application among their owners, by its uid.
@@ -169,7 +169,7 @@ impl Applications {
         self.dirty.remove(&id);
         self.by_uid.remove(app.uid());
         if dialect == Dialect::Bellwether {
-            self.dependencies.set(name, &[]);
+            self.dependencies.set(name, Vec::new());
             self.touch_circle(name);
         }
         // Its members are the garbage collector's now, and so is the Pod of its health check.

@@ -5,6 +5,7 @@
 //! words, and `triple.rs` says what three conditions mean together.
 
 mod choice;
+mod circle;
 mod index;
 mod one;
 mod policies;
@@ -31,6 +32,7 @@ use crate::{
     feeds::{Feeds, ObjectId, Stored},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     lens::Scope,
+    needs::Needs,
     publication::Publication,
     room::Room,
 };
@@ -51,6 +53,8 @@ pub(crate) struct Rollups {
     index: Index,
     /// Which choices mean an object.
     counting: HashMap<ObjectId, Box<[Seat]>>,
+    /// Which Rollups are components of which.
+    circles: Needs,
     /// Who uses a feed.
     users: HashMap<FeedId, BTreeSet<RollupId>>,
     /// Feeds that are needed once less.
@@ -122,9 +126,10 @@ impl Rollups {
     }
 
     /// A Rollup is gone.
-    pub(crate) fn remove(&mut self, name: &Name, desk: &mut Desk) {
-        let Some(id) = self.by_name.remove(name) else { return };
-        self.move_out(id);
+    pub(crate) fn remove(&mut self, name: &Name, feeds: &Feeds, desk: &mut Desk) {
+        let Some(id) = self.by_name.get(name).copied() else { return };
+        self.move_out(id, feeds);
+        self.by_name.remove(name);
         self.dirty.remove(&id);
         let rollup = self.all.remove(id.0);
         rollup.publication.withdraw(desk);
@@ -258,6 +263,7 @@ impl Rollups {
             return;
         }
         let concerned: BTreeSet<_> = before.iter().chain(&seats).map(|(id, _)| *id).collect();
+        let mut above = Vec::new();
         for id in concerned {
             let Some(rollup) = self.all.get_mut(id.0) else { continue };
             let of = |seats: &BTreeSet<Seat>| -> BTreeSet<usize> {
@@ -278,16 +284,28 @@ impl Rollups {
                 }
                 rollup.look_for(*index, room.feeds, room.now);
             }
-            if !after.is_empty()
-                && let Some(stored) = room.feeds.object(object)
+            if let Some(stored) = room.feeds.object(object)
                 && let Some(feed) = room.feeds.get(stored.feed)
             {
-                rollup.count(object, stored, feed);
+                if !after.is_empty() {
+                    rollup.count(object, stored, feed);
+                }
+                if feed.kind == Kind::own("Rollup") {
+                    if after.is_empty() {
+                        rollup.below.remove(&stored.name);
+                    } else {
+                        rollup.below.insert(stored.name.clone());
+                    }
+                    above.push(id);
+                }
             }
             self.dirty.insert(id);
         }
         if !seats.is_empty() {
             self.counting.insert(object, seats.into_iter().collect());
+        }
+        for id in above {
+            self.look_for_circles(id, room.feeds);
         }
     }
 
@@ -296,7 +314,7 @@ impl Rollups {
         if !self.open {
             return;
         }
-        self.move_out(id);
+        self.move_out(id, room.feeds);
         let Some(rollup) = self.all.get_mut(id.0) else { return };
         let (wanted, mistakes) = choice::wanted(&rollup.spec);
         rollup.mistakes = mistakes;
@@ -345,7 +363,7 @@ impl Rollups {
     }
 
     /// Counts nothing for a Rollup any more.
-    fn move_out(&mut self, id: RollupId) {
+    fn move_out(&mut self, id: RollupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get_mut(id.0) else { return };
         for (index, choice) in rollup.choices.iter().enumerate() {
             self.index.remove(choice.feed, (id, index), &choice.what, &choice.anchor);
@@ -358,6 +376,7 @@ impl Rollups {
                 }
             }
         }
+        self.look_for_circles(id, feeds);
     }
 
     fn let_go_of(&mut self, feed: FeedId, id: RollupId) {

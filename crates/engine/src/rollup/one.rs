@@ -46,6 +46,10 @@ pub(super) struct Rollup {
     blind: BTreeSet<ObjectId>,
     /// Since when components were not found, as was written before.
     remembered: HashMap<(Kind, Name), Timestamp>,
+    /// The Rollups among its components,
+    pub(super) below: BTreeSet<Name>,
+    /// and those of them of which it is a component in turn.
+    pub(super) circle: BTreeSet<Name>,
     /// How it was, when it was last looked at.
     pub(super) shown: Option<Triple>,
 }
@@ -82,6 +86,8 @@ impl Rollup {
             sources: Sources::default(),
             blind: BTreeSet::new(),
             remembered: HashMap::new(),
+            below: BTreeSet::new(),
+            circle: BTreeSet::new(),
             shown: None,
         }
     }
@@ -125,6 +131,7 @@ impl Rollup {
         self.sources = Sources::default();
         self.choices.clear();
         self.mistakes.clear();
+        self.below.clear();
         objects
     }
 
@@ -204,7 +211,7 @@ impl Rollup {
         let word = Word::missing(self.policies(), lack, choice.since);
         let state = match lack {
             Lack::NotFound | Lack::NotServed => State::Missing,
-            Lack::Unreadable(_) | Lack::NothingSelected => State::Unknown,
+            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle => State::Unknown,
         };
         let (key, name) = match &choice.what {
             What::Named(name) => (self.key(&choice.kind, &name.namespace, &name.name), name.clone()),
@@ -246,6 +253,9 @@ impl Rollup {
 
     /// What an object says, if anybody has looked.
     fn heard(&self, stored: &Stored, feed: &Feed) -> Option<Word> {
+        if feed.kind == Kind::own("Rollup") && self.circle.contains(&stored.name) {
+            return Some(Word::missing(self.policies(), &Lack::Circle, None));
+        }
         let word = Word::of(self.policies(), stored.facts.operator.as_deref()?);
         Some(match &feed.unreadable {
             Some(why) => word.unreadable(self.policies(), why),

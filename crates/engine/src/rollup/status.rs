@@ -164,7 +164,12 @@ fn problems<'a>(
         let (reason, text) = problem(choice, feeds.get(choice.feed)?)?;
         Some((reason, place(choice.place), text))
     });
-    mistakes.chain(kinds).chain(choices)
+    let circles = rollup.circle.iter().map(|name| {
+        let text = "has this Rollup among its own components, so that neither can say anything of the other: take one \
+                    of them out";
+        ("Circle", format!("Rollup {name}"), text.to_owned())
+    });
+    mistakes.chain(kinds).chain(choices).chain(circles)
 }
 
 /// Why a choice cannot mean anything, or does not.

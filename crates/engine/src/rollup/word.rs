@@ -18,7 +18,7 @@ pub(super) struct Word {
     pub(super) upgradeable: Option<Contribution<'static>>,
 }
 
-/// Why there is no object to say anything.
+/// Why there is no object to say anything that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
     /// The object that is named does not exist.
@@ -29,6 +29,8 @@ pub(super) enum Lack {
     Unreadable(Unreadable),
     /// No object matches the selector.
     NothingSelected,
+    /// What it says rests on what is said of it.
+    Circle,
 }
 
 impl Word {
@@ -82,6 +84,10 @@ impl Word {
             Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string(), since),
             Lack::NothingSelected => {
                 nobody_can_tell(policy, "NothingSelected", "matches no object".to_owned(), since)
+            }
+            Lack::Circle => {
+                let text = "has this Rollup among its own components".to_owned();
+                nobody_can_tell(policy, "Circle", text, since)
             }
         };
         Self {

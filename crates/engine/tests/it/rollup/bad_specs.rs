@@ -55,3 +55,31 @@ fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case
     assert_eq!(world.triple(), triple);
     assert!(world.umbrella().component_count <= Some(2));
 }
+
+/// Rollups that are components of one another would keep each other from ever being well again.
+#[test]
+fn a_circle_says_so_and_opens() {
+    let named = |name: &str, others: Value| {
+        let mut it = rollup(&others, &json!({}));
+        it["metadata"]["name"] = name.into();
+        it
+    };
+    let of = |name: &str| json!({"group": "bellwether.dev", "kind": "Rollup", "name": name});
+    let mut world = world([
+        rollup(&json!([of("middle")]), &json!({})),
+        named("middle", json!([of("low"), virt_named("a")])),
+        named("low", json!([of("umbrella")])),
+        virt("a", &conditions(["False", "True", "False"])),
+    ]);
+    assert_eq!(
+        world.of_umbrella("Resolved"),
+        "False Circle: Rollup middle has this Rollup among its own components, so that neither can say anything of the \
+         other: take one of them out"
+    );
+    assert_eq!(world.of_umbrella("Available"), "Unknown Circle: middle Circle");
+    world.put(named("low", json!([virt_named("a")])));
+    assert_eq!(world.triple(), ["False", "True", "False"]);
+    assert!(world.of_umbrella("Resolved").starts_with("True"));
+    world.put(virt("a", &conditions(HEALTHY)));
+    assert_eq!(world.triple(), HEALTHY, "it is well again");
+}
