@@ -99,7 +99,7 @@ async fn control(command: &Controller) -> Result<()> {
     };
     let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
-    let engine = Engine::new();
+    let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine = if command.app_k8s_io { engine.with_app_k8s_io() } else { engine };
     let spine = Spine::new(engine, connection.client, settings, leadership.clone(), recorder);
     let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership });

@@ -65,6 +65,16 @@ impl Default for Engine {
 impl Engine {
     /// One that knows nothing. Its first step asks to follow our own kinds.
     pub fn new() -> Self {
+        Self::of(&["Application", "HealthRule", "Rollup"])
+    }
+
+    /// One that is told of one namespace only. It leaves Rollups alone: their components may be anywhere, and what is
+    /// elsewhere would seem not to be there.
+    pub fn of_one_namespace() -> Self {
+        Self::of(&["Application", "HealthRule"])
+    }
+
+    fn of(kinds: &[&str]) -> Self {
         let mut engine = Self {
             feeds: Feeds::default(),
             desk: Desk::default(),
@@ -74,8 +84,7 @@ impl Engine {
             base: Vec::new(),
             open: false,
         };
-        engine.base =
-            ["Application", "HealthRule", "Rollup"].map(|kind| engine.follow(&Kind::own(kind))).into();
+        engine.base = kinds.iter().map(|kind| engine.follow(&Kind::own(kind))).collect();
         engine
     }
 

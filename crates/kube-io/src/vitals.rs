@@ -25,6 +25,7 @@ pub struct Vitals {
     waiting: Gauge,
     leading: Gauge,
     applications: Family<Ready, Gauge>,
+    rollups: Family<Health, Gauge>,
     objects: Gauge,
     feeds: Gauge,
     untold: Gauge,
@@ -51,6 +52,11 @@ struct Ready {
     ready: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Health {
+    health: &'static str,
+}
+
 impl Vitals {
     pub(crate) fn new(tally: Arc<Tally>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
@@ -62,6 +68,7 @@ impl Vitals {
             waiting: Gauge::default(),
             leading: Gauge::default(),
             applications: Family::default(),
+            rollups: Family::default(),
             objects: Gauge::default(),
             feeds: Gauge::default(),
             untold: Gauge::default(),
@@ -100,6 +107,9 @@ impl Vitals {
         for (ready, count) in ["true", "false", "unknown"].into_iter().zip(census.applications) {
             self.applications.get_or_create(&Ready { ready }).set(number(count));
         }
+        for (health, count) in ["healthy", "warning", "error"].into_iter().zip(census.rollups) {
+            self.rollups.get_or_create(&Health { health }).set(number(count));
+        }
         *self.census.lock().unwrap_or_else(PoisonError::into_inner) = census;
     }
 
@@ -117,6 +127,7 @@ impl Vitals {
             "Applications, by whether they are ready",
             self.applications.clone(),
         );
+        registry.register("rollups", "Rollups, by their health", self.rollups.clone());
         registry.register("kinds_followed", "Kinds that are watched", self.feeds.clone());
         registry.register("objects", "Objects that are kept", self.objects.clone());
         registry.register("events", "What was learnt about objects", self.events.clone());

@@ -11,6 +11,7 @@ mod kinds;
 mod leading;
 mod membership;
 mod quiet;
+mod rollup;
 mod rules;
 mod wordpress;
 

@@ -22,7 +22,7 @@ async fn the_standby_takes_over() -> Result<()> {
     story.apply(&application("shop", "shop", "")).await?;
     story.ready_is("shop", "NoComponents").await?;
     eventually(PATIENCE, "the second knows it too", async || {
-        Ok(second.metric("bellwether_kinds_followed").await? == 3)
+        Ok(second.metric("bellwether_kinds_followed").await? == 4)
     })
     .await?;
 

@@ -92,7 +92,7 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
-    // And two of our own, and that of app.k8s.io, in case it comes.
-    assert_eq!(controller.metric("bellwether_kinds_followed").await?, 8);
+    // And three of our own, and that of app.k8s.io, in case it comes.
+    assert_eq!(controller.metric("bellwether_kinds_followed").await?, 9);
     Ok(())
 }

@@ -1,0 +1,300 @@
+//! The components of an umbrella operator, on a control plane of their own: nobody else writes what is rolled up.
+
+use anyhow::{Context as _, Result};
+use bellwether_testkit::{Cluster, Kubectl, eventually};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Controller, PATIENCE, condition, example, text};
+
+/// A cluster with the kinds of three operators, and somebody who plays their part.
+struct Stage {
+    cluster: Cluster,
+    kubectl: Kubectl,
+}
+
+/// The components of the example.
+const VIRT: &str = "kubevirts.kubevirt.io/kubevirt";
+const DISKS: &str = "cdis.cdi.kubevirt.io/cdi";
+/// A kind that is built in, and whose conditions nobody else writes.
+const GATE: &str = "service/gate";
+
+const NAMESPACE: &str = "kubevirt-hyperconverged";
+const GOOD: [&str; 3] = ["True", "False", "False"];
+
+impl Stage {
+    async fn set(name: &str) -> Result<Self> {
+        let cluster = Cluster::builder().name(name).start().await?;
+        cluster.install(&bellwether_api::crds()).await?;
+        let stage = Self { kubectl: Kubectl::new(cluster.admin())?.in_namespace(NAMESPACE), cluster };
+        stage.apply(&example("hyperconverged/crds.yaml")?).await?;
+        let kinds = ["crd/kubevirts.kubevirt.io", "crd/cdis.cdi.kubevirt.io"];
+        for kind in kinds {
+            stage.kubectl.ok(&["wait", "--for=condition=Established", kind, "--timeout=60s"]).await?;
+        }
+        Ok(stage)
+    }
+
+    async fn controller(&self) -> Result<Controller> {
+        Controller::start(self.cluster.admin(), &["--leader-elect=false"]).await
+    }
+
+    async fn apply(&self, manifest: &str) -> Result<()> {
+        self.kubectl.ok_with_input(&["apply", "-f", "-"], manifest).await.map(drop)
+    }
+
+    /// An operator says how its object is. Times are of now.
+    async fn says(&self, object: &str, triple: [&str; 3], why: &str) -> Result<()> {
+        let kinds = ["Available", "Progressing", "Degraded"];
+        let now = Timestamp::from_second(Timestamp::now().as_second())?.to_string();
+        let before = self.get(object).await?["status"]["conditions"].take();
+        let since = |kind: &str, status: &str| {
+            let mut before = before.as_array().into_iter().flatten();
+            let same = before.find(|it| it["type"] == kind && it["status"] == status);
+            same.map_or_else(|| json!(now), |it| it["lastTransitionTime"].clone())
+        };
+        let conditions: Vec<_> = kinds
+            .into_iter()
+            .zip(triple)
+            .map(|(kind, status)| {
+                json!({
+                    "type": kind, "status": status, "reason": why, "message": format!("{why} it is"),
+                    "lastTransitionTime": since(kind, status),
+                })
+            })
+            .collect();
+        let patch = json!({ "status": { "conditions": conditions } }).to_string();
+        self.kubectl
+            .ok(&["patch", object, "--subresource=status", "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
+    }
+
+    async fn get(&self, object: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.kubectl.ok(&["get", object, "-o", "json"]).await?)?)
+    }
+
+    async fn status(&self) -> Result<Value> {
+        Ok(self.get("rollup/umbrella").await?["status"].take())
+    }
+
+    /// The status of the Rollup, once its three conditions are these.
+    async fn becomes(&self, triple: [&str; 3]) -> Result<Value> {
+        self.is_so(&format!("it is {triple:?}"), |status| statuses(status) == triple).await
+    }
+
+    async fn is_so(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut status = Value::Null;
+        eventually(PATIENCE, what, async || {
+            status = self.status().await?;
+            Ok(is_so(&status))
+        })
+        .await
+        .with_context(|| format!("the last status was {status:#}"))?;
+        Ok(status)
+    }
+}
+
+fn statuses(status: &Value) -> [String; 3] {
+    ["Available", "Progressing", "Degraded"].map(|kind| text(&condition(status, kind)["status"]))
+}
+
+/// When the three conditions turned.
+fn times(status: &Value) -> [String; 3] {
+    ["Available", "Progressing", "Degraded"].map(|kind| text(&condition(status, kind)["lastTransitionTime"]))
+}
+
+fn message(status: &Value, kind: &str) -> String {
+    text(&condition(status, kind)["message"])
+}
+
+fn umbrella(components: &str, more: &str) -> String {
+    format!(
+        "
+apiVersion: bellwether.dev/v1alpha1
+kind: Rollup
+metadata: {{name: umbrella}}
+spec:
+  components: [{components}]
+{more}
+"
+    )
+}
+
+/// Three kinds: two of operators, of which one is in no namespace, and one that is built in.
+fn three(more: &str) -> String {
+    let virt = format!("{{group: kubevirt.io, kind: KubeVirt, namespace: {NAMESPACE}, name: kubevirt}}");
+    let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
+    let gates = "{kind: Service, selector: {matchLabels: {tier: core}}}";
+    umbrella(&format!("{virt}, {disks}, {gates}"), more)
+}
+
+fn gate() -> String {
+    let metadata = format!("{{name: gate, namespace: {NAMESPACE}, labels: {{tier: core}}}}");
+    format!("apiVersion: v1\nkind: Service\nmetadata: {metadata}\nspec: {{ports: [{{port: 80}}]}}\n")
+}
+
+/// From the first apply through an upgrade, a failure, a heal, a loss and a return; a controller that begins anew in between
+/// changes nothing; times move with the statuses only.
+#[tokio::test]
+async fn a_life() -> Result<()> {
+    let stage = Stage::set("rollup-life").await?;
+    let controller = stage.controller().await?;
+    stage.apply(&three("")).await?;
+    let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
+    assert_eq!(status["health"], "Error");
+    assert!(message(&status, "Available").contains("kubevirt not found"), "{status:#}");
+    assert_eq!(condition(&status, "Available")["reason"], "InstallInvalid");
+    assert_eq!(condition(&status, "Resolved")["reason"], "NothingSelected");
+
+    // The objects are there, and nobody has said anything of them.
+    stage.apply(&example("hyperconverged/components.yaml")?).await?;
+    stage.apply(&gate()).await?;
+    let all_there =
+        |status: &Value| status["componentCount"] == 3 && !message(status, "Available").contains("not found");
+    let status = stage.is_so("all are there", all_there).await?;
+    assert!(message(&status, "Available").contains("condition Available not reported"), "{status:#}");
+    assert_eq!(condition(&status, "Resolved")["status"], "True");
+
+    // They are installed, one after the other.
+    stage.says(VIRT, ["False", "True", "False"], "InstallInProgress").await?;
+    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
+    stage.says(GATE, GOOD, "InstallSucceeded").await?;
+    let status = stage.becomes(["False", "True", "False"]).await?;
+    assert_eq!(status["meaning"], "Operator is deploying the component");
+    stage.says(VIRT, GOOD, "InstallSucceeded").await?;
+    let status = stage.becomes(GOOD).await?;
+    assert_eq!(status["health"], "Healthy");
+    let installed = times(&status);
+
+    // An upgrade: whatever the others do, one is at work.
+    stage.says(VIRT, ["True", "True", "False"], "UpgradeInProgress").await?;
+    let status = stage.becomes(["True", "True", "False"]).await?;
+    assert_eq!(status["health"], "Warning");
+    assert_eq!(message(&status, "Progressing"), "kubevirt UpgradeInProgress it is");
+    let upgrading = times(&status);
+    assert_eq!([&upgrading[0], &upgrading[2]], [&installed[0], &installed[2]]);
+
+    // It fails, and needs a human; that another is at work does not hide it.
+    stage.says(DISKS, ["True", "True", "False"], "UpgradeInProgress").await?;
+    stage.says(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
+    let status = stage.becomes(["False", "False", "True"]).await?;
+    assert!(text(&status["meaning"]).contains("requires human intervention"), "{status:#}");
+    assert_eq!(message(&status, "Progressing"), "kubevirt needs a human: UpgradeFailed it is");
+    assert_eq!(status["components"][0]["name"], "kubevirt");
+
+    // Begun anew, the controller finds all as it should be, and writes nothing.
+    let before = stage.get("rollup/umbrella").await?;
+    controller.program.kill();
+    let controller = stage.controller().await?;
+    stage.says(DISKS, GOOD, "UpgradeSucceeded").await?;
+    let healed = |status: &Value| status["components"][1]["progressing"] == "False";
+    let status = stage.is_so("the disks are at rest", healed).await?;
+    assert_eq!(times(&status), times(&before["status"]), "the statuses are the same");
+
+    // It heals, is lost, and comes back.
+    stage.says(VIRT, GOOD, "HealSucceeded").await?;
+    let status = stage.becomes(GOOD).await?;
+    assert_eq!(condition(&status, "Available")["reason"], "HealSucceeded", "the most recent");
+    stage.kubectl.ok(&["delete", DISKS]).await?;
+    let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
+    assert_eq!(message(&status, "Available"), "cdi not found");
+    stage.apply(&example("hyperconverged/components.yaml")?).await?;
+    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
+    stage.becomes(GOOD).await?;
+
+    // kubectl shows it in its columns, and its flips in its events.
+    let table = stage.kubectl.ok(&["get", "rollup", "umbrella", "--no-headers"]).await?;
+    assert_eq!(
+        table.split_whitespace().take(5).collect::<Vec<_>>(),
+        ["umbrella", "Healthy", "True", "False", "False"]
+    );
+    let described = stage.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
+    let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
+    assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
+    let (_, metrics) = controller.get("/metrics").await?;
+    assert!(metrics.contains("bellwether_rollups{health=\"healthy\"} 1"), "{metrics}");
+    Ok(())
+}
+
+/// What is short is not said; what lasts is; what is over is said at once; and a controller that begins anew in the middle
+/// changes nothing.
+#[tokio::test]
+async fn held_back() -> Result<()> {
+    const HOLD: SignedDuration = SignedDuration::from_secs(20);
+    let stage = Stage::set("rollup-held").await?;
+    stage.apply(&example("hyperconverged/components.yaml")?).await?;
+    for object in [VIRT, DISKS] {
+        stage.says(object, GOOD, "InstallSucceeded").await?;
+    }
+    let virt = format!("{{group: kubevirt.io, kind: KubeVirt, namespace: {NAMESPACE}, name: kubevirt}}");
+    stage.apply(&umbrella(&virt, "  degradedAfter: 20s")).await?;
+    let controller = stage.controller().await?;
+    let first = times(&stage.becomes(GOOD).await?);
+
+    // It flaps. The words of it are told, and that they have been shows that it was seen.
+    let is_seen = |wanted: &'static str| move |status: &Value| status["components"][0]["degraded"] == wanted;
+    stage.says(VIRT, ["False", "False", "True"], "HealInProgress").await?;
+    let status = stage.is_so("the flap is seen", is_seen("True")).await?;
+    assert_eq!((statuses(&status), times(&status)), (GOOD.map(str::to_owned), first.clone()));
+    stage.says(VIRT, GOOD, "HealSucceeded").await?;
+    let status = stage.is_so("the end of it is seen", is_seen("False")).await?;
+    assert_eq!(times(&status), first);
+
+    // It lasts, and the controller that has seen it begin is not there when the time has come.
+    stage.says(VIRT, ["False", "True", "True"], "HealInProgress").await?;
+    let began: Timestamp =
+        text(&condition(&stage.get(VIRT).await?["status"], "Degraded")["lastTransitionTime"]).parse()?;
+    let status = stage.is_so("it is seen again", is_seen("True")).await?;
+    assert_eq!(statuses(&status), ["True", "True", "False"]);
+    controller.program.kill();
+    let _controller = stage.controller().await?;
+    let status = stage.becomes(["False", "True", "True"]).await?;
+    let told: Timestamp = times(&status)[2].parse()?;
+    assert!(told >= began + HOLD, "told at {told}, and it began at {began}");
+
+    stage.says(VIRT, GOOD, "HealSucceeded").await?;
+    stage.becomes(GOOD).await?;
+    Ok(())
+}
+
+/// Specs that cannot be had: one clear condition each.
+#[tokio::test]
+async fn bad_specs() -> Result<()> {
+    let stage = Stage::set("rollup-bad").await?;
+    stage.apply(&example("hyperconverged/components.yaml")?).await?;
+    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
+    let _controller = stage.controller().await?;
+    let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
+    let cases = [
+        ("{group: typo.io, kind: CDI, name: cdi}", "NotServed", "the cluster does not serve it"),
+        (disks, "ComponentTwice", "spec.components[1] names the same as spec.components[0]"),
+        (
+            "{group: cdi.kubevirt.io, kind: CDI, selector: {matchLabels: {a: b}}}",
+            "NothingSelected",
+            "matches a=b",
+        ),
+        (
+            "{group: kubevirt.io, kind: KubeVirt, name: kubevirt}",
+            "NamespaceMissing",
+            "needs the namespace of kubevirt",
+        ),
+    ];
+    for (other, reason, says) in cases {
+        stage.apply(&umbrella(&format!("{disks}, {other}"), "")).await?;
+        let is_so = |status: &Value| condition(status, "Resolved")["reason"] == reason;
+        let status = stage.is_so(reason, is_so).await?;
+        assert!(message(&status, "Resolved").contains(says), "{status:#}");
+    }
+    let both = "{group: cdi.kubevirt.io, kind: CDI, name: cdi, selector: {matchLabels: {a: b}}}";
+    let refused = stage.kubectl.run_with_input(&["apply", "-f", "-"], &umbrella(both, "")).await?;
+    assert!(
+        refused.stderr.contains("a component needs exactly one of name and selector"),
+        "{}",
+        refused.stderr
+    );
+    stage.apply(&umbrella(disks, "")).await?;
+    stage.is_so("all is well again", |status| condition(status, "Resolved")["status"] == "True").await?;
+    stage.becomes(GOOD).await?;
+    Ok(())
+}
