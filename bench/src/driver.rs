@@ -9,6 +9,7 @@ use bellwether_engine::{
 };
 use bellwether_model::Object;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value as Json;
 
 use crate::population::{Population, uid};
 
@@ -20,7 +21,8 @@ const BATCH: usize = 1024;
 pub struct Driver {
     engine: Engine,
     now: Timestamp,
-    deployments: (FeedId, Arc<Lens>),
+    /// The kind of the members.
+    members: (FeedId, Arc<Lens>),
     /// Where the engine may want something to be written.
     wanted: BTreeSet<Slot>,
     /// The last version that was given to an object.
@@ -37,20 +39,30 @@ pub struct Told {
 impl Driver {
     /// An engine that knows the Applications, and waits for their objects.
     pub fn new(population: &Population) -> Result<Self> {
+        let applications = (0..population.applications()).map(|application| {
+            let mut written = Population::application(application);
+            written["metadata"]["uid"] = uid(population.objects() + application).into();
+            written
+        });
+        Self::of("Application", applications, "deployments")
+    }
+
+    /// An engine that knows these objects of one of our own kinds, and waits for their members: the only kind that they
+    /// name, which has this plural.
+    pub fn of(own_kind: &str, own: impl Iterator<Item = Json>, plural: &str) -> Result<Self> {
+        let mut own: Vec<_> = own.collect();
         let mut engine = Engine::new();
         let now = Timestamp::now();
-        let own = followed(&engine.step(now, []));
+        let kinds = followed(&engine.step(now, []));
         let mut events = Vec::new();
         let mut version = 0;
-        for (feed, kind, lens) in &own {
+        for (feed, kind, lens) in &kinds {
             let plural = format!("{}s", kind.kind.to_lowercase());
             events.push(Event::Feed(*feed, News::Served(served("v1alpha1", &plural))));
             events.push(Event::Feed(*feed, News::Listing));
-            for application in (0..population.applications()).filter(|_| &*kind.kind == "Application") {
+            for written in own.iter_mut().filter(|_| *kind.kind == *own_kind) {
                 version += 1;
-                let mut written = Population::application(application);
                 let metadata = &mut written["metadata"];
-                metadata["uid"] = uid(population.objects() + application).into();
                 metadata["resourceVersion"] = version.to_string().into();
                 metadata["generation"] = 1.into();
                 let Told { name, seen } = look(lens, written.to_string().as_bytes(), now)?;
@@ -59,14 +71,14 @@ impl Driver {
             events.push(Event::Feed(*feed, News::Listed));
         }
         let (feed, _, lens) =
-            followed(&engine.step(now, events)).pop().context("the engine follows no Deployments")?;
-        engine.step(now, [Event::Feed(feed, News::Served(served("v1", "deployments")))]);
-        Ok(Self { engine, now, deployments: (feed, lens), wanted: BTreeSet::new(), version })
+            followed(&engine.step(now, events)).pop().context("the engine follows no members")?;
+        engine.step(now, [Event::Feed(feed, News::Served(served("v1", plural)))]);
+        Ok(Self { engine, now, members: (feed, lens), wanted: BTreeSet::new(), version })
     }
 
     /// An object from its bytes, as a watch reads it.
     pub fn read(&self, json: &[u8]) -> Result<Told> {
-        look(&self.deployments.1, json, self.now)
+        look(&self.members.1, json, self.now)
     }
 
     /// What a watch says when the object is so now.
@@ -74,12 +86,12 @@ impl Driver {
         self.version += 1;
         let Told { name, mut seen } = told.clone();
         seen.facts.version = Version::new(&self.version.to_string());
-        Event::Feed(self.deployments.0, News::Seen(name, Box::new(seen)))
+        Event::Feed(self.members.0, News::Seen(name, Box::new(seen)))
     }
 
     /// The list of all objects, in the portions in which a controller takes it in.
     pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
-        let feed = self.deployments.0;
+        let feed = self.members.0;
         let begin = [Event::Feed(feed, News::Listing)];
         let end = [Event::Feed(feed, News::Listed)];
         let mut events = begin.into_iter().chain(events).chain(end).peekable();
@@ -114,6 +126,11 @@ impl Driver {
             let outcome = Outcome::Done(Some(Version::new(&self.version.to_string())));
             self.step([Event::Written { slot, change, outcome }]);
         }
+    }
+
+    /// How many Rollups are healthy.
+    pub fn healthy(&self) -> usize {
+        self.engine.census().rollups[0]
     }
 
     /// How many Applications are ready.

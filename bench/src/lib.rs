@@ -1,6 +1,7 @@
 //! How fast Bellwether is: what the programs that measure it share.
 
 pub mod app_k8s_io;
+mod changes;
 mod driver;
 mod expression;
 pub mod live;
@@ -8,7 +9,9 @@ mod population;
 mod rounds;
 pub mod soak;
 mod subject;
+pub mod umbrella;
 
+pub use changes::{Pair, nanos, time_of_a_change};
 pub use driver::{Driver, Told};
 pub use expression::{Expression, report_expressions};
 pub use population::Population;

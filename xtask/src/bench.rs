@@ -3,6 +3,7 @@
 mod app_k8s_io;
 mod application;
 mod expr;
+mod rollup;
 mod status;
 
 use std::{
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Expr,
     /// Applications that follow their objects: the engine alone, and a controller on a real control plane
     Application(application::Application),
+    /// A Rollup over few and over many components: the engine alone, and a controller on a real control plane
+    Rollup(rollup::Rollup),
     /// `bellwether status` on a control plane with many Applications
     Status(status::Status),
     /// Applications of app.k8s.io, beside the controller that its users have
@@ -38,6 +41,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Health => health(),
         Command::Expr => expr::expr(),
         Command::Application(application) => application.run(),
+        Command::Rollup(rollup) => rollup.run(),
         Command::Status(status) => status.run(),
         Command::AppK8sIo(beside) => beside.run(),
     }

@@ -134,20 +134,28 @@ impl Server {
         })
     }
 
-    async fn all(&self, calls: impl IntoIterator<Item = impl Future<Output = Result<()>>>) -> Result<()> {
+    /// Makes many calls, some at a time.
+    pub async fn all(&self, calls: impl IntoIterator<Item = impl Future<Output = Result<()>>>) -> Result<()> {
         stream::iter(calls).buffer_unordered(AT_A_TIME).try_collect().await
     }
 
-    async fn post(&self, path: &str, object: &Json) -> Result<()> {
+    /// Creates an object.
+    pub async fn post(&self, path: &str, object: &Json) -> Result<()> {
         let request = Request::post(path).header("content-type", "application/json");
         self.send(request, object)
             .await
             .with_context(|| format!("cannot create {}", object["metadata"]["name"]))
     }
 
-    async fn merge(&self, path: &str, change: &Json) -> Result<()> {
+    /// Merges a change into an object.
+    pub async fn merge(&self, path: &str, change: &Json) -> Result<()> {
         let request = Request::patch(path).header("content-type", "application/merge-patch+json");
         self.send(request, change).await.with_context(|| format!("cannot patch {path}"))
+    }
+
+    /// What there is at a path.
+    pub async fn get(&self, path: &str) -> Result<Json> {
+        Ok(serde_json::from_str(&self.0.request_text(Request::get(path).body(Vec::new())?).await?)?)
     }
 
     async fn send(&self, request: http::request::Builder, body: &Json) -> Result<()> {

@@ -1,0 +1,89 @@
+//! How long it takes from a change to one of many components until the Rollup says so, on a real control plane, and how many
+//! writes that takes.
+//!
+//! The command line has the program, how many components there are, and how often one of them changes.
+
+use std::{
+    env,
+    io::{Write as _, stderr, stdout},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use bellwether_bench::{
+    live::{Process, Server},
+    umbrella::{self, NAMESPACE, PLURAL, name},
+};
+use bellwether_testkit::{Cluster, eventually};
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_mins(2);
+const ROLLUP: &str = "/apis/bellwether.dev/v1alpha1/rollups/umbrella";
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = env::args_os().skip(1);
+    let program: PathBuf = arguments.next().context("where is the program?")?.into();
+    let numbers = arguments.map(|argument| argument.to_string_lossy().parse());
+    let [components, changes] = *numbers.collect::<Result<Vec<usize>, _>>()? else {
+        bail!("how many components, and how many changes?");
+    };
+    let cluster = Cluster::start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let server = Server::new(cluster.admin().client().await?);
+    let path = format!("/apis/ops.example/v1/namespaces/{NAMESPACE}/{PLURAL}");
+    server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
+    eventually(PATIENCE, "the kind of the components is served", async || {
+        Ok(server.get(&path).await.is_ok())
+    })
+    .await?;
+    writeln!(stderr(), "creating {components} components")?;
+    let says = async |number: usize, well: bool| {
+        server
+            .merge(&format!("{path}/{}/status", name(number)), &json!({"status": umbrella::status(well)}))
+            .await
+    };
+    server
+        .all((0..components).map(async |number| {
+            server.post(&path, &umbrella::component(number)).await?;
+            says(number, true).await
+        }))
+        .await?;
+    server.post("/apis/bellwether.dev/v1alpha1/rollups", &umbrella::rollup()).await?;
+
+    let controller = Process::start(&program, cluster.admin())?;
+    controller.ready().await?;
+    let health_is = async |health: &str| -> Result<()> {
+        let begun = Instant::now();
+        while server.get(ROLLUP).await?["status"]["health"] != health {
+            ensure!(begun.elapsed() < PATIENCE, "the Rollup does not become {health}");
+        }
+        Ok(())
+    };
+    health_is("Healthy").await?;
+    let before = controller.metric("bellwether_writes_total").await?;
+    let mut times = Vec::new();
+    for change in 0..changes {
+        // A prime: neighbours in time are none in the list.
+        let (number, well) = (change / 2 * 7919 % components, change % 2 == 1);
+        says(number, well).await?;
+        let begun = Instant::now();
+        health_is(if well { "Healthy" } else { "Error" }).await?;
+        times.push(begun.elapsed());
+    }
+    let writes = controller.metric("bellwether_writes_total").await? - before;
+    let memory = controller.memory()?;
+    controller.stop().await?;
+    times.sort_unstable();
+    let longest = times.last().copied().unwrap_or_default();
+    let half = times.get(changes / 2).copied().unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "nobody changes anything so often")]
+    let each = writes / changes.max(1) as f64;
+    let line = json!({
+        "components": components, "changes": changes, "half_ms": half.as_secs_f64() * 1e3,
+        "longest_ms": longest.as_secs_f64() * 1e3, "writes": each, "memory": memory,
+    });
+    writeln!(stdout(), "{line}")?;
+    Ok(())
+}

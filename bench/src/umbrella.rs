@@ -1,0 +1,77 @@
+//! One Rollup over many components, for measuring what a change to one of them costs.
+
+use serde_json::{Value as Json, json};
+
+use crate::population::uid;
+
+/// The plural of the components' kind.
+pub const PLURAL: &str = "engines";
+
+/// Where the components are.
+pub const NAMESPACE: &str = "default";
+
+/// The definition of the components' kind, as an API server takes it.
+pub fn definition() -> Json {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{PLURAL}.ops.example")},
+        "spec": {
+            "group": "ops.example",
+            "names": {"kind": "Engine", "plural": PLURAL},
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": open, "status": open},
+                }},
+            }],
+        },
+    })
+}
+
+/// The Rollup.
+pub fn rollup() -> Json {
+    json!({
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "Rollup",
+        "metadata": {"name": "umbrella", "uid": uid(999_999)},
+        "spec": {"components": [
+            {"group": "ops.example", "kind": "Engine", "selector": {"matchLabels": {"tier": "core"}}},
+        ]},
+    })
+}
+
+/// What a component is called.
+pub fn name(number: usize) -> String {
+    format!("engine-{number}")
+}
+
+/// A component as a user writes it.
+pub fn component(number: usize) -> Json {
+    json!({
+        "apiVersion": "ops.example/v1",
+        "kind": "Engine",
+        "metadata": {
+            "name": name(number), "namespace": NAMESPACE, "uid": uid(number), "generation": 1,
+            "labels": {"tier": "core", "app.kubernetes.io/name": name(number)},
+        },
+        "spec": {"size": 3},
+    })
+}
+
+/// What its operator says of it.
+pub fn status(well: bool) -> Json {
+    let condition = |kind: &str, status: &str| {
+        json!({
+            "type": kind, "status": status, "reason": if well { "InstallSucceeded" } else { "HealInProgress" },
+            "message": if well { "all three copies are running" } else { "two of three copies are running" },
+            "lastTransitionTime": if well { "2026-11-14T09:00:00Z" } else { "2026-11-14T10:00:00Z" },
+        })
+    };
+    let degraded = if well { "False" } else { "True" };
+    let conditions =
+        [condition("Available", "True"), condition("Progressing", degraded), condition("Degraded", degraded)];
+    json!({ "conditions": conditions })
+}

@@ -1,0 +1,90 @@
+//! `cargo xtask bench rollup`: what a change to one of many components costs.
+
+use std::{fmt::Write as _, process::Command as Process};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde::Deserialize;
+
+use super::{build_ours, lines_of, micros};
+use crate::run::{cargo, print, say, step};
+
+/// What is measured.
+#[derive(Debug, Args)]
+pub(crate) struct Rollup {
+    /// How many changes are made on each control plane
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    changes: u32,
+}
+
+/// So many components there are for the engine alone,
+const ALONE: [u32; 5] = [5, 50, 500, 5_000, 50_000];
+
+/// and on a control plane.
+const LIVE: [u32; 2] = [5, 5_000];
+
+#[derive(Debug, Deserialize)]
+struct Times {
+    components: u64,
+    one_ns: u64,
+    words_ns: u64,
+    writes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Live {
+    components: u64,
+    changes: u64,
+    half_ms: f64,
+    longest_ms: f64,
+    writes: f64,
+    memory: f64,
+}
+
+impl Rollup {
+    pub(super) fn run(&self) -> Result<()> {
+        let own = build_ours()?;
+        step(&mut cargo(&["build", "--release", "--package", "bellwether"]))?;
+        let mut times: Vec<Times> = Vec::new();
+        for components in ALONE {
+            say(&format!("the engine alone, {components} components"));
+            let mut program = Process::new(own.join("rollup-times"));
+            program.arg(components.to_string());
+            times.extend(lines_of::<Times>(&mut program).context("cannot measure the engine")?);
+        }
+        let mut live: Vec<Live> = Vec::new();
+        for components in LIVE {
+            say(&format!("a controller, {components} components"));
+            let mut program = Process::new(own.join("rollup-live"));
+            program
+                .arg(own.join("bellwether"))
+                .args([components, self.changes].map(|number| number.to_string()));
+            live.extend(lines_of::<Live>(&mut program).context("cannot measure a controller")?);
+        }
+        print(&format!("\n{}", table(&times, &live)?));
+        Ok(())
+    }
+}
+
+fn table(times: &[Times], live: &[Live]) -> Result<String> {
+    let mut text = format!(
+        "{:>12}{:>16}{:>20}{:>10}   the engine alone",
+        "components", "a change, µs", "its status, µs", "writes"
+    );
+    for Times { components, one_ns, words_ns, writes } in times {
+        write!(text, "\n{components:>12}{:>16.2}{:>20.0}{writes:>10}", micros(*one_ns), micros(*words_ns))?;
+    }
+    write!(
+        text,
+        "\n\n{:>12}{:>16}{:>20}{:>10}{:>14}   a controller on a control plane",
+        "components", "half, ms", "the longest, ms", "writes", "memory, MiB"
+    )?;
+    for Live { components, changes, half_ms, longest_ms, writes, memory } in live {
+        let memory = memory / 1_048_576.0;
+        write!(
+            text,
+            "\n{components:>12}{half_ms:>16.1}{longest_ms:>20.1}{writes:>10.2}{memory:>14.1}   {changes} changes"
+        )?;
+    }
+    Ok(text)
+}
