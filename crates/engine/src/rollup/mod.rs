@@ -161,7 +161,7 @@ impl Rollups {
                     rollup.look_for(index, room.feeds, room.now);
                 }
             }
-            for object in rollup.members.objects() {
+            for object in rollup.objects() {
                 if let Some(stored) = room.feeds.object(object).filter(|stored| stored.feed == feed) {
                     rollup.count(object, stored, known);
                 }

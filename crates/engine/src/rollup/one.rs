@@ -117,6 +117,11 @@ impl Rollup {
         self.members.total() + self.blind.len() + self.remembered.len()
     }
 
+    /// The objects that are its components.
+    pub(super) fn objects(&self) -> Vec<ObjectId> {
+        self.members.objects().into_iter().chain(self.blind.iter().copied()).collect()
+    }
+
     /// Nothing is counted any more. Gives back the objects that were.
     pub(super) fn clear(&mut self) -> Vec<ObjectId> {
         for choice in &self.choices {
@@ -126,9 +131,9 @@ impl Rollup {
                 self.remembered.insert((choice.kind.clone(), name.clone()), since);
             }
         }
-        let mut objects = std::mem::take(&mut self.members).objects();
-        objects.extend(std::mem::take(&mut self.blind));
-        self.sources = Sources::default();
+        let objects = self.objects();
+        (self.members, self.sources) = (Members::default(), Sources::default());
+        self.blind.clear();
         self.choices.clear();
         self.mistakes.clear();
         self.below.clear();
@@ -256,11 +261,15 @@ impl Rollup {
         if feed.kind == Kind::own("Rollup") && self.circle.contains(&stored.name) {
             return Some(Word::missing(self.policies(), &Lack::Circle, None));
         }
-        let word = Word::of(self.policies(), stored.facts.operator.as_deref()?);
-        Some(match &feed.unreadable {
-            Some(why) => word.unreadable(self.policies(), why),
+        let word = stored.facts.operator.as_deref().map(|facts| Word::of(self.policies(), facts));
+        match &feed.unreadable {
+            // Who has not looked by then cannot look now.
+            Some(why) => Some(match word {
+                Some(word) => word.unreadable(self.policies(), why),
+                None => Word::missing(self.policies(), &Lack::Unreadable(why.clone()), None),
+            }),
             None => word,
-        })
+        }
     }
 
     /// What a component says, or what has to be assumed of it.

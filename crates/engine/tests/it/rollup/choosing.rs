@@ -135,6 +135,19 @@ fn a_lens_widens() {
     assert!(world.feeds.values().any(|feed| feed.kind == kind("Widget.acme.io")));
 }
 
+/// A kind that cannot be read any more by the time that it should be looked at more closely.
+#[test]
+fn a_lens_that_comes_too_late() {
+    let mut world = world([app_of_kinds("web"), widget("w", Some("True"))]);
+    world.held.insert(kind("Widget.acme.io"));
+    let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
+    world.put(rollup(&widgets, &json!({})));
+    world.unreadable("Widget.acme.io", Some(Unreadable::Forbidden { resource: "widgets".into() }));
+    world.held.clear();
+    world.settle();
+    assert_eq!(world.of_umbrella("Available"), "Unknown Forbidden: w Bellwether may not read it");
+}
+
 /// What nobody needs any more is followed no longer.
 #[test]
 fn kinds_are_left() {
