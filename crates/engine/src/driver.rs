@@ -7,11 +7,11 @@ use crate::{
     effect::{Change, Effect, Slot},
     engine::{Census, Engine},
     event::{Event, Outcome},
-    id::Kind,
+    id::{Kind, Name},
     lens::Lens,
     outbox::Outbox,
     planted::Bug,
-    view::Group,
+    view::{Group, Insight},
 };
 
 /// The engine and its outbox.
@@ -102,6 +102,11 @@ impl Driver {
     /// All groups of which something can be said, by their names.
     pub fn groups(&self) -> Vec<Group> {
         self.engine.groups()
+    }
+
+    /// How a group is as one, without its members; or that there is none, or why nobody can tell.
+    pub fn outlook(&self, kind: &Kind, name: &Name) -> Insight {
+        self.engine.outlook(kind, name)
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.

@@ -18,7 +18,7 @@ use crate::{
     rollup::Rollups,
     room::Room,
     rules::Rules,
-    view::{Claim, Group},
+    view::{Claim, Group, Insight},
 };
 
 /// A clock that is put back by less than this will soon be where it was.
@@ -165,6 +165,20 @@ impl Engine {
             self.applications.groups(&self.feeds).chain(self.rollups.groups(&self.feeds)).collect();
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
+    }
+
+    /// How a group is as one, without its members; or that there is none, or why nobody can tell.
+    pub fn outlook(&self, kind: &Kind, name: &Name) -> Insight {
+        if !self.open {
+            let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
+            let unknown = base.filter(|feed| !feed.is_known()).map(|feed| (feed.kind.clone(), None));
+            return Insight::Unknown(unknown.collect());
+        }
+        let found = match OurKind::of(kind) {
+            Some(OurKind::Application(dialect)) => self.applications.outlook(dialect, name, &self.feeds),
+            Some(OurKind::HealthRule | OurKind::Rollup) | None => None,
+        };
+        found.unwrap_or_else(|| self.feeds.missed(kind))
     }
 
     /// Whether something can be said of all groups that there are: every kind that they need is known, and none is being

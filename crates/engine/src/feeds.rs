@@ -16,6 +16,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name},
     lens::{Lens, Scope},
     planted::Bug,
+    view::Insight,
     words::Words,
 };
 
@@ -179,6 +180,16 @@ impl Feeds {
 
     pub(crate) fn find(&self, cluster: &Cluster, kind: &Kind, name: &Name) -> Option<ObjectId> {
         self.of_kind(cluster, kind)?.1.find(name)
+    }
+
+    /// What it means that an object of the hub is not among those that are kept: that there is none, unless its kind cannot
+    /// be read.
+    pub(crate) fn missed(&self, kind: &Kind) -> Insight {
+        let feed = self.of_kind(&Cluster::hub(), kind);
+        match feed.and_then(|(_, feed)| feed.unreadable.clone()) {
+            None | Some(Unreadable::NotServed) => Insight::Absent,
+            unreadable => Insight::Unknown(vec![(kind.clone(), unreadable)]),
+        }
     }
 
     /// How many feeds and objects there are.

@@ -47,4 +47,4 @@ pub use lens::{Lens, Light, Scope};
 pub use operator::{OperatorCondition, OperatorFacts};
 pub use outbox::Outbox;
 pub use rules::user_rule;
-pub use view::{Claim, Group, Member, Relation};
+pub use view::{Claim, Group, Insight, Member, Outlook, Relation};

@@ -110,6 +110,21 @@ impl Publication {
         &self.stored.conditions
     }
 
+    /// What was said last of our conditions, in the order in which they come.
+    pub(crate) fn last_said(&self) -> impl Iterator<Item = (&'static str, Statement)> {
+        let said = |kind: &&'static str| Some((*kind, said::statement(self.stored(), kind)?));
+        self.manner.own.iter().filter_map(said)
+    }
+
+    /// Since when a condition has this status: as is stored, or else since it was seen to.
+    pub(crate) fn since(&self, kind: &str, status: ConditionStatus) -> Option<Timestamp> {
+        let stored = self.stored().iter();
+        let mut stored = stored.filter(|condition| *condition.kind == *kind && condition.status() == status);
+        let stored = stored.next().and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
+        let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
+        stored.or_else(|| self.looks.iter().find(is_it).map(|look| look.since))
+    }
+
     /// The conditions that say this, among those that are stored.
     pub(crate) fn conditions<'a>(
         &self,

@@ -44,6 +44,12 @@ impl Written {
         ConditionStatus::of(&self.status)
     }
 
+    /// What it says, as a statement of ours.
+    fn statement(&self) -> Statement {
+        let condition = read(self);
+        Statement::new(condition.status, condition.reason, condition.message)
+    }
+
     /// What it says, apart from since when.
     fn says(&self) -> (&str, Option<&str>, Option<&str>) {
         (&self.status, self.reason.as_deref(), self.message.as_deref())
@@ -87,12 +93,16 @@ pub(crate) fn status(conditions: &[Written], kind: &str) -> Option<ConditionStat
     conditions.iter().find(|condition| *condition.kind == *kind).map(Written::status)
 }
 
+/// What a condition says, if there is one of that type.
+pub(crate) fn statement(conditions: &[Written], kind: &str) -> Option<Statement> {
+    conditions.iter().find(|condition| *condition.kind == *kind).map(Written::statement)
+}
+
 /// What a condition says, if there is one of that type and it speaks of that generation.
 pub(crate) fn again(conditions: &[Written], kind: &str, generation: i64) -> Option<Statement> {
     let is_it =
         |condition: &&Written| *condition.kind == *kind && condition.observed_generation == Some(generation);
-    let condition = read(conditions.iter().find(is_it)?);
-    Some(Statement::new(condition.status, condition.reason, condition.message))
+    conditions.iter().find(is_it).map(Written::statement)
 }
 
 /// The time as Kubernetes keeps it.

@@ -6,7 +6,10 @@ use bellwether_health::Rule;
 use bellwether_model::State;
 use jiff::Timestamp;
 
-use crate::id::{Kind, Name};
+use crate::{
+    event::Unreadable,
+    id::{Kind, Name},
+};
 
 /// Objects that belong together, and how they are as one.
 #[derive(Clone, Debug)]
@@ -35,6 +38,36 @@ pub struct Group {
     pub members: Vec<Member>,
     /// The Applications that it needs.
     pub dependencies: Vec<DependencyStatus>,
+}
+
+/// How a group is as one, without its members: however many they are, it costs no more than its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+    /// Whether all is well with it.
+    pub healthy: bool,
+    /// How it is: as its worst member that keeps it from being well.
+    pub state: State,
+    /// Since when it is well or not, as far as anybody knows.
+    pub since: Option<Timestamp>,
+    /// Its conditions with what they say, the one that decides before all others.
+    pub conditions: Vec<(&'static str, Statement)>,
+    /// What they mean together, in a sentence, where the kind has one for it.
+    pub meaning: Option<String>,
+}
+
+/// What can be said of a group that somebody names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Insight {
+    /// It is there.
+    Known(Box<Outlook>),
+    /// There is no such group.
+    Absent,
+    /// Nobody can tell: these kinds have not been listed yet, or cannot be read.
+    Unknown(Vec<(Kind, Option<Unreadable>)>),
 }
 
 /// A member of a group, or what should be one and is not there.
@@ -87,6 +120,13 @@ pub enum Relation {
     /// Its selector matches, and the object is somebody else's by its annotation, or is not handed over by one, or is the
     /// Application itself.
     NotAMember,
+}
+
+impl Outlook {
+    /// What a condition of it says, if there is one of that type.
+    pub fn condition(&self, kind: &str) -> Option<&Statement> {
+        self.conditions.iter().find(|(other, _)| *other == kind).map(|(_, says)| says)
+    }
 }
 
 impl Group {

@@ -6,13 +6,14 @@ use bellwether_model::State;
 use jiff::Timestamp;
 
 use crate::{
+    dialect::Dialect,
     facts::Facts,
-    feeds::Feeds,
+    feeds::{Feed, Feeds},
     id::{Kind, Name},
     members::{Share, Whose},
     said,
     says::Says,
-    view::{Claim, Group, Member, Relation},
+    view::{Claim, Group, Insight, Member, Outlook, Relation},
 };
 
 use super::{
@@ -31,13 +32,44 @@ impl Applications {
         self.apps.iter().filter(|(_, app)| app.is_known(feeds)).map(|(_, app)| self.view(app, feeds))
     }
 
+    /// How one is as one; nothing if there is none of this name.
+    pub(crate) fn outlook(&self, dialect: Dialect, name: &Name, feeds: &Feeds) -> Option<Insight> {
+        let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
+        let kinds_that = |is_so: fn(&Feed) -> bool| {
+            let is_so = |feed| feeds.get(feed).is_none_or(is_so);
+            let kinds = app.needs.iter().filter(move |(_, need)| is_so(need.feed));
+            kinds.map(|(kind, _)| (kind.clone(), None)).collect::<Vec<_>>()
+        };
+        let (unknown, torn) = (kinds_that(|feed| !feed.is_known()), kinds_that(Feed::is_torn));
+        if !unknown.is_empty() {
+            return Some(Insight::Unknown(unknown));
+        }
+        let conditions = if torn.is_empty() {
+            statements(app, feeds, &self.needed(app))
+        } else {
+            // Nothing is said of what is of two times: what was said before still counts, if it was true then.
+            let said: Vec<_> = app.publication.last_said().collect();
+            if app.shown.is_none() || app.shown != said.first().map(|(_, says)| says.status) {
+                return Some(Insight::Unknown(torn));
+            }
+            said
+        };
+        let ready = readiness(&conditions);
+        Some(Insight::Known(Box::new(Outlook {
+            kind: dialect.kind(),
+            name: app.name.clone(),
+            healthy: ready == ConditionStatus::True,
+            state: state(app, ready),
+            since: app.publication.since(READY, ready),
+            conditions,
+            meaning: None,
+        })))
+    }
+
     fn view(&self, app: &App, feeds: &Feeds) -> Group {
         let dependencies = self.needed(app);
-        let conditions: Vec<_> = conditions(app, feeds, &dependencies)
-            .into_iter()
-            .filter_map(|(kind, says)| Some((kind, Statement::from(says?))))
-            .collect();
-        let ready = conditions.first().map_or(ConditionStatus::Unknown, |(_, says)| says.status);
+        let conditions = statements(app, feeds, &dependencies);
+        let ready = readiness(&conditions);
         let state = state(app, ready);
         Group {
             kind: app.dialect().kind(),
@@ -73,6 +105,17 @@ impl Applications {
         claims.sort_by(|a, b| (&a.application, &a.kind).cmp(&(&b.application, &b.kind)));
         claims
     }
+}
+
+/// What the conditions say, in words.
+fn statements(app: &App, feeds: &Feeds, needed: &Needed) -> Vec<(&'static str, Statement)> {
+    let conditions = conditions(app, feeds, needed).into_iter();
+    conditions.filter_map(|(kind, says)| Some((kind, Statement::from(says?)))).collect()
+}
+
+/// Ready comes before all others.
+fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
+    conditions.first().map_or(ConditionStatus::Unknown, |(_, says)| says.status)
 }
 
 fn conditions<'a>(

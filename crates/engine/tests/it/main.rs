@@ -20,6 +20,7 @@ mod late;
 mod membership;
 mod noise;
 mod orders;
+mod outlook;
 mod ownership;
 mod readiness;
 mod rollup;

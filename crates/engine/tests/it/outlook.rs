@@ -1,0 +1,133 @@
+//! How a group is as one, for whoever asks only for that.
+
+use bellwether_api::State;
+use bellwether_engine::{Event, Insight, Kind, Name, News, Outlook, Unreadable};
+use jiff::SignedDuration;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{app, app_of_kinds, deployment, widget},
+    world::World,
+};
+
+fn ask(world: &World, kind: &str, name: &str) -> Insight {
+    world.engine.outlook(&Kind::own(kind), &Name::new("shop", name))
+}
+
+fn outlook(world: &World, name: &str) -> Outlook {
+    match ask(world, "Application", name) {
+        Insight::Known(outlook) => *outlook,
+        other => panic!("{name} is known: {other:?}"),
+    }
+}
+
+/// What nobody can tell for want of this kind.
+fn unknown(kind: &Kind, why: Option<Unreadable>) -> Insight {
+    Insight::Unknown(vec![(kind.clone(), why)])
+}
+
+/// A kind is being listed again, as far as the beginning.
+fn list_again(world: &mut World, kind: &Kind) {
+    let feed = world.feeds.iter().find(|(_, feed)| feed.kind == *kind);
+    let feed = *feed.expect("the kind is followed").0;
+    world.step(Event::Feed(feed, News::Listing));
+}
+
+#[rstest]
+#[case::nothing(vec![], false, State::Unknown)]
+#[case::ready(vec![widget("a", Some("True"))], true, State::Ready)]
+#[case::in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], false, State::InProgress)]
+#[case::unknown(vec![widget("a", None), deployment("b", 3, 3)], false, State::Unknown)]
+fn an_application_is_healthy_if_it_is_ready(
+    #[case] objects: Vec<Value>,
+    #[case] healthy: bool,
+    #[case] state: State,
+) {
+    let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
+    let outlook = outlook(&world, "web");
+    assert_eq!((outlook.healthy, outlook.state, &outlook.meaning), (healthy, state, &None));
+    // It says what its status says, in the same words and in the same order.
+    assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Ready"));
+    for (condition, says) in &outlook.conditions {
+        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
+        assert_eq!(world.of_app("web", condition), told);
+        assert_eq!(outlook.condition(condition), Some(says));
+    }
+    let group = world.engine.groups().swap_remove(0);
+    assert_eq!((group.kind, group.name, group.conditions), (outlook.kind, outlook.name, outlook.conditions));
+}
+
+/// Since it turned: as is written, and also before that is written.
+#[test]
+fn it_knows_since_when() {
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    let begun = outlook(&world, "web").since.expect("it knows");
+    world.pass(SignedDuration::from_mins(5));
+    assert_eq!(outlook(&world, "web").since, Some(begun));
+    let turned = world.now;
+    world.writing = false;
+    world.put(widget("a", None)).settle();
+    world.pass(SignedDuration::from_mins(5));
+    let outlook = outlook(&world, "web");
+    assert_eq!((outlook.healthy, outlook.since), (false, Some(turned)));
+}
+
+#[test]
+fn what_is_not_there_is_not_what_is_not_known() {
+    let mut world = World::new();
+    let Insight::Unknown(base) = ask(&world, "Application", "web") else { panic!("nothing is known yet") };
+    assert!(base.contains(&(Kind::own("Application"), None)), "{base:?}");
+    world.settle();
+    assert_eq!(ask(&world, "Application", "web"), Insight::Absent);
+    assert_eq!(ask(&world, "HealthRule", "web"), Insight::Absent, "it is no group");
+
+    // It is there, and one of its kinds has not been listed yet.
+    let services = Kind::new("", "Service");
+    world.held.insert(services.clone());
+    world.put(app("web", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
+    assert_eq!(ask(&world, "Application", "web"), unknown(&services, None));
+    world.held.clear();
+    world.settle();
+    assert!(!outlook(&world, "web").healthy);
+}
+
+/// Who may not see which there are cannot say that there is none.
+#[test]
+fn where_the_kind_cannot_be_read_nobody_can_tell() {
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    let forbidden = Unreadable::Forbidden { resource: "applications".into() };
+    world.unreadable("Application.bellwether.dev", Some(forbidden.clone()));
+    world.settle();
+    assert!(outlook(&world, "web").healthy, "what was there is as it was");
+    assert_eq!(ask(&world, "Application", "other"), unknown(&Kind::own("Application"), Some(forbidden)));
+    world.unreadable("Application.bellwether.dev", Some(Unreadable::NotServed));
+    world.settle();
+    assert_eq!(ask(&world, "Application", "other"), Insight::Absent, "no kind, no objects");
+}
+
+/// A list that is begun again is no news about anybody: what was said still counts, and nothing else is said.
+#[test]
+fn while_a_kind_is_listed_again_the_last_word_counts() {
+    let widgets = Kind::new("acme.io", "Widget");
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    let before = outlook(&world, "web");
+    list_again(&mut world, &widgets);
+    assert_eq!(outlook(&world, "web"), before);
+
+    // Where the last word is not what was known by then, there is none.
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    world.writing = false;
+    world.put(widget("a", None)).settle();
+    list_again(&mut world, &widgets);
+    assert_eq!(ask(&world, "Application", "web"), unknown(&widgets, None));
+}
+
+/// One of the same name in the other API, or in no namespace, would be another one.
+#[test]
+fn the_kind_says_which_is_meant() {
+    let world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    let old = Kind::new("app.k8s.io", "Application");
+    assert_eq!(world.engine.outlook(&old, &Name::new("shop", "web")), Insight::Absent);
+    assert_eq!(world.engine.outlook(&Kind::own("Application"), &Name::new("", "web")), Insight::Absent);
+}
