@@ -1,5 +1,6 @@
 //! What talks to clusters: it reads them into news for the engine, and writes what the engine wants.
 
+pub mod audience;
 pub mod read;
 pub mod spine;
 pub mod vitals;

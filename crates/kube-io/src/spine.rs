@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
-use bellwether_engine::{Change, Driver, Effect, Engine, Event, FeedId, News, Now, Outcome, Slot};
+use bellwether_engine::{
+    Change, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Name, News, Now, Outcome, Slot,
+};
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -14,6 +16,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
+    audience::{Audience, Inquirer},
     read::{Reader, Settings},
     vitals::Vitals,
     write::{Done, Leadership, PATIENCE, Recorder, perform},
@@ -42,6 +45,7 @@ pub struct Spine {
     under_way: HashMap<Id, (Slot, Change)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
+    audience: Audience,
     vitals: Arc<Vitals>,
     begun: Instant,
     /// When was counted last how much there is, and whether something has happened since then.
@@ -70,6 +74,7 @@ impl Spine {
             under_way: HashMap::new(),
             recorder,
             leadership,
+            audience: Audience::new(),
             vitals,
             begun: Instant::now(),
             counted: Instant::now(),
@@ -80,6 +85,17 @@ impl Spine {
     /// What it counts about itself.
     pub fn vitals(&self) -> &Arc<Vitals> {
         &self.vitals
+    }
+
+    /// For those who want to know how groups are. They are answered between two steps.
+    pub fn inquirer(&self) -> Inquirer {
+        self.audience.inquirer()
+    }
+
+    /// For somebody who wants to be told how a group is, whenever that differs. Whoever does not listen any more costs
+    /// nothing.
+    pub fn follow(&mut self, kind: Kind, name: Name) -> watch::Receiver<Insight> {
+        self.audience.follow(kind, name)
     }
 
     /// Runs until `stop` is there. What is being written then is written to the end.
@@ -98,16 +114,19 @@ impl Spine {
                     self.step(batch.drain(..).map(|(feed, news)| Event::Feed(feed, news)));
                 }
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
+                Some(question) = self.audience.question() => question.answer(&self.driver),
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     let effects = self.driver.tick(self.now());
                     if !effects.is_empty() {
                         self.follow_up(effects);
                     }
+                    self.audience.tell(&self.driver);
                 }
             }
             self.count();
         }
+        self.audience.dismiss();
         // What is under way is written to the end, and told of.
         let last = async {
             while let Some(ended) = self.writes.join_next_with_id().await {
@@ -124,6 +143,7 @@ impl Spine {
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
         self.follow_up(effects);
+        self.audience.tell(&self.driver);
         self.vitals.stepped(count, begun.elapsed().as_secs_f64());
     }
 
@@ -196,6 +216,7 @@ impl Spine {
         let (begun, now) = (Instant::now(), self.now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(effects);
+        self.audience.tell(&self.driver);
         self.vitals.stepped(1, begun.elapsed().as_secs_f64());
     }
 

@@ -1,0 +1,178 @@
+//! Those who want to know how a group is, and do not have the engine: they ask once, or are told whenever it differs.
+
+use bellwether_engine::{Driver, Insight, Kind, Name};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// So many questions may wait. Whoever has one more waits until there is room.
+const QUESTIONS_WAITING: usize = 64;
+
+/// Asks how groups are, from wherever.
+#[derive(Clone, Debug)]
+pub struct Inquirer(mpsc::Sender<Question>);
+
+impl Inquirer {
+    /// How a group is as one. There is no answer if the loop that has the engine has ended.
+    pub async fn outlook(&self, kind: Kind, name: Name) -> Option<Insight> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(Question { kind, name, answer }).await.ok()?;
+        answered.await.ok()
+    }
+}
+
+/// How is this group?
+#[derive(Debug)]
+pub(crate) struct Question {
+    kind: Kind,
+    name: Name,
+    answer: oneshot::Sender<Insight>,
+}
+
+impl Question {
+    /// Answers it, if somebody still waits for that.
+    pub(crate) fn answer(self, driver: &Driver) {
+        if !self.answer.is_closed() {
+            // Whoever goes at this very moment does not need it.
+            let _ = self.answer.send(driver.outlook(&self.kind, &self.name));
+        }
+    }
+}
+
+/// All who want to know.
+pub(crate) struct Audience {
+    questions: mpsc::Receiver<Question>,
+    inquirer: Inquirer,
+    followers: Vec<Follower>,
+}
+
+/// Somebody who is told whenever it differs.
+struct Follower {
+    kind: Kind,
+    name: Name,
+    told: watch::Sender<Insight>,
+}
+
+impl Audience {
+    pub(crate) fn new() -> Self {
+        let (sender, questions) = mpsc::channel(QUESTIONS_WAITING);
+        Self { questions, inquirer: Inquirer(sender), followers: Vec::new() }
+    }
+
+    /// For those who want to ask.
+    pub(crate) fn inquirer(&self) -> Inquirer {
+        self.inquirer.clone()
+    }
+
+    /// For somebody who wants to be told. Before the first step, nobody can tell anything.
+    pub(crate) fn follow(&mut self, kind: Kind, name: Name) -> watch::Receiver<Insight> {
+        let (told, follows) = watch::channel(Insight::Unknown(Vec::new()));
+        self.followers.push(Follower { kind, name, told });
+        follows
+    }
+
+    /// The next question; it may never come.
+    pub(crate) async fn question(&mut self) -> Option<Question> {
+        self.questions.recv().await
+    }
+
+    /// Something may have changed: tells those for whom it has. What nobody listens to is not even looked at.
+    pub(crate) fn tell(&mut self, driver: &Driver) {
+        self.followers.retain(|follower| !follower.told.is_closed());
+        for Follower { kind, name, told } in &self.followers {
+            let now = driver.outlook(kind, name);
+            told.send_if_modified(|before| {
+                let differs = *before != now;
+                *before = now;
+                differs
+            });
+        }
+    }
+
+    /// Nobody is answered any more: those who wait learn it now.
+    pub(crate) fn dismiss(&mut self) {
+        self.questions.close();
+        while self.questions.try_recv().is_ok() {}
+        self.followers.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::{Effect, Engine, Event, News, Now};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn now() -> Now {
+        Now { time: Timestamp::UNIX_EPOCH, passed: std::time::Duration::ZERO }
+    }
+
+    fn group() -> (Kind, Name) {
+        (Kind::own("Application"), Name::new("shop", "web"))
+    }
+
+    /// An engine that knows nothing yet, and what will tell it that there is nothing.
+    fn driver() -> (Driver, Vec<Event>) {
+        let mut driver = Driver::new(Engine::new(), 1);
+        let mut news = Vec::new();
+        for effect in driver.step(now(), []) {
+            if let Effect::Follow { feed, .. } = effect {
+                news.extend([Event::Feed(feed, News::Listing), Event::Feed(feed, News::Listed)]);
+            }
+        }
+        (driver, news)
+    }
+
+    #[tokio::test]
+    async fn who_asks_is_answered() {
+        let (mut driver, news) = driver();
+        driver.step(now(), news);
+        let mut audience = Audience::new();
+        let (kind, name) = group();
+        let inquirer = audience.inquirer();
+        let answered = tokio::spawn(async move { inquirer.outlook(kind, name).await });
+        audience.question().await.unwrap().answer(&driver);
+        assert_eq!(answered.await.unwrap(), Some(Insight::Absent));
+    }
+
+    #[tokio::test]
+    async fn who_asks_too_late_learns_that_nobody_answers() {
+        let mut audience = Audience::new();
+        let (early, late) = (audience.inquirer(), audience.inquirer());
+        let (kind, name) = group();
+        let waiting = tokio::spawn(async move { early.outlook(kind, name).await });
+        tokio::task::yield_now().await;
+        audience.dismiss();
+        assert_eq!(waiting.await.unwrap(), None);
+        let (kind, name) = group();
+        assert_eq!(late.outlook(kind, name).await, None);
+    }
+
+    #[test]
+    fn who_follows_is_told_only_what_differs() {
+        let (mut driver, news) = driver();
+        let mut audience = Audience::new();
+        let (kind, name) = group();
+        let mut follows = audience.follow(kind, name);
+        audience.tell(&driver);
+        assert!(follows.has_changed().unwrap(), "it is known now what is waited for");
+        assert!(matches!(&*follows.borrow_and_update(), Insight::Unknown(kinds) if !kinds.is_empty()));
+        audience.tell(&driver);
+        assert!(!follows.has_changed().unwrap(), "it is as it was");
+        driver.step(now(), news);
+        audience.tell(&driver);
+        assert_eq!(*follows.borrow_and_update(), Insight::Absent);
+
+        drop(follows);
+        audience.tell(&driver);
+        assert!(audience.followers.is_empty(), "nobody listens any more");
+    }
+
+    #[tokio::test]
+    async fn who_follows_learns_the_end() {
+        let mut audience = Audience::new();
+        let (kind, name) = group();
+        let mut follows = audience.follow(kind, name);
+        audience.dismiss();
+        assert!(follows.changed().await.is_err());
+    }
+}
