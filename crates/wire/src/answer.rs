@@ -80,7 +80,7 @@ impl Asked<'_> {
 pub(crate) struct Failure {
     status: StatusCode,
     told: Told,
-    retry_after: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// A failure in the words of an API server.

@@ -7,6 +7,7 @@
 //! | [`course`], [`backoff`] | when to list, when to watch and when to wait |
 //! | [`decode`], [`glass`], [`trouble`] | what bytes mean: objects, events, errors |
 //! | [`attempt`] | how a change is asked for, and how it ended |
+//! | [`operator_condition`] | what OLM is told, and how |
 //! | [`election`] | who leads |
 //!
 //! Whoever has a network drives these with it; whoever has none can drive them all the same, and that is how every order of
@@ -20,6 +21,7 @@ pub mod election;
 pub mod follow;
 pub mod glass;
 pub mod line;
+pub mod operator_condition;
 pub mod trouble;
 
 mod adopter;

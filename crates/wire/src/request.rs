@@ -16,8 +16,8 @@ use crate::FIELD_MANAGER;
 pub(crate) const ONLY_METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
 
-const JSON: &str = "application/json";
-const MERGE_PATCH: &str = "application/merge-patch+json";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A change that is wanted of an object of a kind that is served so.
 #[derive(Clone, Copy)]

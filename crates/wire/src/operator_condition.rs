@@ -1,0 +1,220 @@
+//! OLM's OperatorCondition, in which an operator tells whether it may be upgraded now: what is to stand there, and how it
+//! gets there.
+//!
+//! OLM asks before it upgrades an operator, and only `Upgradeable` False stands in its way. Since version 2 of that API,
+//! operators write into the spec, and OLM itself copies it into the status. It grants an operator `get`, `update` and
+//! `patch` on its own OperatorCondition, so that nobody can watch it: it is looked at before it is written.
+
+use std::fmt;
+
+use bellwether_conditions::{Condition, Statement, put_in_place};
+use bellwether_engine::Insight;
+use bellwether_model::ConditionStatus;
+use http::{
+    Method, Request, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+    response::Parts,
+};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    FIELD_MANAGER,
+    answer::Failure,
+    request::{JSON, MERGE_PATCH, ONLY_METADATA},
+    trouble::Trouble,
+};
+
+/// The type of the condition that OLM asks for.
+const UPGRADEABLE: &str = "Upgradeable";
+
+/// How often it is tried where others write at the same moment.
+const TRIES: u8 = 5;
+
+/// An OperatorCondition, by where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorCondition {
+    /// Its namespace, which is the operator's.
+    pub namespace: String,
+    /// Its name, which is that of the operator's ClusterServiceVersion.
+    pub name: String,
+}
+
+impl fmt::Display for OperatorCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OperatorCondition {}/{}", self.namespace, self.name)
+    }
+}
+
+impl OperatorCondition {
+    fn path(&self) -> String {
+        let Self { namespace, name } = self;
+        format!("/apis/operators.coreos.com/v2/namespaces/{namespace}/operatorconditions/{name}")
+    }
+
+    /// What went wrong, and the way out if anybody knows.
+    pub fn explain(&self, trouble: &Trouble) -> String {
+        match trouble {
+            Trouble::Forbidden { .. } => format!(
+                "Bellwether may not get and patch it: grant it the verbs get and patch on operatorconditions in the API group \
+                 operators.coreos.com in namespace {}, as OLM does for the service accounts of an operator",
+                self.namespace
+            ),
+            Trouble::Absent { .. } => {
+                "there is none: see that OLM is installed, and that --olm-operator-condition names what \
+                                       it calls the operator's ClusterServiceVersion"
+                    .to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// What OLM is to be told, by what is known of a Rollup. Nothing as long as nobody can tell: what was said before stays.
+pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
+    match insight {
+        Insight::Unknown(_) => None,
+        Insight::Absent => Some(Statement::new(
+            ConditionStatus::Unknown,
+            "RollupNotFound",
+            format!("There is no Rollup {rollup}: create it, or name another one with --olm-rollup"),
+        )),
+        Insight::Known(outlook) => Some(outlook.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
+            Statement::new(
+                ConditionStatus::Unknown,
+                "NotRolledUp",
+                format!("Rollup {rollup} does not roll up Upgradeable: set its spec.upgradeable to true"),
+            )
+        })),
+    }
+}
+
+/// How an attempt ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It says what it should, and did so before.
+    Unchanged,
+    /// It does now.
+    Written,
+}
+
+/// One attempt to have an OperatorCondition say what it should: look, compare, write, and look again where somebody else
+/// was quicker.
+#[derive(Clone, Debug)]
+pub struct Upkeep {
+    place: OperatorCondition,
+    wanted: Statement,
+    next: Step,
+    tries_left: u8,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Look,
+    Write(Value),
+}
+
+/// What is read of an OperatorCondition. What others wrote is kept as it is.
+#[derive(Deserialize)]
+struct Stored {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+struct Spec {
+    #[serde(default)]
+    conditions: Option<Vec<Value>>,
+}
+
+impl Upkeep {
+    /// So that this one says this.
+    pub fn new(place: OperatorCondition, wanted: Statement) -> Self {
+        Self { place, wanted, next: Step::Look, tries_left: TRIES }
+    }
+
+    /// What to ask next.
+    pub fn request(&self) -> Result<Request<Vec<u8>>, Trouble> {
+        let address = self.place.path();
+        let request = match &self.next {
+            Step::Look => Request::get(address).header(ACCEPT, JSON).body(Vec::new()),
+            Step::Write(patch) => Request::builder()
+                .method(Method::PATCH)
+                .uri(format!("{address}?fieldManager={FIELD_MANAGER}"))
+                .header(CONTENT_TYPE, MERGE_PATCH)
+                .header(ACCEPT, ONLY_METADATA)
+                .body(patch.to_string().into_bytes()),
+        };
+        request.map_err(|error| Trouble::refused(format!("no request can be made of it: {error}")))
+    }
+
+    /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
+    pub fn answered(&mut self, parts: &Parts, body: &[u8], now: Timestamp) -> Option<Result<Kept, Trouble>> {
+        let is_write = matches!(self.next, Step::Write(_));
+        if is_write && parts.status == StatusCode::CONFLICT && self.tries_left > 0 {
+            self.next = Step::Look;
+            return None;
+        }
+        if !parts.status.is_success() {
+            let come_back = Failure::read(parts.status, &parts.headers, body).retry_after;
+            return Some(Err(Trouble::of_answer(parts.status, body, come_back)));
+        }
+        if is_write {
+            return Some(Ok(Kept::Written));
+        }
+        let Ok(stored) = serde_json::from_slice::<Stored>(body) else {
+            return Some(Err(Trouble::refused("what the API server answers is no OperatorCondition")));
+        };
+        let conditions = stored.spec.conditions.unwrap_or_default();
+        let Some(conditions) = put_right(&conditions, &self.wanted, now) else {
+            return Some(Ok(Kept::Unchanged));
+        };
+        self.tries_left = self.tries_left.saturating_sub(1);
+        self.next = Step::Write(json!({
+            "metadata": { "resourceVersion": stored.metadata.resource_version },
+            "spec": { "conditions": conditions },
+        }));
+        None
+    }
+}
+
+/// The conditions with what is wanted among them; nothing if they say it already. What others wrote stays as and where it
+/// is, and so does the time of the last transition as long as the status does.
+fn put_right(stored: &[Value], wanted: &Statement, now: Timestamp) -> Option<Vec<Value>> {
+    // As Kubernetes allows it: in its limits, and in whole seconds.
+    let next = Condition::next(None, UPGRADEABLE, wanted.clone(), None, now);
+    let status = format!("{:?}", next.status);
+    let before = stored.iter().find(|condition| kind(condition) == UPGRADEABLE);
+    let has_status = |condition: &&Value| condition["status"] == *status;
+    let is_so = |condition: &Value| {
+        has_status(&condition) && condition["reason"] == *next.reason && condition["message"] == *next.message
+    };
+    if before.is_some_and(is_so) {
+        return None;
+    }
+    let since = before.filter(has_status).and_then(|condition| condition["lastTransitionTime"].as_str());
+    let since = since.map_or_else(|| next.last_transition_time.to_string(), str::to_owned);
+    let ours = json!({
+        "type": UPGRADEABLE,
+        "status": status,
+        "reason": next.reason,
+        "message": next.message,
+        "lastTransitionTime": since,
+    });
+    Some(put_in_place(stored, [ours], kind, |kind| kind == UPGRADEABLE))
+}
+
+fn kind(condition: &Value) -> &str {
+    condition["type"].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
