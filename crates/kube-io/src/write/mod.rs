@@ -5,10 +5,12 @@
 //! | [`client`] | finds out which API server is meant and as whom, and makes a client |
 //! | [`perform()`] | makes one change, and says how it ended |
 //! | [`lease`] | sees to it that one process leads, and others stand by |
+//! | [`olm`] | tells OLM whether an operator may be upgraded |
 //! | [`record`] | tells people what has turned, as Events |
 
 pub mod client;
 pub mod lease;
+pub mod olm;
 pub mod perform;
 pub mod record;
 

@@ -40,7 +40,7 @@ async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, String> {
 }
 
 /// Asks, and reads the whole answer.
-async fn exchange(client: &Client, request: Request<Vec<u8>>) -> Result<(Parts, Bytes), String> {
+pub(super) async fn exchange(client: &Client, request: Request<Vec<u8>>) -> Result<(Parts, Bytes), String> {
     let answer = client.send(request.map(Body::from)).await;
     let answer = answer.map_err(|error| format!("the API server gave no answer: {}", root(&error)))?;
     let (parts, body) = answer.into_parts();
