@@ -1,5 +1,7 @@
 //! `bellwether controller`: keeps statuses true in a cluster.
 
+mod probed;
+
 use std::{
     fs,
     io::IsTerminal as _,
@@ -9,14 +11,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::Engine;
+use bellwether_engine::{Engine, Kind, Name};
 use bellwether_kube_io::{
     read::Settings,
     spine::Spine,
-    vitals::Vitals,
-    write::{Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, campaign},
+    write::{Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, campaign, olm::keep_in_step},
 };
-use bellwether_server::Process;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, api::PostParams};
@@ -33,6 +33,8 @@ use crate::{
     cli::{Controller, LogFormat},
     output::Outcome,
 };
+
+use probed::Probed;
 
 /// The name of the Lease for which controllers compete.
 const LEASE: &str = "bellwether-controller";
@@ -101,11 +103,20 @@ async fn control(command: &Controller) -> Result<()> {
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine = if command.app_k8s_io { engine.with_app_k8s_io() } else { engine };
-    let spine = Spine::new(engine, connection.client, settings, leadership.clone(), recorder);
-    let probed = Arc::new(Probed { vitals: Arc::clone(spine.vitals()), leadership });
+    let mut spine = Spine::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
+    let olm = command.rollups.olm().map(|(place, rollup)| {
+        let insights = spine.follow(Kind::own("Rollup"), Name::new("", rollup));
+        let (place, rollup) = (place.clone(), rollup.to_owned());
+        tokio::spawn(keep_in_step(connection.client, place, rollup, insights, leadership.clone()))
+    });
+    let probed = Arc::new(Probed::new(command, &spine, leadership));
     let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
 
     spine.run(when_true(stopped.clone())).await;
+    if let Some(olm) = olm {
+        // It ends with the spine, after what it is doing; nobody else leads before.
+        let _ = timeout(PATIENCE, olm).await;
+    }
     if let Candidate::Campaign(campaign) = candidate {
         // If nobody answers, the Lease runs out by itself.
         let _ = timeout(PATIENCE, campaign.release()).await;
@@ -142,31 +153,6 @@ fn alone() -> (watch::Receiver<Leadership>, watch::Sender<Leadership>) {
     let until = Instant::now() + Duration::from_hours(24 * 365 * 100);
     let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
     (leadership, sender)
-}
-
-/// What probes and metrics tell.
-struct Probed {
-    vitals: Arc<Vitals>,
-    leadership: watch::Receiver<Leadership>,
-}
-
-impl Process for Probed {
-    fn waits_for(&self) -> Vec<String> {
-        let census = self.vitals.census();
-        let mut waits: Vec<_> =
-            census.unknown.iter().map(|kind| format!("it is not known yet which {kind} there are")).collect();
-        if !census.open && waits.is_empty() {
-            waits.push("nothing is known yet".to_owned());
-        }
-        if *self.leadership.borrow() == (Leadership::Standby { holder: None }) {
-            waits.push("it is not known yet who leads".to_owned());
-        }
-        waits
-    }
-
-    fn metrics(&self) -> String {
-        self.vitals.text().unwrap_or_default()
-    }
 }
 
 /// A name that no other process has.

@@ -1,12 +1,18 @@
-//! What is served over HTTP: whether the process lives, whether it is ready, and what it counts.
+//! What is served over HTTP: whether the process lives, whether it is ready, how groups are, and what it counts.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | 200 as long as the process can answer |
-//! | `/readyz` | 200 when it knows all that it follows and who leads; otherwise 503, and what it waits for |
+//! | `/readyz` | 200 when it knows all that it follows and who leads; otherwise 503, and what it waits for. Where it speaks for a Rollup instead: 200 when that is healthy, otherwise 503, and JSON as below |
+//! | `/readyz/rollups/NAME` | 200 when the Rollup is healthy, otherwise 503, and JSON that says why; 404 if there is none |
+//! | `/readyz/applications/NAMESPACE/NAME` | the same of an Application of `bellwether.dev` |
 //! | `/metrics` | its counters, as OpenMetrics text |
 
-use std::{future::Future, io, sync::Arc};
+mod groups;
+
+pub use groups::{Answer, Condition, Group, Outlook};
+
+use std::{future::Future, io, pin::Pin, sync::Arc};
 
 use axum::{
     Router,
@@ -21,6 +27,14 @@ use tokio::net::TcpListener;
 pub trait Process: Send + Sync + 'static {
     /// What it still waits for, a line each; nothing when it is ready.
     fn waits_for(&self) -> Vec<String>;
+
+    /// The group that it speaks for when it is asked whether it is ready; by default it speaks for itself.
+    fn speaks_for(&self) -> Option<&Group> {
+        None
+    }
+
+    /// How a group is.
+    fn outlook<'a>(&'a self, group: &'a Group) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
     /// Its counters, as OpenMetrics text.
     fn metrics(&self) -> String;
@@ -39,11 +53,19 @@ fn routes(process: Arc<dyn Process>) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
+        .route("/readyz/rollups/{name}", get(groups::rollup))
+        .route("/readyz/applications/{namespace}/{name}", get(groups::application))
         .route("/metrics", get(metrics))
         .with_state(process)
 }
 
 async fn readyz(State(process): State<Arc<dyn Process>>) -> Response {
+    if let Some(group) = process.speaks_for() {
+        let answer = process.outlook(group).await;
+        // This path is there, whatever becomes of the group.
+        let code = if answer.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        return (code, groups::body(group, answer)).into_response();
+    }
     match process.waits_for() {
         none if none.is_empty() => "ok\n".into_response(),
         some => (StatusCode::SERVICE_UNAVAILABLE, some.join("\n") + "\n").into_response(),

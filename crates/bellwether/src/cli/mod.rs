@@ -1,8 +1,10 @@
 //! The commands and their flags: the one definition from which parsing, help and completions come.
 
 mod groups;
+mod rollups;
 
 pub use groups::{Adopt, Demo, Goal, GroupFormat, Lint, Place, Scene, Status, Tree, Wait, Whose};
+pub use rollups::Rollups;
 
 use std::{
     io::{IsTerminal as _, stdin},
@@ -131,7 +133,8 @@ const CONTROLLER_HELP: &str = "Examples:
   bellwether controller --context staging --watch-namespace shop --leader-elect=false
 
 Every flag can also be given as an environment variable, such as BELLWETHER_WATCH_NAMESPACE.
-It serves /healthz, /readyz and /metrics, and ends on SIGINT and SIGTERM.";
+It serves /healthz, /readyz and /metrics; how a group is, it tells on
+/readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. It ends on SIGINT and SIGTERM.";
 
 /// What the controller is told.
 #[derive(Debug, Args)]
@@ -187,6 +190,10 @@ pub struct Controller {
         hide_env = true
     )]
     pub app_k8s_io: bool,
+
+    /// For whom Rollups speak.
+    #[command(flatten)]
+    pub rollups: Rollups,
 
     /// How much to log: error, warn, info, debug or trace, also for parts, such as info,bellwether_kube_io=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "BELLWETHER_LOG", hide_env = true)]

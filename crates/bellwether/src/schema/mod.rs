@@ -107,7 +107,7 @@ pub(crate) fn wrong_with_head(object: &Object<'_>) -> Option<Fault> {
 const LONGEST_NAME: usize = 253;
 
 /// Whether an object of ours can have this name.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_part = |part: &str| {
         !part.is_empty() && part.chars().all(is_legal) && !part.starts_with('-') && !part.ends_with('-')

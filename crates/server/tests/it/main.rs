@@ -1,0 +1,207 @@
+//! What is answered on which path, as a client sees it that is none too clever.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use bellwether_server::{Answer, Condition, Group, Outlook, Process, serve};
+use rstest::rstest;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+/// A process that knows some groups.
+#[derive(Default)]
+struct Known {
+    waits_for: Vec<String>,
+    speaks_for: Option<Group>,
+}
+
+impl Process for Known {
+    fn waits_for(&self) -> Vec<String> {
+        self.waits_for.clone()
+    }
+
+    fn speaks_for(&self) -> Option<&Group> {
+        self.speaks_for.as_ref()
+    }
+
+    fn outlook<'a>(&'a self, group: &'a Group) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        let (kind, name, meaning) = match group {
+            Group::Rollup { name } => ("Rollup", name, Some("It means something.".to_owned())),
+            Group::Application { name, .. } => ("Application", name, None),
+        };
+        let answer = match name.as_str() {
+            "well" => Answer::Known(outlook(true, meaning)),
+            "broken" => Answer::Known(outlook(false, meaning)),
+            "late" => Answer::Unknown("it is not known yet which Pod there are".to_owned()),
+            name => Answer::Absent(format!("there is no {kind} {name}")),
+        };
+        Box::pin(async { answer })
+    }
+
+    fn metrics(&self) -> String {
+        "# EOF\n".to_owned()
+    }
+}
+
+fn outlook(healthy: bool, meaning: Option<String>) -> Outlook {
+    let (state, status) = if healthy { ("Ready", "True") } else { ("Failed", "False") };
+    Outlook {
+        healthy,
+        state: state.to_owned(),
+        since: healthy.then(|| "2026-11-14T10:00:00Z".to_owned()),
+        meaning,
+        conditions: vec![Condition {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+            reason: "Why".to_owned(),
+            message: "\"so\" <b>it</b> is".to_owned(),
+        }],
+    }
+}
+
+/// What is answered: the head, and the body.
+async fn ask(process: Known, method: &str, path: &str) -> (String, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = tokio::spawn(serve(listener, Arc::new(process), std::future::pending()));
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("it listens");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+    server.abort();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+    (head.to_owned(), body.to_owned())
+}
+
+fn code(head: &str) -> u16 {
+    head.split(' ').nth(1).expect("a code").parse().expect("a number")
+}
+
+async fn get(process: Known, path: &str) -> (u16, String) {
+    let (head, body) = ask(process, "GET", path).await;
+    (code(&head), body)
+}
+
+/// The code, and the body of an answer that is JSON.
+async fn json_at(process: Known, path: &str) -> (u16, Value) {
+    let (head, body) = ask(process, "GET", path).await;
+    assert!(head.contains("content-type: application/json"), "{head}");
+    (code(&head), serde_json::from_str(&body).expect("JSON"))
+}
+
+fn conditions(status: &str) -> Value {
+    json!([{"type": "Ready", "status": status, "reason": "Why", "message": "\"so\" <b>it</b> is"}])
+}
+
+#[rstest]
+#[case::well("/readyz/applications/shop/well", 200, json!({
+    "kind": "Application", "namespace": "shop", "name": "well", "healthy": true, "state": "Ready",
+    "since": "2026-11-14T10:00:00Z", "conditions": conditions("True"),
+}))]
+#[case::broken("/readyz/applications/shop/broken", 503, json!({
+    "kind": "Application", "namespace": "shop", "name": "broken", "healthy": false, "state": "Failed",
+    "conditions": conditions("False"),
+}))]
+#[case::late("/readyz/applications/shop/late", 503, json!({
+    "kind": "Application", "namespace": "shop", "name": "late", "healthy": false,
+    "message": "it is not known yet which Pod there are",
+}))]
+#[case::absent("/readyz/applications/shop/other", 404, json!({
+    "kind": "Application", "namespace": "shop", "name": "other", "healthy": false,
+    "message": "there is no Application other",
+}))]
+#[case::a_rollup("/readyz/rollups/well", 200, json!({
+    "kind": "Rollup", "name": "well", "healthy": true, "state": "Ready", "since": "2026-11-14T10:00:00Z",
+    "meaning": "It means something.", "conditions": conditions("True"),
+}))]
+#[case::a_broken_rollup("/readyz/rollups/broken", 503, json!({
+    "kind": "Rollup", "name": "broken", "healthy": false, "state": "Failed", "meaning": "It means something.",
+    "conditions": conditions("False"),
+}))]
+#[case::no_rollup("/readyz/rollups/other", 404, json!({
+    "kind": "Rollup", "name": "other", "healthy": false, "message": "there is no Rollup other",
+}))]
+#[tokio::test]
+async fn groups(#[case] path: &str, #[case] code: u16, #[case] body: Value) {
+    assert_eq!(json_at(Known::default(), path).await, (code, body));
+}
+
+/// What comes in the place of a name is a name, or is refused; it never ends the server.
+#[rstest]
+#[case::encoded("/readyz/rollups/we%6Cl", 200)]
+#[case::a_slash("/readyz/rollups/a%2Fb", 404)]
+#[case::a_query("/readyz/rollups/well?verbose", 200)]
+#[case::markup("/readyz/rollups/%3Cscript%3E%22", 404)]
+#[case::a_way_up("/readyz/rollups/..%2f..%2fetc", 404)]
+#[case::nothing_seen("/readyz/applications/%00/%0A", 404)]
+#[case::no_text("/readyz/rollups/%FF%FE", 400)]
+#[case::half_of_it_no_text("/readyz/applications/shop/%C3", 400)]
+#[case::half_an_escape("/readyz/rollups/%4", 404)]
+#[tokio::test]
+async fn strange_names(#[case] path: &str, #[case] expected: u16) {
+    let (code, body) = json_at(Known::default(), path).await;
+    assert_eq!(code, expected, "{body}");
+    assert_eq!(body["healthy"], code == 200, "{body}");
+}
+
+#[tokio::test]
+async fn a_name_without_end() {
+    let path = format!("/readyz/rollups/{}", "a".repeat(20_000));
+    let (code, body) = json_at(Known::default(), &path).await;
+    assert_eq!((code, &body["healthy"]), (404, &json!(false)));
+}
+
+#[rstest]
+#[case::no_name("/readyz/rollups/")]
+#[case::nothing_named("/readyz/rollups")]
+#[case::no_namespace("/readyz/applications/web")]
+#[case::too_deep("/readyz/applications/shop/web/pods")]
+#[case::another_kind("/readyz/pods/web")]
+#[tokio::test]
+async fn paths_that_there_are_none_of(#[case] path: &str) {
+    assert_eq!(get(Known::default(), path).await, (404, String::new()));
+}
+
+/// HEAD has the code and the length of GET, and no body.
+#[rstest]
+#[case("/readyz/rollups/well", 200)]
+#[case("/readyz/rollups/broken", 503)]
+#[case("/readyz/applications/shop/other", 404)]
+#[case("/readyz", 200)]
+#[tokio::test]
+async fn heads(#[case] path: &str, #[case] expected: u16) {
+    let (_, body) = get(Known::default(), path).await;
+    let (head, nothing) = ask(Known::default(), "HEAD", path).await;
+    assert_eq!((code(&head), nothing.as_str()), (expected, ""));
+    assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
+    let (head, _) = ask(Known::default(), "POST", path).await;
+    assert_eq!(code(&head), 405);
+}
+
+#[tokio::test]
+async fn by_itself_it_speaks_for_itself() {
+    assert_eq!(get(Known::default(), "/healthz").await, (200, "ok\n".to_owned()));
+    assert_eq!(get(Known::default(), "/metrics").await, (200, "# EOF\n".to_owned()));
+    assert_eq!(get(Known::default(), "/readyz").await, (200, "ok\n".to_owned()));
+    let waits = Known { waits_for: vec!["one".to_owned(), "two".to_owned()], ..Known::default() };
+    assert_eq!(get(waits, "/readyz").await, (503, "one\ntwo\n".to_owned()));
+}
+
+/// Where it speaks for a group, what it waits for itself is of no account; and the path is there though the group is not.
+#[rstest]
+#[case::well("well", 200)]
+#[case::broken("broken", 503)]
+#[case::late("late", 503)]
+#[case::absent("other", 503)]
+#[tokio::test]
+async fn it_speaks_for_another(#[case] name: &str, #[case] expected: u16) {
+    let group = Group::Rollup { name: name.to_owned() };
+    let process = || Known { waits_for: vec!["one".to_owned()], speaks_for: Some(group.clone()) };
+    let (code, body) = json_at(process(), "/readyz").await;
+    assert_eq!(code, expected);
+    let (_, same) = json_at(process(), &format!("/readyz/rollups/{name}")).await;
+    assert_eq!(body, same);
+}
