@@ -171,12 +171,12 @@ impl Engine {
     pub fn outlook(&self, kind: &Kind, name: &Name) -> Insight {
         if !self.open {
             let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
-            let unknown = base.filter(|feed| !feed.is_known()).map(|feed| (feed.kind.clone(), None));
-            return Insight::Unknown(unknown.collect());
+            return Insight::waits_for(base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()));
         }
         let found = match OurKind::of(kind) {
             Some(OurKind::Application(dialect)) => self.applications.outlook(dialect, name, &self.feeds),
-            Some(OurKind::HealthRule | OurKind::Rollup) | None => None,
+            Some(OurKind::Rollup) => self.rollups.outlook(name, &self.feeds),
+            Some(OurKind::HealthRule) | None => None,
         };
         found.unwrap_or_else(|| self.feeds.missed(kind))
     }

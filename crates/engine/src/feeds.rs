@@ -182,6 +182,15 @@ impl Feeds {
         self.of_kind(cluster, kind)?.1.find(name)
     }
 
+    /// Those among some kinds of which not all is known yet, or not of one time.
+    pub(crate) fn not_whole<'a>(&self, kinds: impl Iterator<Item = (&'a Kind, FeedId)>) -> Vec<Kind> {
+        let is_whole = |feed: &Feed| feed.is_known() && !feed.is_torn();
+        kinds
+            .filter(|(_, feed)| !self.get(*feed).is_some_and(is_whole))
+            .map(|(kind, _)| kind.clone())
+            .collect()
+    }
+
     /// What it means that an object of the hub is not among those that are kept: that there is none, unless its kind cannot
     /// be read.
     pub(crate) fn missed(&self, kind: &Kind) -> Insight {

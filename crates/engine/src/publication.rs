@@ -110,10 +110,11 @@ impl Publication {
         &self.stored.conditions
     }
 
-    /// What was said last of our conditions, in the order in which they come.
-    pub(crate) fn last_said(&self) -> impl Iterator<Item = (&'static str, Statement)> {
+    /// What was said last in our conditions, if that was about the object as it is written now.
+    pub(crate) fn last_said(&self) -> Option<Vec<(&'static str, Statement)>> {
         let said = |kind: &&'static str| Some((*kind, said::statement(self.stored(), kind)?));
-        self.manner.own.iter().filter_map(said)
+        let is_current = self.stored.observed_generation == Some(self.generation);
+        is_current.then(|| self.manner.own.iter().filter_map(said).collect())
     }
 
     /// Since when a condition has this status: as is stored, or else since it was seen to.

@@ -53,7 +53,7 @@ pub struct Outlook {
     pub state: State,
     /// Since when it is well or not, as far as anybody knows.
     pub since: Option<Timestamp>,
-    /// Its conditions with what they say, the one that decides before all others.
+    /// Its conditions with what they say; of an Application, Ready before all others.
     pub conditions: Vec<(&'static str, Statement)>,
     /// What they mean together, in a sentence, where the kind has one for it.
     pub meaning: Option<String>,
@@ -68,6 +68,13 @@ pub enum Insight {
     Absent,
     /// Nobody can tell: these kinds have not been listed yet, or cannot be read.
     Unknown(Vec<(Kind, Option<Unreadable>)>),
+}
+
+impl Insight {
+    /// Nobody can tell before these kinds have been listed.
+    pub(crate) fn waits_for(kinds: impl IntoIterator<Item = Kind>) -> Self {
+        Self::Unknown(kinds.into_iter().map(|kind| (kind, None)).collect())
+    }
 }
 
 /// A member of a group, or what should be one and is not there.

@@ -191,9 +191,9 @@ impl Upkeep {
 fn put_right(stored: &[Value], wanted: &Statement, now: Timestamp) -> Option<Vec<Value>> {
     // As Kubernetes allows it: in its limits, and in whole seconds.
     let next = Condition::next(None, UPGRADEABLE, wanted.clone(), None, now);
-    let status = format!("{:?}", next.status);
+    let status = next.status.name();
     let before = stored.iter().find(|condition| kind(condition) == UPGRADEABLE);
-    let has_status = |condition: &&Value| condition["status"] == *status;
+    let has_status = |condition: &&Value| condition["status"] == status;
     let is_so = |condition: &Value| {
         has_status(&condition) && condition["reason"] == *next.reason && condition["message"] == *next.message
     };

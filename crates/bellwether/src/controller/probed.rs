@@ -81,7 +81,7 @@ fn answer(insight: Option<Insight>, group: &Group, only: Option<&str>) -> Answer
                 .into_iter()
                 .map(|(kind, says)| Condition {
                     kind: kind.to_owned(),
-                    status: format!("{:?}", says.status),
+                    status: says.status.name().to_owned(),
                     reason: says.reason.into_owned(),
                     message: says.message.into_owned(),
                 })

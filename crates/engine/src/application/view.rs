@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     dialect::Dialect,
     facts::Facts,
-    feeds::{Feed, Feeds},
+    feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
     said,
@@ -35,24 +35,18 @@ impl Applications {
     /// How one is as one; nothing if there is none of this name.
     pub(crate) fn outlook(&self, dialect: Dialect, name: &Name, feeds: &Feeds) -> Option<Insight> {
         let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
-        let kinds_that = |is_so: fn(&Feed) -> bool| {
-            let is_so = |feed| feeds.get(feed).is_none_or(is_so);
-            let kinds = app.needs.iter().filter(move |(_, need)| is_so(need.feed));
-            kinds.map(|(kind, _)| (kind.clone(), None)).collect::<Vec<_>>()
-        };
-        let (unknown, torn) = (kinds_that(|feed| !feed.is_known()), kinds_that(Feed::is_torn));
-        if !unknown.is_empty() {
-            return Some(Insight::Unknown(unknown));
-        }
-        let conditions = if torn.is_empty() {
+        let conditions = if app.is_known(feeds) {
             statements(app, feeds, &self.needed(app))
         } else {
-            // Nothing is said of what is of two times: what was said before still counts, if it was true then.
-            let said: Vec<_> = app.publication.last_said().collect();
-            if app.shown.is_none() || app.shown != said.first().map(|(_, says)| says.status) {
-                return Some(Insight::Unknown(torn));
+            // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
+            let is_true = |said: &Vec<_>| app.shown == Some(readiness(said));
+            match app.publication.last_said().filter(is_true) {
+                Some(said) => said,
+                None => {
+                    let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
+                    return Some(Insight::waits_for(feeds.not_whole(needs)));
+                }
             }
-            said
         };
         let ready = readiness(&conditions);
         Some(Insight::Known(Box::new(Outlook {

@@ -112,6 +112,13 @@ impl Rollup {
         self.blind.is_empty() && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
+    /// The kinds of which more has to be known before something can be said of it.
+    pub(super) fn waits_for(&self, feeds: &Feeds) -> BTreeSet<Kind> {
+        let not_whole = feeds.not_whole(self.needs.iter().map(|(kind, feed)| (kind, *feed)));
+        let blind = self.blind.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
+        blind.map(|feed| feed.kind.clone()).chain(not_whole).collect()
+    }
+
     /// How many notes are kept.
     pub(super) fn notes(&self) -> usize {
         self.members.total() + self.blind.len() + self.remembered.len()

@@ -7,6 +7,8 @@ use bellwether_api::{
     RollupHealth, State,
 };
 
+use crate::operator::{AVAILABLE, DEGRADED, PROGRESSING};
+
 /// The three conditions of an operator, of one component or of all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Triple {
@@ -19,6 +21,11 @@ impl Triple {
     /// Not available, and nobody does anything about it: it needs a human.
     pub(super) fn is_stuck(self) -> bool {
         self == Self { available: False, progressing: False, degraded: True }
+    }
+
+    /// The conditions that say it.
+    pub(super) fn conditions(self) -> [(&'static str, ConditionStatus); 3] {
+        [(AVAILABLE, self.available), (PROGRESSING, self.progressing), (DEGRADED, self.degraded)]
     }
 
     /// The shortest answer.

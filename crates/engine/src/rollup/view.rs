@@ -1,24 +1,62 @@
 //! How a Rollup is at this moment, for whoever asks.
 
 use bellwether_api::{ConditionStatus, RollupHealth, State};
+use bellwether_conditions::Statement;
 use jiff::Timestamp;
 
 use crate::{
     feeds::Feeds,
-    id::Kind,
+    id::{Kind, Name},
     members::{Share, Whose},
-    operator::{AVAILABLE, DEGRADED, PROGRESSING},
     said,
-    view::{Group, Member},
+    view::{Group, Insight, Member, Outlook},
 };
 
-use super::{Rollups, one::Rollup, status, triple::Triple};
+use super::{
+    Rollups,
+    one::{Rollup, Weighed},
+    status,
+    triple::Triple,
+};
 
 impl Rollups {
     /// All of which something can be said, in no particular order.
     pub(crate) fn groups<'a>(&'a self, feeds: &'a Feeds) -> impl Iterator<Item = Group> + 'a {
         let known = self.all.iter().filter(|(_, rollup)| rollup.is_known(feeds));
         known.map(|(_, rollup)| view(rollup, feeds, self.now))
+    }
+
+    /// How one is as one; nothing if there is none of this name.
+    pub(crate) fn outlook(&self, name: &Name, feeds: &Feeds) -> Option<Insight> {
+        let rollup = self.by_name.get(name).and_then(|id| self.all.get(id.0))?;
+        let (triple, conditions) = if rollup.is_known(feeds) {
+            let weighed = rollup.weigh(self.now);
+            (weighed.triple(), statements(rollup, &weighed, feeds))
+        } else {
+            // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
+            let last_word = || {
+                let (shown, said) = (rollup.shown?, rollup.publication.last_said()?);
+                let is_said = |(kind, status): &(&str, ConditionStatus)| {
+                    said.iter().any(|(other, says)| other == kind && says.status == *status)
+                };
+                shown.conditions().iter().all(is_said).then_some((shown, said))
+            };
+            match last_word() {
+                Some(last_word) => last_word,
+                None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
+            }
+        };
+        let since = triple.conditions().map(|(kind, status)| rollup.publication.since(kind, status));
+        Some(Insight::Known(Box::new(Outlook {
+            kind: Kind::own("Rollup"),
+            name: rollup.name.clone(),
+            healthy: triple.health() == RollupHealth::Healthy,
+            state: state(rollup, triple),
+            // Since the last of the three turned.
+            since: since.into_iter().collect::<Option<Vec<_>>>().and_then(|times| times.into_iter().max()),
+            conditions,
+            meaning: Some(triple.meaning().into_owned()),
+        })))
     }
 
     /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
@@ -32,7 +70,7 @@ impl Rollups {
 
 fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     let weighed = rollup.weigh(now);
-    let (triple, statements) = (weighed.triple(), status::statements(rollup, &weighed, feeds));
+    let (triple, conditions) = (weighed.triple(), statements(rollup, &weighed, feeds));
     let state = state(rollup, triple);
     Group {
         kind: Kind::own("Rollup"),
@@ -42,7 +80,7 @@ fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
         state,
         since: since(rollup, state, triple),
         meaning: Some(triple.meaning().into_owned()),
-        conditions: statements.into_iter().filter_map(|(kind, says)| Some((kind, says?))).collect(),
+        conditions,
         counts: rollup.members.counts(),
         progress: rollup.members.progress(),
         members: rollup
@@ -52,6 +90,12 @@ fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
             .collect(),
         dependencies: Vec::new(),
     }
+}
+
+/// What the conditions say, in words.
+fn statements(rollup: &Rollup, weighed: &Weighed, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
+    let statements = status::statements(rollup, weighed, feeds).into_iter();
+    statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
 }
 
 /// How it is: as its three conditions say; but if something is not there, that is why.
@@ -75,9 +119,7 @@ fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
         let condition = stored.iter().find(|condition| *condition.kind == *kind)?;
         condition.last_transition_time.as_ref().filter(|_| said::status(stored, kind) == Some(status))
     };
-    let times =
-        [(AVAILABLE, triple.available), (PROGRESSING, triple.progressing), (DEGRADED, triple.degraded)]
-            .map(|(kind, status)| time(kind, status).map(|time| time.0));
+    let times = triple.conditions().map(|(kind, status)| time(kind, status).map(|time| time.0));
     times.into_iter().collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 

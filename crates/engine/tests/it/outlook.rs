@@ -1,13 +1,13 @@
 //! How a group is as one, for whoever asks only for that.
 
 use bellwether_api::State;
-use bellwether_engine::{Event, Insight, Kind, Name, News, Outlook, Unreadable};
+use bellwether_engine::{Event, Insight, Kind, Name, News, Outlook, Served, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{app, app_of_kinds, deployment, widget},
+    objects::{app, app_of_kinds, deployment, widget, with},
     world::World,
 };
 
@@ -16,10 +16,7 @@ fn ask(world: &World, kind: &str, name: &str) -> Insight {
 }
 
 fn outlook(world: &World, name: &str) -> Outlook {
-    match ask(world, "Application", name) {
-        Insight::Known(outlook) => *outlook,
-        other => panic!("{name} is known: {other:?}"),
-    }
+    known(ask(world, "Application", name))
 }
 
 /// What nobody can tell for want of this kind.
@@ -121,6 +118,117 @@ fn while_a_kind_is_listed_again_the_last_word_counts() {
     world.put(widget("a", None)).settle();
     list_again(&mut world, &widgets);
     assert_eq!(ask(&world, "Application", "web"), unknown(&widgets, None));
+}
+
+/// A component, and what its operator says of it: Available, Progressing, Degraded.
+fn component(name: &str, says: [&str; 3]) -> Value {
+    let condition = |(kind, status): (&str, &str)| {
+        json!({"type": kind, "status": status, "reason": "Because", "message": format!("{kind} is {status}"),
+            "lastTransitionTime": "2026-11-14T09:30:00Z"})
+    };
+    let conditions: Vec<_> =
+        ["Available", "Progressing", "Degraded"].into_iter().zip(says).map(condition).collect();
+    with(widget(name, None), &json!({"status": {"conditions": conditions}}))
+}
+
+/// A Rollup of two components.
+fn rollup() -> Value {
+    let component =
+        |name: &str| json!({"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": name});
+    json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "Rollup", "metadata": {"name": "all"},
+        "spec": {"components": [component("a"), component("b")]}})
+}
+
+/// A cluster that has Rollups besides, of which nothing is known yet; and these objects.
+fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
+    let mut world = World::new();
+    let served = Served {
+        version: "v1alpha1".into(),
+        versions: ["v1alpha1".into()].into(),
+        plural: "rollups".into(),
+        namespaced: false,
+        has_status: true,
+    };
+    world.server.kinds.insert(Kind::own("Rollup"), served);
+    for object in objects {
+        world.server.put(object);
+    }
+    world
+}
+
+fn of_rollup(world: &World) -> Insight {
+    world.engine.outlook(&Kind::own("Rollup"), &Name::new("", "all"))
+}
+
+fn known(insight: Insight) -> Outlook {
+    match insight {
+        Insight::Known(outlook) => *outlook,
+        other => panic!("it is known: {other:?}"),
+    }
+}
+
+#[rstest]
+#[case::well(["True", "False", "False"], true, State::Ready, "Component is 100% healthy and the Operator is idle")]
+#[case::at_work(
+    ["True", "True", "False"], false, State::InProgress, "Component is functional but, either upgrading or healing"
+)]
+#[case::below_capacity(
+    ["True", "False", "True"], false, State::Failed,
+    "Component is functioning below capacity and the Operator does nothing about it"
+)]
+#[case::unknown(
+    ["True", "Unknown", "False"], false, State::Unknown,
+    "Component is available and not degraded; nobody can tell whether it is progressing"
+)]
+fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
+    #[case] says: [&str; 3],
+    #[case] healthy: bool,
+    #[case] state: State,
+    #[case] meaning: &str,
+) {
+    let mut world = rolling_up([rollup(), component("a", ["True", "False", "False"]), component("b", says)]);
+    world.settle();
+    let outlook = known(of_rollup(&world));
+    assert_eq!((outlook.healthy, outlook.state), (healthy, state));
+    assert_eq!(outlook.meaning.as_deref(), Some(meaning));
+    assert!(outlook.since.is_some());
+    let group = world.engine.groups().swap_remove(0);
+    assert_eq!((group.kind, group.name, group.meaning), (outlook.kind, outlook.name, outlook.meaning));
+    assert_eq!(group.conditions, outlook.conditions);
+    assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Available"));
+}
+
+/// Nobody can tell before its kinds are known; and a list that is begun again is no news.
+#[test]
+fn a_rollup_is_known_when_its_kinds_are() {
+    let widgets = Kind::new("acme.io", "Widget");
+    let mut world = rolling_up([]);
+    assert!(
+        matches!(of_rollup(&world), Insight::Unknown(kinds) if kinds.contains(&(Kind::own("Rollup"), None)))
+    );
+    world.settle();
+    assert_eq!(of_rollup(&world), Insight::Absent);
+    world.held.insert(widgets.clone());
+    world.put(rollup()).settle();
+    assert_eq!(of_rollup(&world), unknown(&widgets, None));
+    world.held.clear();
+    world.settle();
+    assert_eq!(known(of_rollup(&world)).state, State::Missing);
+    for name in ["a", "b"] {
+        world.put(component(name, ["True", "False", "False"]));
+    }
+    let before = known(of_rollup(&world));
+    assert!(before.healthy);
+    list_again(&mut world, &widgets);
+    assert_eq!(known(of_rollup(&world)), before);
+
+    // Where the last word is not what was known by then, there is none.
+    let mut world = rolling_up([rollup(), component("a", ["True"; 3]), component("b", ["True"; 3])]);
+    world.settle();
+    world.writing = false;
+    world.put(component("a", ["False", "False", "True"])).settle();
+    list_again(&mut world, &widgets);
+    assert_eq!(of_rollup(&world), unknown(&widgets, None));
 }
 
 /// One of the same name in the other API, or in no namespace, would be another one.

@@ -121,7 +121,7 @@ impl Keeper {
             Ok(kept) => {
                 if kept == Kept::Written {
                     let Statement { status, reason, message } = &wanted;
-                    info!("{place}: Upgradeable is {status:?} now, {reason}: {message}");
+                    info!("{place}: Upgradeable is {} now, {reason}: {message}", status.name());
                 } else if !self.told.is_empty() {
                     info!("{place}: it can be kept in step again");
                 }
