@@ -123,7 +123,7 @@ impl Publication {
         let mut stored = stored.filter(|condition| *condition.kind == *kind && condition.status() == status);
         let stored = stored.next().and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
         let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
-        stored.or_else(|| self.looks.iter().find(is_it).map(|look| look.since))
+        stored.or_else(|| said::whole_seconds(self.looks.iter().find(is_it)?.since))
     }
 
     /// The conditions that say this, among those that are stored.

@@ -10,6 +10,8 @@ mod health_check;
 mod kinds;
 mod leading;
 mod membership;
+mod olm;
+mod probes;
 mod quiet;
 mod rollup;
 mod rules;
@@ -81,6 +83,25 @@ impl Controller {
         tokio::task::spawn_blocking(move || get(&address, &path)).await?
     }
 
+    /// What it answers to a probe: the code, and what it says.
+    async fn probe(&self, path: &str) -> Result<(u16, Value)> {
+        let (code, body) = self.get(path).await?;
+        let said = serde_json::from_str(&body).with_context(|| format!("{path}: {code} {body}"))?;
+        Ok((code, said))
+    }
+
+    /// Waits until a probe is answered so, and gives back what it says.
+    async fn probed(&self, path: &str, code: u16, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut last = (0, Value::Null);
+        eventually(PATIENCE, &format!("{path} says {code}"), async || {
+            last = self.probe(path).await?;
+            Ok(last.0 == code && is_so(&last.1))
+        })
+        .await
+        .with_context(|| format!("the last answer was {} {:#}", last.0, last.1))?;
+        Ok(last.1)
+    }
+
     /// The value of a counter.
     async fn metric(&self, name: &str) -> Result<u64> {
         let (_, text) = self.get("/metrics").await?;
@@ -104,6 +125,11 @@ fn get(address: &str, path: &str) -> Result<(u16, String)> {
 
 /// The cluster that these tests share, with the controller that looks after it.
 async fn looked_after() -> Result<&'static Cluster> {
+    Ok(shared_controller().await?.0)
+}
+
+/// The same, and the controller itself.
+async fn shared_controller() -> Result<(&'static Cluster, &'static Controller)> {
     static CONTROLLER: OnceCell<Result<Controller>> = OnceCell::const_new();
     let cluster = shared::cluster_with_nodes().await?;
     let start = async || {
@@ -111,8 +137,9 @@ async fn looked_after() -> Result<&'static Cluster> {
         Controller::start(cluster.admin(), &["--leader-elect=false"]).await
     };
     let controller = CONTROLLER.get_or_init(start).await;
-    controller.as_ref().map_err(|error| anyhow!("the shared controller did not start: {error:#}"))?;
-    Ok(cluster)
+    let controller =
+        controller.as_ref().map_err(|error| anyhow!("the shared controller did not start: {error:#}"))?;
+    Ok((cluster, controller))
 }
 
 /// A namespace, and what happens in it.
@@ -254,6 +281,27 @@ spec:
 {more}
 "
     )
+}
+
+/// What an operator says of a component in its conditions: Available, Progressing and Degraded, in this order.
+fn operator_conditions(statuses: [&str; 3]) -> Vec<Value> {
+    let kinds = ["Available", "Progressing", "Degraded"].into_iter().zip(statuses);
+    kinds.map(|(kind, status)| operator_condition(kind, status)).collect()
+}
+
+fn operator_condition(kind: &str, status: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": format!("{kind}Is{status}"), "message": format!("{kind} is {status}"),
+        "lastTransitionTime": "2026-11-14T10:00:00Z"})
+}
+
+/// A Rollup of Widgets in a namespace.
+fn rollup(name: &str, group: &str, namespace: &str, widgets: &[&str], upgradeable: bool) -> String {
+    let component =
+        |widget: &&str| json!({"group": group, "kind": "Widget", "namespace": namespace, "name": widget});
+    let components: Vec<_> = widgets.iter().map(component).collect();
+    json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "Rollup", "metadata": {"name": name},
+        "spec": {"components": components, "upgradeable": upgradeable}})
+    .to_string()
 }
 
 /// The definition of a kind, Widget, in a group of the story's own.
