@@ -40,13 +40,11 @@ impl Applications {
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
             let is_true = |said: &Vec<_>| app.shown == Some(readiness(said));
-            match app.publication.last_said().filter(is_true) {
-                Some(said) => said,
-                None => {
-                    let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
-                    return Some(Insight::waits_for(feeds.not_whole(needs)));
-                }
-            }
+            let Some(said) = app.publication.last_said().filter(is_true) else {
+                let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
+                return Some(Insight::waits_for(feeds.not_whole(needs)));
+            };
+            said
         };
         let ready = readiness(&conditions);
         Some(Insight::Known(Box::new(Outlook {

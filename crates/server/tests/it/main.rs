@@ -1,5 +1,7 @@
 //! What is answered on which path, as a client sees it that is none too clever.
 
+#![expect(clippy::expect_used, reason = "a mistake in the client fails the test that uses it")]
+
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use bellwether_server::{Answer, Condition, Group, Outlook, Process, serve};
