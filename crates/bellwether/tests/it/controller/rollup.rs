@@ -212,9 +212,11 @@ async fn a_life() -> Result<()> {
     let described = stage.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
     assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
-    let (_, metrics) = controller.get("/metrics").await?;
-    assert!(metrics.contains("bellwether_rollups{health=\"healthy\"} 1"), "{metrics}");
-    Ok(())
+    // What there is is counted once a second.
+    eventually(PATIENCE, "it is counted as healthy", async || {
+        Ok(controller.metric("bellwether_rollups{health=\"healthy\"}").await? == 1)
+    })
+    .await
 }
 
 /// What is short is not said; what lasts is; what is over is said at once; and a controller that begins anew in the middle
