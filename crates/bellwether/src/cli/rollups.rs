@@ -5,6 +5,9 @@ use clap::Args;
 
 use crate::schema::is_name;
 
+/// The flag with which Rollups are left alone: nobody could tell how they are.
+const LOOKS_AT_ONE: &str = "watch_namespace";
+
 /// For whom Rollups speak.
 #[derive(Debug, Args)]
 pub struct Rollups {
@@ -12,7 +15,14 @@ pub struct Rollups {
     ///
     /// It is off by default, because a Pod that is not ready leaves its Service and is the first to be deleted: what ails
     /// the components would take their only witness away. /readyz/rollups/NAME tells the same without that.
-    #[arg(long, value_name = "NAME", value_parser = rollup, env = "BELLWETHER_READINESS_ROLLUP", hide_env = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = rollup,
+        conflicts_with = LOOKS_AT_ONE,
+        env = "BELLWETHER_READINESS_ROLLUP",
+        hide_env = true
+    )]
     pub readiness_rollup: Option<String>,
 
     /// Keep the condition Upgradeable of this OperatorCondition of OLM in step with the Rollup that --olm-rollup names
@@ -35,6 +45,7 @@ pub struct Rollups {
         value_name = "NAME",
         value_parser = rollup,
         requires = "olm_operator_condition",
+        conflicts_with = LOOKS_AT_ONE,
         env = "BELLWETHER_OLM_ROLLUP",
         hide_env = true
     )]

@@ -118,18 +118,19 @@ fn not_readable(kind: &Kind, why: &Unreadable) -> String {
 
 fn absent(group: &Group, only: Option<&str>) -> String {
     let name = |name| one_line(name, LONGEST_NAME);
-    match group {
-        Group::Rollup { name: rollup } => format!("there is no Rollup {}", name(rollup)),
-        Group::Application { namespace, name: application } => {
-            let (application, namespace) = (name(application), name(namespace));
-            match only {
-                Some(only) if only != namespace => format!(
-                    "nobody looks after Application {application} in namespace {namespace}: this controller was started \
-                     with --watch-namespace {only}"
-                ),
-                _ => format!("there is no Application {application} in namespace {namespace}"),
-            }
+    // Rollups are in no namespace, and are left alone where only one is looked after.
+    let (it, only) = match group {
+        Group::Rollup { name: rollup } => (format!("Rollup {}", name(rollup)), only),
+        Group::Application { namespace, name: application } => (
+            format!("Application {} in namespace {}", name(application), name(namespace)),
+            only.filter(|only| only != namespace),
+        ),
+    };
+    match only {
+        Some(only) => {
+            format!("nobody looks after {it}: this controller was started with --watch-namespace {only}")
         }
+        None => format!("there is no {it}"),
     }
 }
 
@@ -159,7 +160,12 @@ mod tests {
         Some("infra"),
         "nobody looks after Application web in namespace shop: this controller was started with --watch-namespace infra"
     )]
-    #[case::rollup(rollup("all"), Some("infra"), "there is no Rollup all")]
+    #[case::rollup(rollup("all"), None, "there is no Rollup all")]
+    #[case::rollup_of_no_namespace(
+        rollup("all"),
+        Some("infra"),
+        "nobody looks after Rollup all: this controller was started with --watch-namespace infra"
+    )]
     #[case::a_strange_name(rollup("a\nb\u{202e}"), None, "there is no Rollup a b")]
     fn what_is_not_there_is_named(#[case] group: Group, #[case] only: Option<&str>, #[case] sentence: &str) {
         assert_eq!(answer(Some(Insight::Absent), &group, only), Answer::Absent(sentence.to_owned()));

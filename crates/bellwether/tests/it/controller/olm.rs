@@ -317,6 +317,14 @@ fn flags_that_are_refused() {
              ClusterServiceVersion\n",
         ),
         (
+            &["--readiness-rollup", "all", "--watch-namespace", "shop"],
+            "'--readiness-rollup <NAME>' cannot be used with '--watch-namespace <NAME>'",
+        ),
+        (
+            &["--olm-operator-condition", "a/b", "--olm-rollup", "all", "--watch-namespace", "shop"],
+            "'--olm-rollup <NAME>' cannot be used with '--watch-namespace <NAME>'",
+        ),
+        (
             &["--readiness-rollup", "a/b"],
             "invalid value 'a/b' for '--readiness-rollup <NAME>': no Rollup can have this name: give it as kubectl get \
              rollups shows it\n",

@@ -184,5 +184,11 @@ async fn of_other_namespaces_nothing_is_denied() -> Result<()> {
         there.namespace, here.namespace
     );
     assert_eq!(said["message"], *sentence);
+    let (code, said) = controller.probe("/readyz/rollups/all").await?;
+    let sentence = format!(
+        "nobody looks after Rollup all: this controller was started with --watch-namespace {}",
+        here.namespace
+    );
+    assert_eq!((code, &said["message"]), (404, &json!(sentence)));
     Ok(())
 }
