@@ -1,4 +1,4 @@
-//! `bellwether tree`: an Application, its members, and all that they own.
+//! `bellwether tree`: a group, its members, and all that they own.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use crate::{
     cli::{GroupFormat, Tree},
-    family::{Node, is_bad},
+    family::{Node, called, is_bad},
     output::Outcome,
     said::{sign, style},
-    sight::Sight,
+    sight::{Meant, Sight},
     status::{as_json, as_yaml, family_of, with_problems},
     terminal::{Screen, columns, cut, cut_middle, how_long, printable},
 };
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
     let read = || {
-        let sight = Sight::open(&command.scene, false)?;
+        let sight = Sight::open(&command.scene, Meant::One(&command.name))?;
         let group = sight.group(&command.name)?;
         let all = command.all || !matches!(command.output, GroupFormat::Table);
         let (family, unseen) = family_of(&group, &sight, all)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
     let text = match command.output {
         GroupFormat::Json => as_json(&Branch::of_group(&group, &family))?,
         GroupFormat::Yaml => as_yaml(&Branch::of_group(&group, &family))?,
-        GroupFormat::Name => names(&family),
+        GroupFormat::Name => names(&family, &group.name.namespace),
         GroupFormat::Table => draw(&group, &family, command.all, false, sight.now, screen),
         GroupFormat::Wide => draw(&group, &family, true, true, sight.now, screen.without_end()),
     };
@@ -70,7 +70,8 @@ pub(crate) fn draw(
         state: Some(group.state),
         says: format!("{}/{} ready", group.counts.ready, group.counts.total),
     }];
-    branches(&mut lines, family, "", all, wide, now);
+    let drawing = Drawing { all, wide, now };
+    drawing.branches(&mut lines, family, "", &group.name.namespace);
     let widest = lines.iter().filter(|line| line.state.is_some()).map(Line::columns).max().unwrap_or(0);
     let width = screen.width.map_or(widest, |all| widest.min(room_for_names(all)));
     let mut text = String::new();
@@ -133,49 +134,65 @@ impl Line {
     }
 }
 
-fn branches(lines: &mut Vec<Line>, nodes: &[Node], lead: &str, all: bool, wide: bool, now: Timestamp) {
-    let is_shown = |node: &&Node| all || is_bad(node.state);
-    let shown: Vec<_> = nodes.iter().filter(is_shown).collect();
-    let hidden = nodes.len() - shown.len();
-    for (index, node) in shown.iter().enumerate() {
-        let is_last = index + 1 == shown.len() && hidden == 0;
-        let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        let long = node.since.map(|since| format!(" for {}", how_long(since, now))).unwrap_or_default();
-        let what = if wide { node.kind.to_string() } else { node.kind.kind.to_string() };
-        let says = match node.state {
-            State::Ready => String::new(),
-            _ => format!("{}{long}: {}", node.reason, node.message),
-        };
-        lines.push(Line {
-            lead: format!("{lead}{branch}"),
-            kind: printable(&what).into_owned(),
-            name: printable(&node.name).into_owned(),
-            state: Some(node.state),
-            says: printable(&says).into_owned(),
-        });
-        branches(lines, &node.children, &format!("{lead}{below}"), all, wide, now);
-        if node.more > 0 {
-            let name = format!("… and {} more below", node.more);
-            lines.push(Line::remark(&format!("{lead}{below}"), name));
+/// How it is drawn.
+struct Drawing {
+    all: bool,
+    wide: bool,
+    now: Timestamp,
+}
+
+impl Drawing {
+    /// The lines of some nodes, and of all below them. Those that are where the node above them is need not say so.
+    fn branches(&self, lines: &mut Vec<Line>, nodes: &[Node], lead: &str, home: &str) {
+        let is_shown = |node: &&Node| self.all || is_bad(node.state);
+        let shown: Vec<_> = nodes.iter().filter(is_shown).collect();
+        let hidden = nodes.len() - shown.len();
+        for (index, node) in shown.iter().enumerate() {
+            let is_last = index + 1 == shown.len() && hidden == 0;
+            let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let long =
+                node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
+            let what = if self.wide { node.kind.to_string() } else { node.kind.kind.to_string() };
+            let says = match node.state {
+                State::Ready => String::new(),
+                _ => format!("{}{long}: {}", node.reason, node.message),
+            };
+            lines.push(Line {
+                lead: format!("{lead}{branch}"),
+                kind: printable(&what).into_owned(),
+                name: printable(&called(&node.name, node.is_selector, home)).into_owned(),
+                state: Some(node.state),
+                says: printable(&says).into_owned(),
+            });
+            self.branches(lines, &node.children, &format!("{lead}{below}"), &node.name.namespace);
+            if node.more > 0 {
+                let name = format!("… and {} more below", node.more);
+                lines.push(Line::remark(&format!("{lead}{below}"), name));
+            }
         }
-    }
-    if hidden > 0 {
-        let what = match (shown.is_empty(), hidden) {
-            (true, 1) => "1 is fine".to_owned(),
-            (true, hidden) => format!("all {hidden} are fine"),
-            (false, 1) => "1 more is fine".to_owned(),
-            (false, hidden) => format!("{hidden} more are fine"),
-        };
-        lines.push(Line::remark(lead, what));
+        if hidden > 0 {
+            let what = match (shown.is_empty(), hidden) {
+                (true, 1) => "1 is fine".to_owned(),
+                (true, hidden) => format!("all {hidden} are fine"),
+                (false, 1) => "1 more is fine".to_owned(),
+                (false, hidden) => format!("{hidden} more are fine"),
+            };
+            lines.push(Line::remark(lead, what));
+        }
     }
 }
 
-fn names(nodes: &[Node]) -> String {
+/// The names of what is there, as kubectl takes them: with the namespace, if it is not that of the group.
+fn names(nodes: &[Node], home: &str) -> String {
     let mut text = String::new();
-    for node in nodes {
+    for node in nodes.iter().filter(|node| !node.is_selector) {
         let kind = node.kind.to_string().to_lowercase();
-        let _ = writeln!(text, "{}", printable(&format!("{kind}/{}", node.name)));
-        text.push_str(&names(&node.children));
+        let place = match &*node.name.namespace {
+            namespace if namespace == home || namespace.is_empty() => String::new(),
+            namespace => format!(" -n {namespace}"),
+        };
+        let _ = writeln!(text, "{}", printable(&format!("{kind}/{}{place}", node.name.name)));
+        text.push_str(&names(&node.children, home));
     }
     text
 }
@@ -185,7 +202,13 @@ fn names(nodes: &[Node]) -> String {
 struct Branch<'n> {
     group: &'n str,
     kind: &'n str,
-    name: &'n str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'n str,
+    /// Nothing for what stands for a selector that matches nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'n str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<&'n str>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
@@ -202,11 +225,13 @@ struct Branch<'n> {
 
 impl<'n> Branch<'n> {
     fn of_group(group: &'n Group, family: &'n [Node]) -> Self {
-        let (reason, message) = group.ready().map_or(("", ""), |says| (&*says.reason, &*says.message));
+        let (reason, message) = group.deciding().map_or(("", ""), |says| (&*says.reason, &*says.message));
         Self {
             group: &group.kind.group,
             kind: &group.kind.kind,
-            name: &group.name.name,
+            namespace: &group.name.namespace,
+            name: Some(&group.name.name),
+            selector: None,
             state: group.state,
             progress: group.progress,
             reason,
@@ -222,7 +247,9 @@ impl<'n> Branch<'n> {
         Self {
             group,
             kind,
-            name: &node.name,
+            namespace: &node.name.namespace,
+            name: Some(&*node.name.name).filter(|_| !node.is_selector),
+            selector: Some(&*node.name.name).filter(|_| node.is_selector),
             state: node.state,
             progress: Some(node.progress),
             reason: &node.reason,

@@ -1,4 +1,4 @@
-//! `bellwether wait`: until an Application is ready, or it is clear that it will not be.
+//! `bellwether wait`: until a group is ready, or it is clear that it will not be.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     canvas::Canvas,
     cli::{Goal, Wait},
-    family::{causes, is_bad},
+    family::{causes, in_full, is_bad},
     output::{self, Outcome},
     said::{sign, style},
-    sight::{ClusterSight, Live, Sight},
+    sight::{ClusterSight, Live, Meant, Sight, View},
     signals::{INTERRUPTED, Stop},
-    status::{family_of, why},
+    status::{family_of, title, why},
     terminal::{Screen, bar, columns, cut, how_long, printable},
 };
 
@@ -32,28 +32,30 @@ const CANNOT_TELL: u8 = 3;
 
 pub(crate) fn run(command: &Wait, screen: Screen) -> Outcome {
     wait(command, Instant::now(), screen).unwrap_or_else(|error| {
-        // Whatever goes wrong, it is not that the Application has failed.
+        // Whatever goes wrong, it is not that the group has failed.
         Outcome { errors: vec![format!("{error:#}")], code: CANNOT_TELL, ..Outcome::default() }
     })
 }
 
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let sight = Sight::open(&command.scene, false)?;
+    let sight = Sight::open(&command.scene, Meant::One(&command.name))?;
     let group = sight.group(&command.name)?;
+    let api = if group.kind.is_own() { String::new() } else { format!(" of {}", group.kind.group) };
     ensure!(
-        condition(command.goal, &group).is_some(),
-        "Applications of {} have no such condition: wait for ready",
-        group.kind.group
+        progress(command.goal, &group).is_some(),
+        "{}s{api} have no such condition: wait for ready",
+        group.kind.kind
     );
     let mut vigil = Vigil::of(command);
     let (end, last) = match sight.cluster() {
         // Files do not change, so that nothing is to be waited for.
         None => {
-            let end = vigil.look(Some(&group), SignedDuration::ZERO, None);
+            let end = vigil.look(Ok(&group), SignedDuration::ZERO, None);
             (end.unwrap_or_else(|| vigil.time_is_up(&group, true, None)), Some(group))
         }
         Some(cluster) => {
-            let watch = Watch { group, begun, timeout: command.timeout, cluster };
+            let view = sight.view_of(&group);
+            let watch = Watch { group, view, begun, timeout: command.timeout, cluster };
             match cluster.runtime().block_on(watch.run(&mut vigil, screen))? {
                 Some(ended) => ended,
                 None => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
@@ -80,26 +82,28 @@ fn because(group: &Group, sight: &Sight) -> Result<String> {
     let mut text = String::new();
     for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
-        let says = format!("{} {}{more}: {}", cause.node.kind.kind, cause.node.name, cause.node.message);
+        let node = cause.node;
+        let what = in_full(&node.kind, &node.name, node.is_selector, &group.name.namespace);
+        let says = format!("{what}{more}: {}", node.message);
         let _ = writeln!(text, "because of {}", printable(&says));
     }
     Ok(text)
 }
 
-/// An Application that is watched while somebody waits.
+/// A group that is watched while somebody waits.
 struct Watch<'c> {
     group: Group,
+    view: View,
     begun: Instant,
     timeout: SignedDuration,
     cluster: &'c ClusterSight,
 }
 
 impl Watch<'_> {
-    /// How it ended, and how the Application was then; nothing if somebody asked to stop.
+    /// How it ended, and how the group was then; nothing if somebody asked to stop.
     async fn run(self, vigil: &mut Vigil, screen: Screen) -> Result<Option<(End, Option<Group>)>> {
         let mut stop = Stop::listen()?;
-        let namespace = self.group.name.namespace.to_string();
-        let mut live = Live::start(self.cluster.client().clone(), Some(namespace));
+        let mut live = Live::start(self.cluster.client(), vec![self.view]);
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), Log::default());
         let is_it = |seen: &Group| (&seen.kind, &seen.name) == (&self.group.kind, &self.group.name);
@@ -115,7 +119,7 @@ impl Watch<'_> {
             let mut end = None;
             if live.is_known() {
                 last = live.groups().into_iter().find(is_it);
-                end = vigil.look(last.as_ref(), elapsed, silent);
+                end = vigil.look(last.as_ref().ok_or(&self.group.kind), elapsed, silent);
             }
             if let Some(group) = &last {
                 if is_terminal {
@@ -159,18 +163,20 @@ impl Vigil {
         Self { goal: *goal, stable: *stable, fail_fast: *fail_fast, timeout: *timeout, reached: None }
     }
 
-    /// Looks at the group after so long, and since when the cluster is silent, if it is. Gives back how it ended, if it did.
+    /// Looks at the group after so long, or at what kind it was; and since when the cluster is silent, if it is. Gives back
+    /// how it ended, if it did.
     fn look(
         &mut self,
-        group: Option<&Group>,
+        group: Result<&Group, &Kind>,
         elapsed: SignedDuration,
         silent: Option<Timestamp>,
     ) -> Option<End> {
-        let Some(group) = group else {
-            return Some(End {
-                code: CANNOT_TELL,
-                says: "cannot tell: the Application was deleted".to_owned(),
-            });
+        let group = match group {
+            Ok(group) => group,
+            Err(kind) => {
+                let says = format!("cannot tell: the {} was deleted", kind.kind);
+                return Some(End { code: CANNOT_TELL, says });
+            }
         };
         if group.state == State::Terminating {
             return Some(End { code: CANNOT_TELL, says: "cannot tell: it is being deleted".to_owned() });
@@ -180,7 +186,7 @@ impl Vigil {
             self.reached = None;
             return None;
         }
-        if is_reached(self.goal, group) {
+        if progress(self.goal, group) == Some(ConditionStatus::True) {
             let since = *self.reached.get_or_insert(elapsed);
             if elapsed.saturating_sub(since) < self.stable {
                 return None;
@@ -188,7 +194,7 @@ impl Vigil {
             return Some(End { code: REACHED, says: format!("{} after {}", self.word(), in_short(since)) });
         }
         self.reached = None;
-        let failed = group.counts.failed > 0 && self.fail_fast;
+        let failed = self.fail_fast && has_failed(group);
         failed.then(|| End { code: FAILED, says: format!("failed: {}", why(group)) })
     }
 
@@ -205,8 +211,7 @@ impl Vigil {
             (Goal::Ready, None) => why(group),
             (goal, None) => condition(goal, group).map(|says| says.message.to_string()).unwrap_or_default(),
         };
-        let is_unknown =
-            condition(self.goal, group).is_none_or(|says| says.status == ConditionStatus::Unknown);
+        let is_unknown = matches!(progress(self.goal, group), None | Some(ConditionStatus::Unknown));
         match group.state {
             State::Failed if self.goal == Goal::Ready => {
                 End { code: FAILED, says: format!("failed{when}: {what}") }
@@ -241,8 +246,19 @@ fn condition(goal: Goal, group: &Group) -> Option<&bellwether_conditions::Statem
     group.conditions.iter().find(|(condition, _)| *condition == wanted).map(|(_, says)| says)
 }
 
-fn is_reached(goal: Goal, group: &Group) -> bool {
-    condition(goal, group).is_some_and(|says| says.status == ConditionStatus::True)
+/// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.
+fn progress(goal: Goal, group: &Group) -> Option<ConditionStatus> {
+    match (goal, group.state) {
+        (Goal::Ready, State::Ready) if group.is_rollup() => Some(ConditionStatus::True),
+        (Goal::Ready, State::Unknown) if group.is_rollup() => Some(ConditionStatus::Unknown),
+        (Goal::Ready, _) if group.is_rollup() => Some(ConditionStatus::False),
+        _ => condition(goal, group).map(|says| says.status),
+    }
+}
+
+/// Whether it is in vain to wait any longer. Of a component that has failed, the operator of another one may take care.
+fn has_failed(group: &Group) -> bool {
+    if group.is_rollup() { group.state == State::Failed } else { group.counts.failed > 0 }
 }
 
 /// `38s`, `1m12s`, `2h05m`.
@@ -256,13 +272,18 @@ fn in_short(duration: SignedDuration) -> String {
     }
 }
 
+/// What a member of a group is called.
+fn named(group: &Group, member: &Member) -> String {
+    in_full(&member.kind, &member.name, member.is_selector, &group.name.namespace)
+}
+
 /// The bars: one for the whole, one for each member that is not ready.
 pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
     let seconds = elapsed.as_secs();
     let counts = &group.counts;
     let mut text = format!(
         "{}  {}  {}/{} ready  {}:{:02}\n",
-        printable(&group.name.to_string()),
+        printable(&title(group)),
         bar(group.progress),
         counts.ready,
         counts.total,
@@ -270,15 +291,18 @@ pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> St
         seconds % 60,
     );
     let waits: Vec<_> = group.members.iter().filter(|member| is_bad(member.state)).collect();
-    let name =
-        |member: &Member| printable(&format!("{} {}", member.kind.kind, member.name.name)).into_owned();
+    let name = |member: &Member| printable(&named(group, member)).into_owned();
     let width = waits.iter().map(|member| columns(&name(member))).max().unwrap_or(0);
     for member in &waits {
         let state = Some(member.state);
         let name = name(member);
         let padding = " ".repeat(width - columns(&name));
         let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
-        let bar = format!("{:<14}", bar(progress));
+        // Nobody says how far along a component of a Rollup is.
+        let bar = match member.operator {
+            Some(_) => format!("{:<11}", member.state.name()),
+            None => format!("{:<14}", bar(progress)),
+        };
         let used = 2 + 2 + width + 2 + columns(&bar) + 2;
         let says = printable(&member.message);
         let says = screen
@@ -303,7 +327,8 @@ pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> St
 #[derive(Default)]
 struct Log {
     whole: String,
-    members: BTreeMap<(Kind, Name), String>,
+    /// Each with its name.
+    members: BTreeMap<(Kind, Name), (String, String)>,
 }
 
 impl Log {
@@ -314,7 +339,7 @@ impl Log {
         let mut lines = Vec::new();
         let whole = format!(
             "{} is {}, {}/{} ready",
-            group.name,
+            title(group),
             group.state.name(),
             group.counts.ready,
             group.counts.total
@@ -327,17 +352,18 @@ impl Log {
         for member in &group.members {
             let key = (member.kind.clone(), member.name.clone());
             let says = format!("{} {}: {}", member.state.name(), member.reason, member.message);
-            let before = self.members.get(&key);
+            let name = named(group, member);
+            let before = self.members.get(&key).map(|(_, says)| says);
             // What has been ready since the beginning is no news.
             if before != Some(&says) && (before.is_some() || is_bad(member.state)) {
                 let state = format!("{} {}", sign(Some(member.state)), member.state.name());
-                let says = format!("{} {} {state}: {}", member.kind.kind, member.name.name, member.message);
+                let says = format!("{name} {state}: {}", member.message);
                 lines.push(format!("{time} {}{percent}", printable(&says)));
             }
-            members.insert(key, says);
+            members.insert(key, (name, says));
         }
-        for (kind, name) in self.members.keys().filter(|key| !members.contains_key(key)) {
-            lines.push(format!("{time} {}", printable(&format!("{} {} is gone", kind.kind, name.name))));
+        for (_, (name, _)) in self.members.iter().filter(|(key, _)| !members.contains_key(key)) {
+            lines.push(format!("{time} {} is gone", printable(name)));
         }
         self.members = members;
         lines

@@ -1,4 +1,4 @@
-//! `bellwether whose`: to which Application an object belongs.
+//! `bellwether whose`: to which Application an object belongs, and of which Rollups it is a component.
 
 use std::fmt::{self, Write as _};
 
@@ -33,6 +33,9 @@ struct Found {
     checks: Option<String>,
     /// The Applications that count it.
     counted_by: Vec<Counts>,
+    /// The Rollups that it is a component of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    component_of: Vec<Rollup>,
     /// What owns it and is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     through: Option<Through>,
@@ -57,13 +60,29 @@ impl fmt::Display for Counts {
     }
 }
 
-/// An object that owns the one in question, itself or through others, and that Applications count.
+/// A Rollup that an object is a component of.
+#[derive(Serialize)]
+struct Rollup {
+    name: String,
+    by: By,
+}
+
+/// How a Rollup says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum By {
+    Name,
+    Selector,
+}
+
+/// An object that owns the one in question, itself or through others, and that groups count.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Through {
     kind: String,
     name: String,
     counted_by: Vec<Counts>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    component_of: Vec<Rollup>,
 }
 
 /// Where the way from an object to its Application ended.
@@ -91,7 +110,8 @@ enum Step {
 
 pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
     let read = || {
-        let own = [Kind::own("Application"), Dialect::AppK8sIo.kind(), Kind::own("HealthRule")];
+        let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
+        let own: Vec<_> = own.into_iter().chain([Dialect::AppK8sIo.kind()]).collect();
         let sight = Sight::glimpse(&command.scene.place, command.scene.now, &own)?;
         let (kind, name) = sight.object_named(&command.object)?;
         let facts = look(&sight, &kind, &name)?;
@@ -144,9 +164,9 @@ const MOST_OWNERS: usize = 8;
 
 /// What there is above an object.
 enum Above {
-    /// The first of those that own it, and own its owners, that an Application counts.
+    /// The first of those that own it, and own its owners, that a group counts.
     Counted(Through),
-    /// Nobody whom an Application counts.
+    /// Nobody whom a group counts.
     Nobody,
     /// Somebody who cannot be read, and why.
     Hidden(String),
@@ -156,18 +176,21 @@ fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Above {
     for _ in 0..MOST_OWNERS {
         let is_managing = |owner: &&Owner| owner.controller == Some(true);
         let Some(owner) = facts.owners.iter().find(is_managing).or(facts.owners.first()) else { break };
-        let (kind, name) = (kind_of(owner), Name::new(namespace, &owner.name));
+        let kind = kind_of(owner);
+        let name = sight.name_of(&kind, namespace, &owner.name);
         let above = match look(sight, &kind, &name) {
             Ok(Some(above)) => above,
             Ok(None) => break,
             Err(error) => return Above::Hidden(format!("{error:#}")),
         };
-        let counted_by = counted_by(&sight.claims(&kind, &name, &above));
-        if !counted_by.is_empty() {
+        let claims = sight.claims(&kind, &name, &above);
+        let (counted_by, component_of) = (counted_by(&claims), component_of(&claims));
+        if !counted_by.is_empty() || !component_of.is_empty() {
             return Above::Counted(Through {
                 kind: kind.to_string(),
                 name: name.name.to_string(),
                 counted_by,
+                component_of,
             });
         }
         facts = above;
@@ -186,11 +209,24 @@ fn counted_by(claims: &[Claim]) -> Vec<Counts> {
         |claim: &&Claim| matches!(claim.relation, Relation::Counts | Relation::OwnerToBe | Relation::Owner);
     let told = |claim: &Claim| Counts {
         kind: claim.kind.to_string(),
-        name: claim.application.name.to_string(),
+        name: claim.group.name.to_string(),
         owns: claim.relation == Relation::Owner,
         is_own_api: claim.kind.is_own(),
     };
     claims.iter().filter(counts).map(told).collect()
+}
+
+/// The Rollups that an object is a component of.
+fn component_of(claims: &[Claim]) -> Vec<Rollup> {
+    let told = |claim: &Claim| {
+        let by = match claim.relation {
+            Relation::Names => By::Name,
+            Relation::Selects => By::Selector,
+            _ => return None,
+        };
+        Some(Rollup { name: claim.group.name.to_string(), by })
+    };
+    claims.iter().filter_map(told).collect()
 }
 
 /// The Application whose health check a Pod is.
@@ -203,14 +239,17 @@ fn checks(kind: &Kind, facts: &Facts) -> Option<String> {
 fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim], all_read: bool) -> Found {
     let checks = checks(kind, facts);
     let named = facts.application.as_deref();
-    let claim = claims.iter().find(|claim| claim.kind.is_own() && Some(&*claim.application.name) == named);
+    let is_named =
+        |claim: &&Claim| claim.kind == Dialect::Bellwether.kind() && Some(&*claim.group.name) == named;
+    let claim = claims.iter().find(is_named);
     let step = match (named, claim.map(|claim| claim.relation)) {
         _ if checks.is_some() => Step::HealthCheck,
         (None, _) => Step::NotAnnotated,
         (Some(_), None) if all_read => Step::ApplicationAbsent,
         (Some(_), None) => Step::ApplicationUnknown,
         (_, Some(Relation::NotSelected | Relation::NotAMember)) => Step::LabelsDoNotMatch,
-        (_, Some(Relation::OtherKinds)) => Step::KindNotCounted,
+        // Of an Application there are no others.
+        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => Step::KindNotCounted,
         (_, Some(Relation::OwnerToBe)) => Step::NotYetOwned,
         (_, Some(Relation::Counts)) => Step::Member,
         (_, Some(Relation::Owner)) => Step::Owned,
@@ -223,14 +262,16 @@ fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim], all_read: boo
         annotation: named.map(str::to_owned),
         checks,
         counted_by: counted_by(claims),
+        component_of: component_of(claims),
         through: None,
     }
 }
 
 impl Found {
-    /// Whether no Application has anything to do with it, as far as is known.
+    /// Whether no group has anything to do with it, as far as is known.
     fn is_nobodys(&self) -> bool {
-        self.counted_by.is_empty() && self.through.is_none() && self.checks.is_none()
+        let is_counted = !self.counted_by.is_empty() || !self.component_of.is_empty();
+        !is_counted && self.through.is_none() && self.checks.is_none()
     }
 
     fn told(&self, denial: Option<&str>, screen: Screen) -> String {
@@ -289,12 +330,24 @@ impl Found {
         if !owners.is_empty() {
             say(&mut text, &format!("It is a member of {}, and is deleted with it.", listed(&owners)));
         }
-        if let Some(Through { kind, name, counted_by }) = &self.through {
+        for Rollup { name, by } in &self.component_of {
+            let how = match by {
+                By::Name => "names it",
+                By::Selector => "selects it by its labels",
+            };
+            say(&mut text, &format!("It is a component of Rollup {name}, which {how}."));
+        }
+        if let Some(Through { kind, name, counted_by, component_of }) = &self.through {
             let members: Vec<_> = counted_by.iter().collect();
-            say(
-                &mut text,
-                &format!("But it is owned through {kind} {name}, a member of {}.", listed(&members)),
-            );
+            let rollups: Vec<_> = component_of.iter().map(|rollup| &*rollup.name).collect();
+            let member = (!members.is_empty()).then(|| format!("a member of {}", listed(&members)));
+            let component = match &*rollups {
+                [] => None,
+                [one] => Some(format!("a component of Rollup {one}")),
+                several => Some(format!("a component of the Rollups {}", several.join(", "))),
+            };
+            let is: Vec<_> = member.into_iter().chain(component).collect();
+            say(&mut text, &format!("But it is owned through {kind} {name}, {}.", is.join(" and ")));
         }
         if let Some(denial) = denial {
             say(&mut text, denial);

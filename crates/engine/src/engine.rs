@@ -187,9 +187,11 @@ impl Engine {
         self.open && self.feeds.are_whole()
     }
 
-    /// What the groups of its namespace have to do with an object, whether its kind is followed or not.
+    /// What the Applications of its namespace and the Rollups have to do with an object, whether its kind is followed or not.
     pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
-        self.applications.claims(kind, name, facts)
+        let mut claims = self.applications.claims(kind, name, facts);
+        claims.extend(self.rollups.claims(kind, name, facts));
+        claims
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.

@@ -46,5 +46,6 @@ pub use id::{Cluster, FeedId, Kind, Name, ObjectKey};
 pub use lens::{Lens, Light, Scope};
 pub use operator::{OperatorCondition, OperatorFacts};
 pub use outbox::Outbox;
+pub use rollup::rollup_mistakes;
 pub use rules::user_rule;
-pub use view::{Claim, Group, Insight, Member, Outlook, Relation};
+pub use view::{Claim, Group, Insight, Member, OperatorSays, Outlook, Relation};

@@ -3,12 +3,13 @@
 use bellwether_api::{DependencyStatus, ObjectCounts};
 use bellwether_conditions::Statement;
 use bellwether_health::Rule;
-use bellwether_model::State;
+use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
     event::Unreadable,
     id::{Kind, Name},
+    operator::{AVAILABLE, DEGRADED, PROGRESSING},
 };
 
 /// Objects that belong together, and how they are as one.
@@ -28,7 +29,7 @@ pub struct Group {
     pub since: Option<Timestamp>,
     /// What its conditions mean together, where that needs a sentence: a Rollup's.
     pub meaning: Option<String>,
-    /// Its conditions with what they say; of an Application, Ready before all others.
+    /// Its conditions with what they say; of an Application, Ready before all others; of a Rollup, Available.
     pub conditions: Vec<(&'static str, Statement)>,
     /// How many members are in which state.
     pub counts: ObjectCounts,
@@ -84,6 +85,8 @@ pub struct Member {
     pub kind: Kind,
     /// Its name.
     pub name: Name,
+    /// Whether it is none, but stands for a selector that matches nothing or cannot be looked for, whose text its name is.
+    pub is_selector: bool,
     /// Its identity, if it is there.
     pub uid: Option<Box<str>>,
     /// How it is.
@@ -98,20 +101,33 @@ pub struct Member {
     pub since: Option<Timestamp>,
     /// The rule that judged it, if it is there.
     pub rule: Option<Rule>,
+    /// What its operator says of it, if it is a component of a Rollup.
+    pub operator: Option<OperatorSays>,
 }
 
-/// What an Application has to do with an object.
+/// What an operator says of a component in its three conditions, or what has to be assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatorSays {
+    /// It works.
+    pub available: ConditionStatus,
+    /// It is being changed.
+    pub progressing: ConditionStatus,
+    /// It does not work completely.
+    pub degraded: ConditionStatus,
+}
+
+/// What a group has to do with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The kind of the Application.
+    /// The kind of the group.
     pub kind: Kind,
     /// Its name.
-    pub application: Name,
+    pub group: Name,
     /// What it is to the object.
     pub relation: Relation,
 }
 
-/// What an Application is to an object.
+/// What a group is to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// It counts and owns it.
@@ -127,6 +143,10 @@ pub enum Relation {
     /// Its selector matches, and the object is somebody else's by its annotation, or is not handed over by one, or is the
     /// Application itself.
     NotAMember,
+    /// It is a Rollup that names it as a component.
+    Names,
+    /// It is a Rollup that selects it as a component.
+    Selects,
 }
 
 impl Outlook {
@@ -136,9 +156,82 @@ impl Outlook {
     }
 }
 
+/// The conditions of a Rollup from the one that decides first on, each with its status as long as it does not.
+const OF_ROLLUPS: [(&str, ConditionStatus); 4] = [
+    (AVAILABLE, ConditionStatus::True),
+    (DEGRADED, ConditionStatus::False),
+    (PROGRESSING, ConditionStatus::False),
+    ("Resolved", ConditionStatus::True),
+];
+
 impl Group {
-    /// What the condition says that decides.
-    pub fn ready(&self) -> Option<&Statement> {
-        self.conditions.first().map(|(_, says)| says)
+    /// Whether it is a Rollup.
+    pub fn is_rollup(&self) -> bool {
+        self.kind == Kind::own("Rollup")
+    }
+
+    /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
+    pub fn deciding(&self) -> Option<&Statement> {
+        let order = if self.is_rollup() { &OF_ROLLUPS[..] } else { &[] };
+        let bad = |(wanted, fine): &(&str, ConditionStatus)| {
+            let mut all = self.conditions.iter();
+            all.find(|(condition, says)| condition == wanted && says.status != *fine)
+        };
+        order.iter().find_map(bad).or(self.conditions.first()).map(|(_, says)| says)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::{
+        ConditionStatus::{False, True, Unknown},
+        *,
+    };
+
+    fn group(kind: Kind, conditions: &[(&'static str, ConditionStatus)]) -> Group {
+        let says = |status: ConditionStatus, of: &'static str| Statement::new(status, of, "");
+        Group {
+            kind,
+            name: Name::new("", "a"),
+            type_: None,
+            version: None,
+            state: State::Unknown,
+            since: None,
+            meaning: None,
+            conditions: conditions.iter().map(|(kind, status)| (*kind, says(*status, kind))).collect(),
+            counts: ObjectCounts::default(),
+            progress: None,
+            members: Vec::new(),
+            dependencies: Vec::new(),
+        }
+    }
+
+    #[rstest]
+    #[case::all_fine([True, False, False, True], "Available")]
+    #[case::not_available([False, True, True, False], "Available")]
+    #[case::nobody_knows([Unknown, False, True, True], "Available")]
+    #[case::degraded([True, True, True, True], "Degraded")]
+    #[case::progressing([True, True, False, False], "Progressing")]
+    #[case::not_resolved([True, False, False, False], "Resolved")]
+    fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
+        let [available, progressing, degraded, resolved] = statuses;
+        let conditions = [
+            ("Available", available),
+            ("Progressing", progressing),
+            ("Degraded", degraded),
+            ("Upgradeable", False),
+            ("Resolved", resolved),
+        ];
+        let rollup = group(Kind::own("Rollup"), &conditions);
+        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+    }
+
+    #[test]
+    fn what_decides_of_an_application() {
+        let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
+        let application = group(Kind::own("Application"), &conditions);
+        assert_eq!(application.deciding().map(|says| &*says.reason), Some("Ready"));
     }
 }

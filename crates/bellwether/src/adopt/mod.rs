@@ -34,7 +34,7 @@ use self::{
 use crate::{
     cli::{Adopt, ExplainFormat},
     output::{BAD_INPUT, Outcome, print},
-    sight::{ClusterSight, Sight},
+    sight::{ClusterSight, Meant, Sight},
     signals::{INTERRUPTED, Stop},
     status::{as_json, as_yaml},
     terminal::Screen,
@@ -45,7 +45,8 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         let way_out = "files are not changed: add --dry-run, or leave --from out to change a cluster";
         return Ok(Outcome::bad_input(way_out.to_owned()));
     }
-    let sight = match Sight::at(&command.scene.place, command.scene.now, false) {
+    let meant = Meant::All { all_namespaces: false };
+    let sight = match Sight::at(&command.scene.place, command.scene.now, meant) {
         Ok(sight) => sight,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -153,7 +154,7 @@ fn existing(kind: &Kind, name: &Name, sight: &Sight) -> Result<Option<Existing>>
 /// The objects that will be counted besides.
 fn others(plan: &Plan, sight: &Sight) -> Result<Others> {
     let kinds: Vec<_> = plan.kinds().into_iter().collect();
-    let listed = sight.listed(&kinds)?;
+    let listed = sight.listed(&kinds, false)?;
     let unknown = listed.unreadable.into_iter().map(|(kind, why)| format!("{kind} cannot be listed, {why}"));
     let mut others = Others { unknown: unknown.collect(), ..Others::default() };
     for object in &listed.objects {

@@ -42,7 +42,8 @@ pub struct Scene {
 pub(super) const STATUS_HELP: &str = "Examples:
   bellwether status                      what is in the namespace, the worst first
   bellwether status -A -w                all namespaces, as it changes
-  bellwether status wordpress            one Application: what is wrong with it, and on what that rests
+  bellwether status wordpress            one of them: what is wrong with it, and on what that rests
+  bellwether status rollup/platform      a Rollup, where an Application has the same name
   bellwether status --from dump/         the same from files
   bellwether status -A --type wordpress -o json
 
@@ -51,7 +52,7 @@ Exit codes: 0 all are ready, 1 something is not, or there is nothing, 2 somethin
 /// The arguments of `bellwether status`.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// An Application; without one, all of them
+    /// An Application or a Rollup; without one, all of them
     pub name: Option<String>,
 
     /// In all namespaces
@@ -97,13 +98,14 @@ pub enum GroupFormat {
 pub(super) const TREE_HELP: &str = "Examples:
   bellwether tree wordpress
   bellwether tree wordpress --all --from dump/
+  bellwether tree rollup/platform
 
 Exit codes: 0 all is ready, 1 something is not, 2 something could not be read.";
 
 /// The arguments of `bellwether tree`.
 #[derive(Debug, Args)]
 pub struct Tree {
-    /// The Application
+    /// The Application or the Rollup
     pub name: String,
 
     /// Open what is ready too
@@ -122,13 +124,14 @@ pub struct Tree {
 pub(super) const WAIT_HELP: &str = "Examples:
   bellwether wait wordpress
   bellwether wait wordpress --stable 20s --fail-fast --timeout 10m
+  bellwether wait rollup/platform
 
 Exit codes: 0 it is ready, 1 it has failed, 2 the time is up, 3 nobody can tell.";
 
 /// The arguments of `bellwether wait`.
 #[derive(Debug, Args)]
 pub struct Wait {
-    /// The Application
+    /// The Application or the Rollup
     pub name: String,
 
     /// What to wait for
@@ -157,9 +160,9 @@ pub struct Wait {
 pub enum Goal {
     /// All members are ready
     Ready,
-    /// All members have been acted on in their latest version
+    /// All members of an Application have been acted on in their latest version
     Settled,
-    /// All named components and dependencies exist
+    /// All named components and dependencies of an Application exist
     Installed,
 }
 
@@ -167,7 +170,7 @@ pub(super) const WHOSE_HELP: &str = "Examples:
   bellwether whose deploy/web
   bellwether whose statefulset/mysql --from dump/
 
-Exit codes: 0 it belongs to an Application, 1 it belongs to none, 2 something could not be read.";
+Exit codes: 0 it belongs to an Application or a Rollup, 1 it belongs to none, 2 something could not be read.";
 
 /// The arguments of `bellwether whose`.
 #[derive(Debug, Args)]

@@ -45,27 +45,27 @@ pub enum Command {
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 
-    /// Say how Applications are, the worst first, or all about one
+    /// Say how Applications and Rollups are, the worst first, or all about one
     ///
     /// Works with or without a controller in the cluster: what belongs together is found and judged here and now.
     #[command(after_help = groups::STATUS_HELP)]
     Status(Status),
 
-    /// Show an Application with its members and all that they own
+    /// Show an Application or a Rollup with its members and all that they own
     ///
     /// Follows the references to owners: from a Deployment to its ReplicaSets to their Pods. Only what is not ready is
     /// opened.
     #[command(after_help = groups::TREE_HELP)]
     Tree(Tree),
 
-    /// Wait until an Application is ready
+    /// Wait until an Application or a Rollup is ready
     ///
     /// Shows how far along its members are: as bars on a terminal, and a line for each change elsewhere. The last line is
     /// the answer.
     #[command(after_help = groups::WAIT_HELP)]
     Wait(Wait),
 
-    /// Say to which Application an object belongs, and why not to others
+    /// Say to which Application an object belongs, and to which Rollups
     #[command(after_help = groups::WHOSE_HELP)]
     Whose(Whose),
 

@@ -1,18 +1,21 @@
 //! How the story looks: a page on a terminal, a line for each change elsewhere.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
 use bellwether_engine::{Group, Name};
 use bellwether_model::{ConditionStatus, State};
 use jiff::{SignedDuration, Timestamp};
 
-use super::story::{SCENES, Telling};
+use super::{
+    store::NAMESPACE,
+    story::{SCENES, Telling},
+};
 use crate::{
-    family::{Cause, Node, causes},
+    family::{Cause, Node, causes, in_full},
     said::{rank, sign, style},
     sight::Flags,
-    status::{List, One, headline, needs, why},
+    status::{List, One, headline, meaning, needs, title, why},
     terminal::{Screen, cut},
     tree, wait,
 };
@@ -23,7 +26,7 @@ const ROOM_FOR_ALL: usize = 35;
 /// So many causes of a group leave room for the rest.
 const MOST_CAUSES: usize = 2;
 
-/// A group as it is shown. All are in one namespace, of which nobody needs to be told.
+/// A group as it is shown.
 struct Shown {
     group: Group,
     family: Vec<Node>,
@@ -64,7 +67,7 @@ fn in_words(Shown { group, family }: &Shown, now: Timestamp, screen: Screen) -> 
         let timeless = Group { since: None, ..group.clone() };
         let one = One { group, family, all: false, wide: false, now, flags: Flags::default() };
         let causes = one.causes(&causes(family), MOST_CAUSES, screen, &|_| Vec::new());
-        format!("{}{causes}", headline(&timeless, now, screen))
+        format!("{}{}{causes}", headline(&timeless, now, screen), meaning(group, screen))
     };
     for needed in group.dependencies.iter().filter(|needed| needed.ready != ConditionStatus::True) {
         // Writing to text cannot fail.
@@ -85,20 +88,36 @@ fn head(telling: &Telling, screen: Screen) -> String {
 fn shown(telling: &Telling, all: bool) -> Vec<Shown> {
     let mut groups = telling.cluster.groups();
     groups.sort_by_key(|group| (rank(Some(group.state)), group.since));
-    let shown = |group: Group| {
-        let family = telling.cluster.family(&group, all);
-        let name = Name::new("", &group.name.name);
-        Shown { group: Group { name, ..group }, family }
+    let shown = |mut group: Group| {
+        let mut family = telling.cluster.family(&group, all);
+        let members = group.members.iter_mut().map(|member| &mut member.name);
+        for name in members.chain([&mut group.name]) {
+            come_home(name);
+        }
+        family.iter_mut().for_each(all_come_home);
+        Shown { group, family }
     };
     groups.into_iter().map(shown).collect()
+}
+
+/// Of the namespace in which nearly everything is, nobody needs to be told.
+fn come_home(name: &mut Name) {
+    if *name.namespace == *NAMESPACE {
+        name.namespace = "".into();
+    }
+}
+
+fn all_come_home(node: &mut Node) {
+    come_home(&mut node.name);
+    node.children.iter_mut().for_each(all_come_home);
 }
 
 /// What was last said, where each change is a line.
 #[derive(Default)]
 pub(super) struct Log {
     scene: Option<usize>,
-    groups: BTreeMap<Arc<str>, String>,
-    causes: BTreeMap<Arc<str>, Vec<String>>,
+    groups: BTreeMap<String, String>,
+    causes: BTreeMap<String, Vec<String>>,
 }
 
 impl Log {
@@ -111,13 +130,13 @@ impl Log {
         }
         let time = telling.cluster.now().strftime("%H:%M:%S").to_string();
         for Shown { group, family } in shown(telling, false) {
-            let name = &group.name.name;
+            let name = title(&group);
             let is = said(&group, screen);
-            if self.groups.insert(Arc::clone(name), is.clone()) != Some(is.clone()) {
+            if self.groups.insert(name.clone(), is.clone()) != Some(is.clone()) {
                 lines.push(format!("{time} {name} {is}"));
             }
             let deeper = deeper(&family, screen);
-            let before = self.causes.insert(Arc::clone(name), deeper.clone()).unwrap_or_default();
+            let before = self.causes.insert(name, deeper.clone()).unwrap_or_default();
             let new = deeper.into_iter().filter(|cause| !before.contains(cause));
             lines.extend(new.map(|cause| format!("{time}   {cause}")));
         }
@@ -148,7 +167,8 @@ fn deeper(family: &[Node], screen: Screen) -> Vec<String> {
         let node = cause.node;
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
         let state = screen.paint(&state, style(Some(node.state))).into_owned();
-        format!("{} {} {state} {}: {}", node.kind.kind, node.name, node.reason, node.message)
+        let what = in_full(&node.kind, &node.name, node.is_selector, "");
+        format!("{what} {state} {}: {}", node.reason, node.message)
     };
     failed.map(line).collect()
 }

@@ -3,11 +3,11 @@
 mod forest;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
 };
 
-use bellwether_engine::{Group, Kind, Member, Owner};
+use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner};
 use bellwether_health::Rule;
 use bellwether_model::State;
 use jiff::Timestamp;
@@ -19,13 +19,17 @@ use crate::{said::rank, sight::Beside};
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
-    pub(crate) name: Arc<str>,
+    pub(crate) name: Name,
+    /// Whether it stands for a selector that matches nothing.
+    pub(crate) is_selector: bool,
     pub(crate) state: State,
     pub(crate) progress: u8,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) since: Option<Timestamp>,
     pub(crate) rule: Option<Rule>,
+    /// What its operator says of it, if it is a component of a Rollup.
+    pub(crate) operator: Option<OperatorSays>,
     /// What it owns, the worst first, then by kind and name.
     pub(crate) children: Vec<Node>,
     /// How many more are below it, too deep to be told one by one.
@@ -42,10 +46,28 @@ pub(crate) struct Cause<'n> {
     pub(crate) more: usize,
 }
 
+/// What an object is called among those of a namespace: by its name alone if it is there, too. What stands for a selector
+/// has no name.
+pub(crate) fn called<'n>(name: &'n Name, is_selector: bool, home: &str) -> Cow<'n, str> {
+    let Name { namespace, name: own } = name;
+    match (is_selector, **namespace == *home || namespace.is_empty()) {
+        (false, true) => Cow::Borrowed(own),
+        (false, false) => Cow::Owned(name.to_string()),
+        (true, true) => Cow::Owned(format!("with {own}")),
+        (true, false) => Cow::Owned(format!("with {own} in {namespace}")),
+    }
+}
+
+/// The same after its kind.
+pub(crate) fn in_full(kind: &Kind, name: &Name, is_selector: bool, home: &str) -> String {
+    format!("{} {}", kind.kind, called(name, is_selector, home))
+}
+
 /// The kinds of objects that the members of a group may own, as far as anybody knows.
 pub(crate) fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Kind> {
     let mut kinds = BTreeSet::new();
-    for member in members {
+    // Below what is not there, there is nothing.
+    for member in members.into_iter().filter(|member| member.uid.is_some()) {
         let below: &[(&str, &str)] = match (&*member.kind.group, &*member.kind.kind) {
             ("apps", "Deployment") => &[("apps", "ReplicaSet"), ("", "Pod")],
             ("apps", "ReplicaSet" | "StatefulSet" | "DaemonSet")
@@ -87,7 +109,7 @@ pub(crate) fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
     let members = group.members.iter().map(Kin::Member);
     let of_members: HashSet<&str> = group.members.iter().filter_map(|member| member.uid.as_deref()).collect();
     let mut others = Vec::new();
-    for object in beside.iter().filter(|object| object.name.namespace == group.name.namespace) {
+    for object in beside {
         let is_new = owners.insert(&object.facts.uid, &object.facts.owners).is_none();
         if is_new && !of_members.contains(&*object.facts.uid) {
             others.push(Kin::Beside(object));
@@ -97,11 +119,11 @@ pub(crate) fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
     let mut by_uid = HashMap::new();
     for (index, one) in kin.iter().enumerate() {
         if let Some(uid) = one.uid() {
-            by_uid.entry(uid).or_insert((index, one.state()));
+            by_uid.entry(uid).or_insert((index, *one));
         }
     }
     let plants = kin.iter().map(|one| Plant {
-        parent: one.uid().and_then(|uid| owners.get(uid)).and_then(|owners| parent(owners, &by_uid)),
+        parent: one.uid().and_then(|uid| owners.get(uid)).and_then(|owners| parent(*one, owners, &by_uid)),
         must: matches!(one, Kin::Member(_)),
         bad: is_bad(one.state()),
     });
@@ -109,10 +131,16 @@ pub(crate) fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
     nodes(&forest, &forest.tops, &kin, 1)
 }
 
-/// Below which of its owners an object is told: below the one that manages it, or one that is not ready, or any.
-fn parent(owners: &[Owner], known: &HashMap<&str, (usize, State)>) -> Option<usize> {
+/// Below which of its owners an object is told: below the one that manages it, or one that is not ready, or any. An owner
+/// is in the same namespace, or in none.
+fn parent(one: Kin<'_>, owners: &[Owner], known: &HashMap<&str, (usize, Kin<'_>)>) -> Option<usize> {
+    let may_own = |owner: Kin<'_>| {
+        let namespace = &owner.name().namespace;
+        namespace.is_empty() || *namespace == one.name().namespace
+    };
     let found = owners.iter().filter_map(|owner| Some((owner, known.get(&*owner.uid)?)));
-    let best = found.min_by_key(|(owner, (_, state))| (owner.controller != Some(true), !is_bad(*state)));
+    let found = found.filter(|(_, (_, kin))| may_own(*kin));
+    let best = found.min_by_key(|(owner, (_, kin))| (owner.controller != Some(true), !is_bad(kin.state())));
     best.map(|(_, (index, _))| *index)
 }
 
@@ -141,6 +169,13 @@ impl<'g> Kin<'g> {
         }
     }
 
+    fn name(self) -> &'g Name {
+        match self {
+            Self::Member(member) => &member.name,
+            Self::Beside(object) => &object.name,
+        }
+    }
+
     fn state(self) -> State {
         match self {
             Self::Member(member) => member.state,
@@ -153,25 +188,29 @@ impl<'g> Kin<'g> {
         match self {
             Self::Member(member) => Node {
                 kind: member.kind.clone(),
-                name: Arc::clone(&member.name.name),
+                name: member.name.clone(),
+                is_selector: member.is_selector,
                 state: member.state,
                 progress: member.progress,
                 reason: member.reason.clone(),
                 message: member.message.clone(),
                 since: member.since,
                 rule: member.rule.clone(),
+                operator: member.operator,
                 children: Vec::new(),
                 more: 0,
             },
             Self::Beside(Beside { kind, name, facts }) => Node {
                 kind: kind.clone(),
-                name: Arc::clone(&name.name),
+                name: name.clone(),
+                is_selector: false,
                 state: facts.verdict.state,
                 progress: facts.verdict.progress,
                 reason: facts.verdict.reason.to_string(),
                 message: facts.verdict.message.to_string(),
                 since: facts.verdict.since,
                 rule: Some(facts.verdict.rule.clone()),
+                operator: None,
                 children: Vec::new(),
                 more: 0,
             },
@@ -227,13 +266,15 @@ mod tests {
     fn node(kind: &str, name: &str, state: State, reason: &str, children: Vec<Node>) -> Node {
         Node {
             kind: Kind::new("", kind),
-            name: name.into(),
+            name: Name::new("", name),
+            is_selector: false,
             state,
             progress: 0,
             reason: reason.to_owned(),
             message: String::new(),
             since: None,
             rule: None,
+            operator: None,
             children,
             more: 0,
         }

@@ -64,10 +64,6 @@ impl ClusterSight {
         &self.namespace
     }
 
-    pub(super) fn address(&self) -> String {
-        self.connection.address.to_string()
-    }
-
     pub(super) fn serves(&self, kind: &Kind) -> bool {
         self.glance.served(kind).is_some()
     }
@@ -84,6 +80,21 @@ impl ClusterSight {
         }
     }
 
+    /// The same for a kind that is in no namespace.
+    pub(super) fn forbidden_everywhere(&self, kind: &Kind) -> String {
+        let resource = self.resource(kind);
+        format!("you may not list {resource}, which are of the whole cluster: ask for that right")
+    }
+
+    /// That some of our own kinds are not there yet.
+    pub(super) fn lacks(&self, kinds: &str) -> String {
+        format!(
+            "the cluster at {} does not know {kinds} yet: install them with bellwether crds | kubectl apply --server-side \
+             -f -",
+            self.connection.address
+        )
+    }
+
     /// A kind as rights name it: `deployments.apps`.
     fn resource(&self, kind: &Kind) -> String {
         match self.glance.served(kind) {
@@ -93,13 +104,17 @@ impl ClusterSight {
         }
     }
 
-    pub(super) fn answer(&self, asked: Vec<Asked>) -> Result<Vec<(Kind, Vec<News>)>> {
+    pub(super) fn answer(
+        &self,
+        asked: Vec<Asked>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(Kind, Vec<News>)>> {
         let listed = self.runtime.block_on(async {
             let mut lists = JoinSet::new();
             for Asked { kind, lens } in asked {
-                let glance = Arc::clone(&self.glance);
+                let (glance, namespace) = (Arc::clone(&self.glance), namespace.map(str::to_owned));
                 lists.spawn(async move {
-                    let news = glance.list(&kind, lens).await;
+                    let news = glance.list_in(namespace.as_deref(), &kind, lens).await;
                     news.map(|news| (kind, news))
                 });
             }
@@ -114,8 +129,13 @@ impl ClusterSight {
 
     pub(super) fn object_named(&self, kind: &str, name: &str) -> Result<(Kind, Name)> {
         let kind = self.glance.kind(kind)?;
-        let is_namespaced = self.glance.served(&kind).is_none_or(|served| served.namespaced);
-        Ok((kind, Name::new(if is_namespaced { &self.namespace } else { "" }, name)))
+        let namespace = if self.is_namespaced(&kind) { &self.namespace } else { "" };
+        let name = Name::new(namespace, name);
+        Ok((kind, name))
+    }
+
+    pub(super) fn is_namespaced(&self, kind: &Kind) -> bool {
+        self.glance.served(kind).is_none_or(|served| served.namespaced)
     }
 
     pub(super) fn with<R>(

@@ -11,7 +11,7 @@ use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable, Versi
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{Asked, word};
+use super::{Asked, eye::rollup, word};
 use crate::input::Texts;
 
 /// Where objects are that name no namespace, if nobody says otherwise.
@@ -42,8 +42,12 @@ struct Met {
     version: String,
     /// As it is written, which need not be where it is.
     name: Name,
+    /// Whether an API server has kept it.
+    kept: bool,
     /// The kind that it defines, and whether its objects are in namespaces.
     defines: Option<(Kind, bool)>,
+    /// The kinds of which it names an object in no namespace.
+    names: Vec<Kind>,
 }
 
 impl Met {
@@ -52,13 +56,18 @@ impl Met {
             kind: Kind::new(object.group(), object.kind()),
             version: object.version().to_owned(),
             name: Name::new(object.namespace(), object.name()),
+            kept: object.at("metadata.uid").is_some(),
             defines: defined_by(object),
+            names: named_by(object),
         }
     }
 }
 
-/// What is needed of a definition.
+/// What is needed of a definition,
 const OF_DEFINITIONS: [&str; 3] = ["spec.group", "spec.names.kind", "spec.scope"];
+
+/// and of all others.
+const OF_OTHERS: [&str; 2] = ["metadata.uid", "spec.components"];
 
 /// The kind that a CustomResourceDefinition defines, and whether its objects are in namespaces.
 fn defined_by(object: &Object<'_>) -> Option<(Kind, bool)> {
@@ -74,6 +83,18 @@ fn defined_by(object: &Object<'_>) -> Option<(Kind, bool)> {
     Some((Kind::new(group?, kind?), is_namespaced))
 }
 
+/// The kinds of components that a Rollup names in no namespace: it may do so only of those that are in none.
+fn named_by(object: &Object<'_>) -> Vec<Kind> {
+    let is_rollup = Kind::new(object.group(), object.kind()) == rollup();
+    let components = object.at("spec.components").and_then(Value::as_list).filter(|_| is_rollup);
+    let named = components.into_iter().flatten().filter_map(|component| {
+        let text = |field: &str| component.get(field).and_then(Value::as_text);
+        let in_none = text("name").is_some() && text("namespace").is_none();
+        in_none.then(|| Some(Kind::new(text("group").unwrap_or_default(), text("kind")?)))?
+    });
+    named.collect()
+}
+
 impl Files {
     pub(super) fn open(paths: &[PathBuf], namespace: Option<&str>, now: Timestamp) -> Self {
         let mut files = Self {
@@ -85,7 +106,8 @@ impl Files {
             problems: Vec::new(),
         };
         let mut met = Vec::new();
-        for entry in files.texts.read(&Plan::identity().with_all(&OF_DEFINITIONS), &Met::of) {
+        let plan = Plan::identity().with_all(&OF_DEFINITIONS).with_all(&OF_OTHERS);
+        for entry in files.texts.read(&plan, &Met::of) {
             match entry {
                 Ok(one) => {
                     files.scopes.extend(one.defines.clone());
@@ -94,6 +116,7 @@ impl Files {
                 Err(problem) => files.problems.push(problem.to_string()),
             }
         }
+        files.guess_scopes(&met);
         for Met { kind, version, name, .. } in met {
             let name = files.name(&kind, &name.namespace, &name.name);
             let given = files.kinds.entry(kind).or_default();
@@ -101,6 +124,21 @@ impl Files {
             given.names.insert(name);
         }
         files
+    }
+
+    /// Whether the objects of operators' kinds are in namespaces, where no definition says so. They are in none if none names
+    /// one, and an API server has kept them so, or a Rollup names them so.
+    fn guess_scopes(&mut self, met: &[Met]) {
+        let named: BTreeSet<_> = met.iter().flat_map(|one| &one.names).collect();
+        let mut in_none: HashMap<&Kind, bool> = HashMap::new();
+        for one in met.iter().filter(|one| is_of_operators(&one.kind.group)) {
+            let is_in_none = one.name.namespace.is_empty() && (one.kept || named.contains(&one.kind));
+            let all = in_none.entry(&one.kind).or_insert(true);
+            *all = *all && is_in_none;
+        }
+        for kind in in_none.into_iter().filter(|(_, all)| *all).map(|(kind, _)| kind) {
+            self.scopes.entry(kind.clone()).or_insert(false);
+        }
     }
 
     /// Where objects are that name no namespace.
@@ -222,7 +260,7 @@ impl Files {
     }
 
     /// Whether the objects of a kind are in namespaces: as its definition says, or as everybody knows.
-    fn is_namespaced(&self, kind: &Kind) -> bool {
+    pub(super) fn is_namespaced(&self, kind: &Kind) -> bool {
         let known = self.scopes.get(kind).copied();
         known.unwrap_or_else(|| !is_of_the_cluster(&kind.group, &kind.kind))
     }
@@ -272,6 +310,11 @@ const OF_THE_CLUSTER: &[(&str, &str)] = &[
     ("storage.k8s.io", "VolumeAttributesClass"),
     ("storagemigration.k8s.io", "StorageVersionMigration"),
 ];
+
+/// Whether a group is neither one of Kubernetes nor our own.
+fn is_of_operators(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io") && group != bellwether_api::GROUP
+}
 
 /// Whether objects of a kind are certainly in no namespace.
 pub(crate) fn is_of_the_cluster(group: &str, kind: &str) -> bool {

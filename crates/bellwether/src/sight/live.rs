@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::{Effect, Engine, Event, Facts, FeedId, Group, Kind, Lens, Name, News};
+use bellwether_engine::{Effect, Facts, FeedId, Group, Kind, Lens, Name, News};
 use bellwether_kube_io::read::{Reader, Settings};
 use jiff::Timestamp;
 use kube::Client;
@@ -16,7 +16,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Beside, nested::Nested, undated};
+use super::{
+    Beside,
+    eye::{Eye, View},
+    undated,
+};
 
 /// So much news may wait.
 const NEWS_WAITING: usize = 4096;
@@ -39,8 +43,15 @@ const SILENCE: Duration = Duration::from_secs(90);
 /// Who wants to see a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Wanted {
-    Engine(FeedId),
+    /// The engine of that number.
+    Engine(usize, FeedId),
     Beside(usize),
+}
+
+/// An engine and what reads for it.
+struct Watcher {
+    eye: Eye,
+    reader: Reader<Wanted>,
 }
 
 /// A kind that is seen beside those of the engine.
@@ -54,9 +65,8 @@ struct Kept {
 
 /// A cluster that is followed.
 pub(crate) struct Live {
-    engine: Engine,
-    nested: Nested,
-    reader: Reader<Wanted>,
+    /// One for each view.
+    watchers: Vec<Watcher>,
     news: mpsc::Receiver<(Wanted, News)>,
     /// In the order in which they were asked for.
     kept: Vec<Kept>,
@@ -70,13 +80,16 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Begins to follow what Applications speak of, in one namespace or in all. It must be called on a runtime.
-    pub(crate) fn start(client: Client, namespace: Option<String>) -> Self {
+    /// Begins to follow what the groups of these views speak of. It must be called on a runtime.
+    pub(crate) fn start(client: &Client, views: Vec<View>) -> Self {
         let (sender, news) = mpsc::channel(NEWS_WAITING);
+        let watcher = |view: View| {
+            let settings = Settings { namespace: view.namespace.clone(), ..Settings::default() };
+            let reader = Reader::start(client.clone(), settings, sender.clone());
+            Watcher { eye: Eye::new(view), reader }
+        };
         let mut live = Self {
-            engine: Engine::new().with_app_k8s_io(),
-            nested: Nested::default(),
-            reader: Reader::start(client, Settings { namespace, ..Settings::default() }, sender),
+            watchers: views.into_iter().map(watcher).collect(),
             news,
             kept: Vec::new(),
             listed: HashSet::new(),
@@ -84,7 +97,9 @@ impl Live {
             begun: Timestamp::now(),
             known: None,
         };
-        live.step(Vec::new());
+        for index in 0..live.watchers.len() {
+            live.act(index, |eye| eye.open(Timestamp::now()));
+        }
         live
     }
 
@@ -104,7 +119,7 @@ impl Live {
     }
 
     fn step(&mut self, news: Vec<(Wanted, News)>) {
-        let mut events = Vec::new();
+        let mut told: Vec<_> = self.watchers.iter().map(|_| Vec::new()).collect();
         for (wanted, news) in news {
             match news {
                 News::Listed => drop(self.listed.insert(wanted)),
@@ -112,9 +127,10 @@ impl Live {
                 _ => {}
             }
             match wanted {
-                Wanted::Engine(feed) => {
-                    self.nested.hear(feed, &news);
-                    events.push(Event::Feed(feed, news));
+                Wanted::Engine(index, feed) => {
+                    if let Some(told) = told.get_mut(index) {
+                        told.push((feed, news));
+                    }
                 }
                 Wanted::Beside(index) => {
                     if let Some(kept) = self.kept.get_mut(index) {
@@ -123,28 +139,27 @@ impl Live {
                 }
             }
         }
-        events.push(Event::Tick);
         let now = Timestamp::now();
-        let effects = self.engine.step(now, events);
-        self.follow_up(effects);
-        let effects = self.nested.settle(&mut self.engine, now);
-        self.follow_up(effects);
+        for (index, told) in told.into_iter().enumerate() {
+            self.act(index, |eye| eye.see(now, told));
+        }
         self.refocus();
         if self.known.is_none() && self.is_known() {
             self.known = Some(now);
         }
     }
 
-    fn follow_up(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
+    /// Lets one engine do something, and follows what it asks for.
+    fn act(&mut self, index: usize, act: impl FnOnce(&mut Eye) -> Vec<Effect>) {
+        let Some(Watcher { eye, reader }) = self.watchers.get_mut(index) else { return };
+        for effect in act(eye) {
             match effect {
                 Effect::Follow { feed, kind, lens, .. } => {
-                    self.nested.follow(feed, &kind);
-                    self.reader.follow(Wanted::Engine(feed), kind, lens);
+                    reader.follow(Wanted::Engine(index, feed), kind, lens);
                 }
                 Effect::Leave { feed } => {
-                    self.listed.remove(&Wanted::Engine(feed));
-                    self.reader.leave(Wanted::Engine(feed));
+                    self.listed.remove(&Wanted::Engine(index, feed));
+                    reader.leave(Wanted::Engine(index, feed));
                 }
                 Effect::Want(..) | Effect::Record(_) | Effect::Warn(_) | Effect::Wake(_) => {}
             }
@@ -153,17 +168,19 @@ impl Live {
 
     /// Judges what is seen besides by the rules that are in force now.
     fn refocus(&mut self) {
+        let Some(Watcher { eye, reader }) = self.watchers.first_mut() else { return };
         for (index, kept) in self.kept.iter_mut().enumerate() {
-            let lens = self.engine.lens(&kept.kind);
+            let lens = eye.engine.lens(&kept.kind);
             if *kept.lens != lens {
                 kept.lens = Arc::new(lens);
-                self.reader.follow(Wanted::Beside(index), kept.kind.clone(), Arc::clone(&kept.lens));
+                reader.follow(Wanted::Beside(index), kept.kind.clone(), Arc::clone(&kept.lens));
             }
         }
     }
 
     fn look_at_watches(&mut self) {
-        let open = usize::try_from(self.reader.tally().open_watches.get()).unwrap_or(usize::MAX);
+        let tallies = self.watchers.iter().map(|watcher| watcher.reader.tally().open_watches.get());
+        let open = usize::try_from(tallies.sum::<u64>()).unwrap_or(usize::MAX);
         if open >= self.listed.len() {
             self.lost = None;
         } else {
@@ -177,27 +194,29 @@ impl Live {
         let is_long_ago = |heard: &Timestamp| {
             Timestamp::now().duration_since(*heard) > SILENCE.try_into().unwrap_or_default()
         };
-        lost.or_else(|| self.reader.tally().heard_least_recently().filter(is_long_ago))
+        let heard = self.watchers.iter().filter_map(|watcher| watcher.reader.tally().heard_least_recently());
+        lost.or_else(|| heard.min().filter(is_long_ago))
     }
 
     /// Whether all that is needed is known, and of one time.
     pub(crate) fn is_known(&self) -> bool {
-        self.engine.is_whole()
+        self.watchers.iter().all(|watcher| watcher.eye.engine.is_whole())
     }
 
     /// The groups. What was so when the first look began is not said to have begun then.
     pub(crate) fn groups(&self) -> Vec<Group> {
-        let mut groups = self.engine.groups();
+        let mut groups: Vec<_> = self.watchers.iter().flat_map(|watcher| watcher.eye.groups()).collect();
         undated(&mut groups, self.begun, self.known.unwrap_or(Timestamp::MAX));
         groups
     }
 
-    /// Follows these kinds, too.
+    /// Follows these kinds, too, in the first view.
     pub(crate) fn look_beside(&mut self, kinds: Vec<Kind>) {
+        let Some(Watcher { eye, reader }) = self.watchers.first_mut() else { return };
         for kind in kinds {
             if !self.kept.iter().any(|kept| kept.kind == kind) {
-                let lens = Arc::new(self.engine.lens(&kind));
-                self.reader.follow(Wanted::Beside(self.kept.len()), kind.clone(), Arc::clone(&lens));
+                let lens = Arc::new(eye.engine.lens(&kind));
+                reader.follow(Wanted::Beside(self.kept.len()), kind.clone(), Arc::clone(&lens));
                 self.kept.push(Kept { kind, lens, objects: HashMap::new(), listing: None });
             }
         }

@@ -1,17 +1,17 @@
 //! What is to be seen in a cluster, or in files that stand for one: the engine is shown all that it asks for, once.
 
 mod cluster;
+mod eye;
 mod files;
 mod live;
+mod meant;
 mod nested;
 mod word;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Result, bail};
-use bellwether_engine::{
-    Claim, Dialect, Effect, Engine, Event, Facts, FeedId, Group, Kind, Lens, Name, News, Unreadable,
-};
+use bellwether_engine::{Claim, Dialect, Effect, Facts, FeedId, Group, Kind, Lens, Name, News, Unreadable};
 use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
 use jiff::Timestamp;
@@ -19,14 +19,20 @@ use jiff::Timestamp;
 use crate::cli::{Place, Scene};
 
 pub(crate) use cluster::ClusterSight;
+pub(crate) use eye::View;
+use eye::{Eye, rollup};
 use files::Files;
 pub(crate) use files::is_of_the_cluster;
 pub(crate) use live::Live;
-use nested::Nested;
+pub(crate) use meant::Meant;
+use meant::views;
 
-/// What is to be seen, and the engine that has seen it.
+/// What is to be seen, and the engines that have seen it.
 pub(crate) struct Sight {
-    engine: Engine,
+    /// The one that sees the Applications, unless a Rollup is meant.
+    eye: Eye,
+    /// The one that sees Rollups, where the other one sees one namespace only.
+    far: Option<Eye>,
     pub(crate) now: Timestamp,
     source: Source,
     /// The one namespace that is meant; none for all.
@@ -35,6 +41,8 @@ pub(crate) struct Sight {
     pub(crate) problems: Vec<String>,
     /// What else should be known of what was seen.
     pub(crate) notes: Vec<String>,
+    /// Why there are no Rollups to be seen. Nobody is told who did not ask for one.
+    no_rollups: Option<String>,
 }
 
 /// Where the objects are.
@@ -66,15 +74,26 @@ pub(crate) struct Listed {
 }
 
 impl Sight {
-    /// Looks at all that Applications speak of, in one namespace or in all.
-    pub(crate) fn open(scene: &Scene, all_namespaces: bool) -> Result<Self> {
-        let mut sight = Self::at(&scene.place, scene.now, all_namespaces)?;
+    /// Looks at all that the groups speak of which are meant.
+    pub(crate) fn open(scene: &Scene, meant: Meant<'_>) -> Result<Self> {
+        let mut sight = Self::at(&scene.place, scene.now, meant)?;
         sight.look()?;
         Ok(sight)
     }
 
     /// The same, with nothing looked at yet.
-    pub(crate) fn at(place: &Place, now: Option<Timestamp>, all_namespaces: bool) -> Result<Self> {
+    pub(crate) fn at(place: &Place, now: Option<Timestamp>, meant: Meant<'_>) -> Result<Self> {
+        let all_namespaces = matches!(meant, Meant::All { all_namespaces: true });
+        let mut sight = Self::before(place, now, all_namespaces, View::of_all(None))?;
+        if let (Source::Cluster(_), Some(scope)) = (&sight.source, sight.scope.clone()) {
+            let (view, far) = views(meant, scope);
+            (sight.eye, sight.far) = (Eye::new(view), far.map(Eye::new));
+        }
+        Ok(sight)
+    }
+
+    /// Stands before a place, with nothing looked at yet.
+    fn before(place: &Place, now: Option<Timestamp>, all_namespaces: bool, view: View) -> Result<Self> {
         let now = now.unwrap_or_else(Timestamp::now);
         let (source, scope, problems) = if place.from.is_empty() {
             let cluster = ClusterSight::open(place, all_namespaces)?;
@@ -86,65 +105,66 @@ impl Sight {
             // What is in files is what was meant.
             (Source::Files(files), place.namespace.clone(), problems)
         };
-        let engine = Engine::new().with_app_k8s_io();
-        Ok(Self { engine, now, source, scope, problems, notes: Vec::new() })
+        let (eye, notes) = (Eye::new(view), Vec::new());
+        Ok(Self { eye, far: None, now, source, scope, problems, notes, no_rollups: None })
     }
 
     /// Shows the engine these of our own kinds, and nothing of what they speak of.
     pub(crate) fn glimpse(place: &Place, now: Option<Timestamp>, own: &[Kind]) -> Result<Self> {
-        let mut sight = Self::at(place, now, false)?;
-        let followed = sight.engine.step(sight.now, []).into_iter().filter_map(followed);
-        let (wanted, unwanted): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            followed.partition(|(kind, _)| own.contains(kind));
-        let events = sight.show(&wanted)?;
-        let unseen =
-            unwanted.values().map(|(feed, _)| Event::Feed(*feed, News::Unreadable(Unreadable::NotGiven)));
-        sight.engine.step(sight.now, events.into_iter().chain(unseen));
+        let mut sight = Self::before(place, now, false, View::of(own, None))?;
+        let asked = sight.eye.open(sight.now).into_iter().filter_map(followed).collect();
+        let scope = sight.scope.clone();
+        let news = sight.show(&asked, scope.as_deref())?;
+        sight.eye.see(sight.now, news);
         Ok(sight)
     }
 
-    /// Shows the engine what it asks for, until it asks for no more.
+    /// Shows the engines what they ask for, until they ask for no more.
     pub(crate) fn look(&mut self) -> Result<()> {
-        let mut nested = Nested::default();
-        let mut effects = self.engine.step(self.now, []);
+        self.is_worth_it()?;
+        self.eye = self.looked(self.eye.view.clone())?;
+        let far = self.far.take().map(|eye| self.looked(eye.view));
+        self.far = far.transpose()?;
+        Ok(())
+    }
+
+    /// An engine that was shown all that it asked for.
+    fn looked(&mut self, view: View) -> Result<Eye> {
+        let mut eye = Eye::new(view);
+        let mut effects = eye.open(self.now);
         loop {
             // If a kind is asked for twice, it is the second lens that counts.
             let asked: BTreeMap<_, _> = effects.into_iter().filter_map(followed).collect();
             if asked.is_empty() {
-                return Ok(());
+                return Ok(eye);
             }
-            for (kind, (feed, _)) in &asked {
-                nested.follow(*feed, kind);
-            }
-            let events = self.show(&asked)?;
-            for event in &events {
-                if let Event::Feed(feed, news) = event {
-                    nested.hear(*feed, news);
-                }
-            }
-            self.is_worth_it()?;
-            effects = self.engine.step(self.now, events);
-            effects.extend(nested.settle(&mut self.engine, self.now));
+            let news = self.show(&asked, eye.view.namespace.as_deref())?;
+            effects = eye.see(self.now, news);
         }
     }
 
-    /// What there is to be said about kinds that the engine follows.
-    fn show(&mut self, followed: &BTreeMap<Kind, (FeedId, Arc<Lens>)>) -> Result<Vec<Event>> {
+    /// What there is to be said about kinds that an engine follows.
+    fn show(
+        &mut self,
+        followed: &BTreeMap<Kind, (FeedId, Arc<Lens>)>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(FeedId, News)>> {
         let asked =
             followed.iter().map(|(kind, (_, lens))| Asked { kind: kind.clone(), lens: Arc::clone(lens) });
-        let mut events = Vec::new();
-        for (kind, news) in self.answer(asked.collect())? {
+        let mut shown = Vec::new();
+        for (kind, news) in self.answer(asked.collect(), namespace)? {
             self.note(&kind, &news);
             if let Some((feed, _)) = followed.get(&kind) {
-                events.extend(news.into_iter().map(|news| Event::Feed(*feed, news)));
+                shown.extend(news.into_iter().map(|news| (*feed, news)));
             }
         }
-        Ok(events)
+        Ok(shown)
     }
 
-    fn answer(&self, asked: Vec<Asked>) -> Result<Vec<(Kind, Vec<News>)>> {
+    /// What there is of some kinds, in one namespace or in all. What is in files is all that there is.
+    fn answer(&self, asked: Vec<Asked>, namespace: Option<&str>) -> Result<Vec<(Kind, Vec<News>)>> {
         match &self.source {
-            Source::Cluster(cluster) => cluster.answer(asked),
+            Source::Cluster(cluster) => cluster.answer(asked, namespace),
             Source::Files(files) => Ok(files.answer(asked)),
         }
     }
@@ -160,12 +180,16 @@ impl Sight {
                 "HealthRules cannot be read, so objects are judged without them: {unreadable}"
             ));
         }
-        let is_read = is_application(kind) || *kind == Kind::own("HealthRule");
+        let is_read = is_application(kind) || [Kind::own("HealthRule"), rollup()].contains(kind);
         for news in news.iter().filter(|_| is_read) {
             if let News::Seen(name, seen) = news
                 && seen.own.is_none()
             {
-                self.problems.push(format!("{} {name} makes no sense: bellwether lint says why", kind.kind));
+                let problem = format!("{} {name} makes no sense: bellwether lint says why", kind.kind);
+                // A kind may be asked for more than once.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
             }
         }
         if is_application(kind)
@@ -179,58 +203,32 @@ impl Sight {
                 (unreadable, _) => self.problems.push(format!("{kind} cannot be read: {unreadable}")),
             }
         }
+        if *kind == rollup()
+            && let (Some(News::Unreadable(unreadable)), Source::Cluster(cluster)) =
+                (news.last(), &self.source)
+        {
+            match unreadable {
+                Unreadable::NotServed | Unreadable::NotGiven => {
+                    self.no_rollups = Some(cluster.lacks("Rollups"));
+                }
+                // Rollups are of the whole cluster. Whoever may look at a namespace only lacks nothing that is theirs.
+                Unreadable::Forbidden { .. } => self.no_rollups = Some(cluster.forbidden_everywhere(kind)),
+                Unreadable::Failing { .. } => {
+                    self.problems.push(format!("{kind} cannot be read: {unreadable}"));
+                }
+            }
+        }
     }
 
-    /// Whether there can be an Application at all.
+    /// Whether there can be a group at all.
     fn is_worth_it(&self) -> Result<()> {
         if let Source::Cluster(cluster) = &self.source
             && !APPLICATIONS.iter().any(|dialect| cluster.serves(&dialect.kind()))
+            && !cluster.serves(&rollup())
         {
-            bail!(
-                "the cluster at {} does not know Applications yet: install them with bellwether crds | kubectl apply \
-                 --server-side -f -",
-                cluster.address()
-            );
+            bail!("{}", cluster.lacks("Applications"));
         }
         Ok(())
-    }
-
-    /// The groups that are meant, by their names.
-    pub(crate) fn groups(&self) -> Vec<Group> {
-        let mut groups = self.engine.groups();
-        groups.retain(|group| self.scope.as_ref().is_none_or(|scope| *group.name.namespace == **scope));
-        undated(&mut groups, self.now, Timestamp::MAX);
-        groups
-    }
-
-    /// The group that a person means by `wordpress`, `application/wordpress` or `blog/wordpress`. It must be there.
-    pub(crate) fn group(&self, word: &str) -> Result<Group> {
-        let (namespace, kind, name) = word::application(word);
-        if let (Some(namespace), Some(scope)) = (namespace, &self.scope)
-            && namespace != scope
-        {
-            bail!("{word:?} is not in namespace {scope}: choose the namespace with -n {namespace}");
-        }
-        let is_meant = |group: &Group| {
-            *group.name.name == *name
-                && namespace.is_none_or(|namespace| *group.name.namespace == *namespace)
-                && kind.is_none_or(|kind| word::means(kind, &group.kind.kind, &group.kind.group))
-        };
-        let mut found: Vec<_> = self.groups().into_iter().filter(is_meant).collect();
-        match found.len() {
-            1 => Ok(found.remove(0)),
-            0 if self.problems.is_empty() => bail!("there is no Application {word:?} {}", self.whereabouts()),
-            0 => bail!("{}", self.problems.join("; ")),
-            _ => {
-                let names = found.iter().map(|group| {
-                    format!("{}/{name} in {}", group.kind.to_string().to_lowercase(), group.name.namespace)
-                });
-                bail!(
-                    "{name:?} may be {}: say which, with -n if need be",
-                    names.collect::<Vec<_>>().join(" or ")
-                )
-            }
-        }
     }
 
     /// The namespace that is meant where none is named.
@@ -260,12 +258,22 @@ impl Sight {
         }
     }
 
+    /// The name of an object of which these are known. There need not be one.
+    pub(crate) fn name_of(&self, kind: &Kind, namespace: &str, name: &str) -> Name {
+        let is_namespaced = match &self.source {
+            Source::Cluster(cluster) => cluster.is_namespaced(kind),
+            Source::Files(files) => files.is_namespaced(kind),
+        };
+        Name::new(if is_namespaced { namespace } else { "" }, name)
+    }
+
     /// All objects of these kinds that can be read, judged as the engine judges, and why the other kinds cannot be.
-    pub(crate) fn listed(&self, kinds: &[Kind]) -> Result<Listed> {
-        let asked =
-            kinds.iter().map(|kind| Asked { kind: kind.clone(), lens: Arc::new(self.engine.lens(kind)) });
+    /// In the namespace that is meant, unless they may be anywhere.
+    pub(crate) fn listed(&self, kinds: &[Kind], anywhere: bool) -> Result<Listed> {
+        let asked = kinds.iter().map(|kind| Asked { kind: kind.clone(), lens: Arc::new(self.lens(kind)) });
         let mut listed = Listed::default();
-        for (kind, news) in self.answer(asked.collect())? {
+        let namespace = self.scope.as_deref().filter(|_| !anywhere);
+        for (kind, news) in self.answer(asked.collect(), namespace)? {
             for news in news {
                 match news {
                     News::Seen(name, seen) => {
@@ -300,17 +308,17 @@ impl Sight {
 
     /// The rules and the time by which objects are judged.
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { rules: Some(self.engine.rules()), ..Context::at(self.now) }
+        Context { rules: Some(self.eye.engine.rules()), ..Context::at(self.now) }
     }
 
     /// The lens through which the engine sees a kind.
     pub(crate) fn lens(&self, kind: &Kind) -> Lens {
-        self.engine.lens(kind)
+        self.eye.engine.lens(kind)
     }
 
-    /// What the Applications of its namespace have to do with an object.
+    /// What the Applications of its namespace and the Rollups have to do with an object.
     pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
-        self.engine.claims(kind, name, facts)
+        self.eye.engine.claims(kind, name, facts)
     }
 
     /// The flags by which our own commands look at the same place, and those of kubectl; kubectl reads no files.

@@ -1,17 +1,19 @@
-//! Applications that are members of others: they are as the engine sees them, not as somebody last wrote.
+//! Groups that are members of others: they are as the engine sees them, not as somebody last wrote.
 
 use std::collections::HashMap;
 
-use bellwether_engine::{Effect, Engine, Event, FeedId, Group, Kind, Name, News, Seen};
+use bellwether_engine::{
+    Effect, Engine, Event, FeedId, Group, Kind, Name, News, OperatorCondition, OperatorFacts, Seen,
+};
 use bellwether_health::Verdict;
 use jiff::Timestamp;
 
-use super::is_application;
+use super::{eye::rollup, is_application};
 
-/// So deep may Applications be members of members. Those in a circle come to no end.
+/// So deep may groups be members of members. Those in a circle come to no end.
 const DEEPEST: usize = 16;
 
-/// The Applications that were seen.
+/// The groups that were seen.
 #[derive(Default)]
 pub(super) struct Nested {
     feeds: HashMap<Kind, FeedId>,
@@ -21,7 +23,7 @@ pub(super) struct Nested {
 impl Nested {
     /// The engine follows a kind.
     pub(super) fn follow(&mut self, feed: FeedId, kind: &Kind) {
-        if is_application(kind) {
+        if is_group(kind) {
             self.feeds.insert(kind.clone(), feed);
         }
     }
@@ -38,13 +40,12 @@ impl Nested {
         }
     }
 
-    /// Tells the engine of those among its Applications that others count how they are by its own account, from the inside
-    /// out. Gives back what follows from that.
+    /// Tells the engine of those among its groups that others count how they are by its own account, from the inside out. Gives back what follows from that.
     pub(super) fn settle(&mut self, engine: &mut Engine, now: Timestamp) -> Vec<Effect> {
         let mut effects = Vec::new();
         for _ in 0..DEEPEST {
             let groups = engine.groups();
-            let counts_some = |group: &Group| group.members.iter().any(|member| is_application(&member.kind));
+            let counts_some = |group: &Group| group.members.iter().any(|member| is_group(&member.kind));
             if !groups.iter().any(counts_some) {
                 break;
             }
@@ -61,7 +62,7 @@ impl Nested {
     fn correct(&mut self, group: &Group) -> Option<Event> {
         let feed = *self.feeds.get(&group.kind)?;
         let seen = self.seen.get_mut(&(feed, group.name.clone()))?;
-        let says = group.ready()?;
+        let says = group.deciding()?;
         let verdict = Verdict {
             state: group.state,
             progress: group.progress.unwrap_or_default(),
@@ -71,10 +72,32 @@ impl Nested {
             later: None,
             ..seen.facts.verdict.clone()
         };
-        if seen.facts.verdict == verdict {
+        let operator = seen.facts.operator.as_deref().map(|facts| Box::new(as_operator(group, facts)));
+        if (&seen.facts.verdict, &seen.facts.operator) == (&verdict, &operator) {
             return None;
         }
-        seen.facts.verdict = verdict;
+        (seen.facts.verdict, seen.facts.operator) = (verdict, operator);
         Some(Event::Feed(feed, News::Seen(group.name.clone(), seen.clone())))
     }
+}
+
+fn is_group(kind: &Kind) -> bool {
+    is_application(kind) || *kind == rollup()
+}
+
+/// What is said of a group in the words of operators. What is no Rollup does not speak so, and stays as it was read.
+fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
+    if !group.is_rollup() {
+        return before.clone();
+    }
+    let conditions = group.conditions.iter().filter(|(kind, _)| *kind != "Resolved");
+    let conditions = conditions.map(|(kind, says)| OperatorCondition {
+        kind,
+        status: says.status,
+        reason: says.reason.as_ref().into(),
+        message: says.message.as_ref().into(),
+        since: group.since,
+        observed_generation: before.generation,
+    });
+    OperatorFacts { conditions: conditions.collect(), ..before.clone() }
 }

@@ -1,8 +1,9 @@
 //! What people call objects: `deploy/web`.
 
 use anyhow::{Result, bail};
+use bellwether_engine::Kind;
 
-use super::APPLICATIONS;
+use super::{APPLICATIONS, eye::rollup};
 
 /// The kind and the name in `KIND/NAME`.
 pub(super) fn split(word: &str) -> Result<(&str, &str)> {
@@ -12,13 +13,34 @@ pub(super) fn split(word: &str) -> Result<(&str, &str)> {
     }
 }
 
-/// The namespace, the word for the kind and the name of an Application in `wordpress`, `application/wordpress` or
-/// `blog/wordpress`, which is how Applications are written wherever they are listed.
-pub(super) fn application(word: &str) -> (Option<&str>, Option<&str>, &str) {
+/// The namespace, the word for the kind and the name of a group in `wordpress`, `application/wordpress`, `blog/wordpress`,
+/// which is how Applications are written wherever they are listed, or `rollup/platform`.
+pub(super) fn group(word: &str) -> (Option<&str>, Option<&str>, &str) {
     let Some((before, name)) = word.split_once('/') else { return (None, None, word) };
-    let is_kind = APPLICATIONS.iter().any(|dialect| means(before, "Application", dialect.group()));
     // No namespace has a dot in its name.
-    if is_kind || before.contains('.') { (None, Some(before), name) } else { (Some(before), None, name) }
+    if is_application(before) || is_rollup(before) || before.contains('.') {
+        (None, Some(before), name)
+    } else {
+        (Some(before), None, name)
+    }
+}
+
+/// Whether a word may mean an Application, and whether it may mean a Rollup.
+pub(super) fn may_be(word: &str) -> (bool, bool) {
+    match group(word) {
+        (None, None, _) => (true, true),
+        (None, Some(kind), _) if is_rollup(kind) => (false, true),
+        _ => (true, false),
+    }
+}
+
+fn is_application(word: &str) -> bool {
+    APPLICATIONS.iter().any(|dialect| means(word, "Application", dialect.group()))
+}
+
+fn is_rollup(word: &str) -> bool {
+    let Kind { kind, group } = rollup();
+    means(word, &kind, &group)
 }
 
 /// What kubectl takes for kinds of Kubernetes besides their names. A cluster says so itself; files do not.
@@ -107,12 +129,28 @@ mod tests {
     #[case("application.app.k8s.io/web", None, Some("application.app.k8s.io"))]
     #[case("applications.example.com/web", None, Some("applications.example.com"))]
     #[case("shop/web", Some("shop"), None)]
-    fn applications_have_names_too(
+    #[case("rollup/web", None, Some("rollup"))]
+    #[case("Rollups.bellwether.dev/web", None, Some("Rollups.bellwether.dev"))]
+    #[case("bwru/web", None, Some("bwru"))]
+    fn groups_have_names_too(
         #[case] word: &str,
         #[case] namespace: Option<&str>,
         #[case] kind: Option<&str>,
     ) {
-        assert_eq!(application(word), (namespace, kind, "web"));
+        assert_eq!(group(word), (namespace, kind, "web"));
+    }
+
+    #[rstest]
+    #[case("web", (true, true))]
+    #[case("shop/web", (true, false))]
+    #[case("application/web", (true, false))]
+    #[case("applications.app.k8s.io/web", (true, false))]
+    #[case("rollup/web", (false, true))]
+    #[case("bwru/web", (false, true))]
+    #[case("rollups.bellwether.dev/web", (false, true))]
+    #[case("rollups.example.com/web", (true, false))]
+    fn a_word_says_what_is_meant(#[case] word: &str, #[case] expected: (bool, bool)) {
+        assert_eq!(may_be(word), expected);
     }
 
     /// The short names are those of the definitions.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use bellwether_api::{DependencyStatus, ObjectCounts};
-use bellwether_engine::{Group, Member};
+use bellwether_engine::{Group, Member, OperatorSays};
 use bellwether_health::Rule;
 use bellwether_model::{ConditionStatus, State};
 use serde::Serialize;
 
-/// All groups, and what they come to by type and version.
+/// All groups, and what the Applications come to by type and version.
 #[derive(Serialize)]
-pub(crate) struct Types<'g> {
+pub(crate) struct Everything<'g> {
     applications: Vec<Entry<'g>>,
+    rollups: Vec<Entry<'g>>,
     types: Vec<Type<'g>>,
 }
 
@@ -34,6 +35,7 @@ struct Type<'g> {
 pub(crate) struct Entry<'g> {
     api_group: &'g str,
     kind: &'g str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'g str,
     name: &'g str,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -41,6 +43,8 @@ pub(crate) struct Entry<'g> {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'g str>,
     state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
     components_ready: String,
@@ -66,8 +70,16 @@ struct Condition<'g> {
 struct Object<'g> {
     group: &'g str,
     kind: &'g str,
-    name: &'g str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'g str,
+    /// Nothing for what stands for a selector that matches nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'g str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<&'g str>,
     state: State,
+    #[serde(flatten)]
+    operator: Option<Operator>,
     progress: u8,
     reason: &'g str,
     message: &'g str,
@@ -77,10 +89,18 @@ struct Object<'g> {
     rule: Option<&'g Rule>,
 }
 
-impl<'g> Types<'g> {
+/// What an operator says of a component.
+#[derive(Serialize)]
+struct Operator {
+    available: ConditionStatus,
+    progressing: ConditionStatus,
+    degraded: ConditionStatus,
+}
+
+impl<'g> Everything<'g> {
     pub(crate) fn of(groups: &'g [Group]) -> Self {
         let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
-        for group in groups {
+        for group in groups.iter().filter(|group| !group.is_rollup()) {
             let key =
                 (group.type_.as_deref().unwrap_or_default(), group.version.as_deref().unwrap_or_default());
             *types.entry(key).or_default().entry(group.state.name()).or_default() += 1;
@@ -91,7 +111,10 @@ impl<'g> Types<'g> {
             total: states.values().sum(),
             states,
         });
-        Self { applications: groups.iter().map(Entry::of).collect(), types: types.collect() }
+        let (rollups, applications) =
+            groups.iter().partition::<Vec<_>, _>(|group: &&Group| group.is_rollup());
+        let entries = |groups: Vec<&'g Group>| groups.into_iter().map(Entry::of).collect();
+        Self { applications: entries(applications), rollups: entries(rollups), types: types.collect() }
     }
 }
 
@@ -105,6 +128,7 @@ impl<'g> Entry<'g> {
             type_: group.type_.as_deref(),
             version: group.version.as_deref(),
             state: group.state,
+            meaning: group.meaning.as_deref(),
             since: group.since.map(|since| since.to_string()),
             components_ready: ready(group),
             progress: group.progress,
@@ -130,8 +154,15 @@ impl<'g> Object<'g> {
         Self {
             group: &member.kind.group,
             kind: &member.kind.kind,
-            name: &member.name.name,
+            namespace: &member.name.namespace,
+            name: Some(&*member.name.name).filter(|_| !member.is_selector),
+            selector: Some(&*member.name.name).filter(|_| member.is_selector),
             state: member.state,
+            operator: member.operator.map(|OperatorSays { available, progressing, degraded }| Operator {
+                available,
+                progressing,
+                degraded,
+            }),
             progress: member.progress,
             reason: &member.reason,
             message: &member.message,

@@ -8,9 +8,9 @@ use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
-use super::entry::ready;
+use super::{entry::ready, title};
 use crate::{
-    family::is_bad,
+    family::{in_full, is_bad},
     said::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style},
     sight::Flags,
     table::{Cell, Table},
@@ -59,14 +59,16 @@ impl List {
         headers.push("WHY");
         let mut table = Table::new(headers);
         // Where all are of the same API, nobody needs to be told.
-        let is_mixed =
-            self.groups.iter().any(|group| Some(&group.kind) != self.groups.first().map(|first| &first.kind));
+        let is_mixed = self
+            .groups
+            .iter()
+            .any(|group| Some(&group.kind.group) != self.groups.first().map(|first| &first.kind.group));
         for group in &self.groups {
             let text = |text: &str| Cell::from(printable(text).into_owned());
             let state = Some(group.state);
             let mut cells = vec![
                 text(&group.name.namespace),
-                text(&group.name.name),
+                text(&if group.is_rollup() { title(group) } else { group.name.name.to_string() }),
                 text(if is_mixed { &group.kind.group } else { "" }),
             ];
             if self.wide {
@@ -79,7 +81,7 @@ impl List {
             let progress = group.progress.filter(|_| group.state != State::Unknown);
             cells.push(if bars { bar(progress) } else { percent(progress) }.into());
             if self.wide {
-                cells.push(text(group.ready().map_or("", |says| &says.reason)));
+                cells.push(text(group.deciding().map_or("", |says| &says.reason)));
             }
             cells.push(why(group).into());
             table.push(cells, Vec::new());
@@ -102,10 +104,11 @@ impl List {
             ready.push_str(" (--all lists them)");
         }
         let mut summary = format!("{}.", parts.join(", "));
+        // The components of Rollups are judged by their operators, whatever we know of their kinds.
         let objects =
-            || self.groups.iter().flat_map(|group| group.members.iter().map(move |member| (group, member)));
-        let mut without = objects().filter(|(_, member)| has_no_rule(member));
-        if let Some((group, first)) = without.next() {
+            || self.groups.iter().filter(|group| !group.is_rollup()).flat_map(|group| &group.members);
+        let mut without = objects().filter(|member| has_no_rule(member));
+        if let Some(first) = without.next() {
             let (all, without) = (objects().count(), 1 + without.count());
             let have = if without == 1 { "has" } else { "have" };
             let _ = write!(
@@ -114,7 +117,7 @@ impl List {
                 all - without,
                 printable(&first.kind.to_string()),
                 printable(&first.name.name),
-                printable(&group.name.namespace),
+                printable(&first.name.namespace),
                 printable(&self.flags.own),
             );
         }
@@ -142,9 +145,10 @@ pub(crate) fn why(group: &Group) -> String {
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {
-        return printable(group.ready().map_or("", |says| &says.message)).into_owned();
+        return printable(group.deciding().map_or("", |says| &says.message)).into_owned();
     };
-    let mut why = format!("{} {}: {}", first.kind.kind, first.name, first.message);
+    let first_in_full = in_full(&first.kind, &first.name, first.is_selector, &group.name.namespace);
+    let mut why = format!("{first_in_full}: {}", first.message);
     let more = bad.count();
     if more > 0 {
         let _ = write!(why, " (and {more} more)");

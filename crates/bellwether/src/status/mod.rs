@@ -1,33 +1,35 @@
-//! `bellwether status`: how Applications are, the worst first, or all about one.
+//! `bellwether status`: how Applications and Rollups are, the worst first, or all about one.
 
 mod entry;
 mod list;
 mod one;
+mod rollup;
 mod watch;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Name, Unreadable};
+use bellwether_engine::{Group, Kind, Name, Unreadable};
 use bellwether_model::State;
 
 use crate::{
     cli::{GroupFormat, Status},
     family::{Node, family, kinds_below},
     output::{BAD_INPUT, Outcome},
-    sight::Sight,
+    sight::{Meant, Sight},
     terminal::{Screen, printable},
 };
 
-pub(crate) use entry::{Entry, Types, as_json, as_yaml};
+pub(crate) use entry::{Entry, Everything, as_json, as_yaml};
 pub(crate) use list::{List, why};
 pub(crate) use one::{One, headline, needs};
+pub(crate) use rollup::meaning;
 
 pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {
         return watch::run(command, screen);
     }
-    let sight = match Sight::open(&command.scene, command.all_namespaces) {
+    let sight = match Sight::open(&command.scene, meant(command)) {
         Ok(sight) => sight,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -37,14 +39,31 @@ pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     }
 }
 
+/// What is asked for.
+fn meant(command: &Status) -> Meant<'_> {
+    match &command.name {
+        Some(name) => Meant::One(name),
+        None => Meant::All { all_namespaces: command.all_namespaces },
+    }
+}
+
+/// What a group is called: as `bellwether status` takes it.
+pub(crate) fn title(group: &Group) -> String {
+    called(&group.kind, &group.name)
+}
+
+fn called(kind: &Kind, name: &Name) -> String {
+    if *kind == Kind::own("Rollup") { format!("rollup/{}", name.name) } else { name.to_string() }
+}
+
 fn list(command: &Status, sight: &Sight, screen: Screen) -> Result<Outcome> {
     let mut groups = sight.groups();
     groups.retain(|group| is_wanted(group, command.type_.as_deref()));
     let text = match command.output {
-        GroupFormat::Json => as_json(&Types::of(&groups))?,
-        GroupFormat::Yaml => as_yaml(&Types::of(&groups))?,
+        GroupFormat::Json => as_json(&Everything::of(&groups))?,
+        GroupFormat::Yaml => as_yaml(&Everything::of(&groups))?,
         GroupFormat::Name => names(&groups),
-        // Where Applications could not be read, that is the answer.
+        // Where the groups could not be read, that is the answer.
         _ if groups.is_empty() && !sight.problems.is_empty() => String::new(),
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;
@@ -80,7 +99,7 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
             let all = wide || command.all;
             let one = One { group: &group, family: &family, all, wide, now: sight.now, flags: sight.flags() };
             let evidence = |node: &Node| match &node.rule {
-                Some(_) => sight.evidence(&node.kind, &Name::new(&group.name.namespace, &node.name)),
+                Some(_) => sight.evidence(&node.kind, &node.name),
                 None => Vec::new(),
             };
             one.print(screen, &evidence)
@@ -95,7 +114,7 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
 /// look below it, unless somebody wants to see all.
 pub(crate) fn family_of(group: &Group, sight: &Sight, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
     let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
-    let listed = sight.listed(&kinds_below(looked_below))?;
+    let listed = sight.listed(&kinds_below(looked_below), group.is_rollup())?;
     let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotGiven);
     let unseen = listed.unreadable.iter().filter(|(_, why)| is_told(why));
     let unseen = unseen.map(|(kind, why)| format!("of what the members own, no {kind} can be seen: {why}"));

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
-use bellwether_engine::Group;
+use bellwether_engine::{Group, Member, Name, OperatorSays};
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
 use jiff::Timestamp;
 
-use super::entry::ready;
+use super::{entry::ready, rollup, title};
 use crate::{
-    family::{Cause, Node, causes, is_bad},
+    family::{Cause, Node, causes, in_full, is_bad},
     said::{sign, style},
     sight::Flags,
     table::{Cell, Table},
@@ -42,7 +42,12 @@ impl One<'_> {
     /// The page. Whoever knows tells on which fields the verdict on an object rests.
     pub(crate) fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
         let mut text = headline(self.group, self.now, screen);
+        text.push_str(&rollup::meaning(self.group, screen));
         text.push('\n');
+        let because = rollup::because(self.group, screen);
+        if !because.is_empty() {
+            let _ = writeln!(text, "{because}");
+        }
         let causes = causes(self.family);
         text.push_str(&self.causes(&causes, MOST_CAUSES, screen, evidence));
         if causes.len() > MOST_CAUSES {
@@ -87,7 +92,8 @@ impl One<'_> {
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
         let long = node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let what = printable(&format!("{} {}", node.kind.kind, node.name)).into_owned();
+        let home = &self.group.name.namespace;
+        let what = printable(&in_full(&node.kind, &node.name, node.is_selector, home)).into_owned();
         let (reason, mut message) =
             (printable(&node.reason).into_owned(), printable(&node.message).into_owned());
         let beside = 2 + columns(&state) + columns(&long);
@@ -108,8 +114,10 @@ impl One<'_> {
         }
         let mut facts = Vec::new();
         if let Some(blocks) = cause.blocks {
-            facts.push(format!("blocks {} {}: {}", blocks.kind.kind, blocks.name, blocks.message));
+            let what = in_full(&blocks.kind, &blocks.name, blocks.is_selector, home);
+            facts.push(format!("blocks {what}: {}", blocks.message));
         }
+        facts.extend(cause.blocks.unwrap_or(node).operator.map(rollup::operator));
         if let Some(rule) = &node.rule
             && rule.source != Source::None
         {
@@ -142,9 +150,9 @@ impl One<'_> {
         let fine = group.members.iter().filter(|member| !is_bad(member.state)).count();
         let mut remarks = Vec::new();
         if fine > 0 && fine < group.members.len() {
-            let are = if fine == 1 { "member is" } else { "members are" };
+            let (members, are) = (members(group, fine), if fine == 1 { "is" } else { "are" });
             let hint = if self.all { "" } else { " (--all lists them)" };
-            remarks.push(format!("{fine} {are} fine{hint}."));
+            remarks.push(format!("{fine} {members} {are} fine{hint}."));
         } else if fine > 0 && !self.all && group.state == State::Ready {
             remarks.push(format!("{} ready (--all lists them).", ready(group)));
         }
@@ -155,43 +163,64 @@ impl One<'_> {
     }
 
     fn members(&self, screen: Screen) -> String {
-        let mut headers = vec!["MEMBER", "STATE", "FOR", "PROGRESS"];
+        let is_rollup = self.group.is_rollup();
+        let mut headers = vec![if is_rollup { "COMPONENT" } else { "MEMBER" }, "STATE", "FOR"];
+        // Components are judged by what their operators say, and nobody says how far along they are.
+        headers.extend(if is_rollup { &["AVAILABLE", "PROGRESSING", "DEGRADED"][..] } else { &["PROGRESS"] });
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
         let mut table = Table::new(headers);
         for member in &self.group.members {
-            let state = Some(member.state);
-            let text = |text: &str| Cell::from(printable(text).into_owned());
-            let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
-            let mut cells = vec![
-                text(&format!("{}/{}", member.kind.kind, member.name.name)),
-                Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
-                member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
-                bar(progress).into(),
-            ];
-            if self.wide {
-                cells.push(text(&member.reason));
-                let rule = member.rule.as_ref();
-                let rule =
-                    rule.map(|rule| format!("{}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
-                cells.push(text(&rule.unwrap_or_default()));
-            }
-            cells.push(text(&member.message));
-            table.push(cells, Vec::new());
+            table.push(self.member(member), Vec::new());
         }
         format!("\n{}", table.print(screen))
     }
 
+    fn member(&self, member: &Member) -> Vec<Cell> {
+        let state = Some(member.state);
+        let text = |text: &str| Cell::from(printable(text).into_owned());
+        let mut cells = vec![
+            text(&match member.operator {
+                Some(_) => in_full(&member.kind, &member.name, member.is_selector, ""),
+                None => format!("{}/{}", member.kind.kind, member.name.name),
+            }),
+            Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
+            member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
+        ];
+        if let Some(OperatorSays { available, progressing, degraded }) = member.operator {
+            cells.extend([available, progressing, degraded].map(|status| text(status.name())));
+        } else {
+            let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
+            cells.push(bar(progress).into());
+        }
+        if self.wide {
+            cells.push(text(&member.reason));
+            let rule = member.rule.as_ref();
+            let rule =
+                rule.map(|rule| format!("{}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
+            cells.push(text(&rule.unwrap_or_default()));
+        }
+        cells.push(text(&member.message));
+        cells
+    }
+
     /// Where to look next.
     fn next(&self, text: &mut String, first: Option<&Cause<'_>>, screen: Screen) {
-        let Some(cause) = first else { return };
+        let Some(Cause { node, .. }) = first else { return };
+        let in_namespace = |name: &Name| match &*name.namespace {
+            "" => String::new(),
+            namespace => format!(" -n {namespace}"),
+        };
         let name = &self.group.name;
-        let mut next = vec![format!("bellwether tree {} -n {}{}", name.name, name.namespace, self.flags.own)];
-        let (kind, object) = (&cause.node.kind, &cause.node.name);
-        if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| cause.node.state != State::Missing) {
+        let called = if self.group.is_rollup() { title(self.group) } else { name.name.to_string() };
+        let mut next = vec![format!("bellwether tree {called}{}{}", in_namespace(name), self.flags.own)];
+        let is_there = node.state != State::Missing && !node.is_selector;
+        if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| is_there) {
+            let kind = &node.kind;
             let is_known = ["", "apps", "batch"].contains(&&*kind.group);
             let kind = if is_known { kind.kind.to_lowercase() } else { kind.to_string().to_lowercase() };
-            next.push(format!("kubectl -n {} describe {kind} {object}{flags}", name.namespace));
+            let (object, place) = (&node.name.name, in_namespace(&node.name));
+            next.push(format!("kubectl{place} describe {kind} {object}{flags}"));
         }
         let next = printable(&format!("Next: {}", next.join(" · "))).into_owned();
         for line in wrap(&next, screen.page().max(columns("Next: ")) - 2) {
@@ -246,6 +275,16 @@ fn told(node: &Node, evidence: &[Evidence]) -> Vec<String> {
     fields.into_iter().take(MOST_FIELDS).map(|(_, _, text)| text).collect()
 }
 
+/// What the members of a group are called.
+fn members(group: &Group, count: usize) -> &'static str {
+    match (group.is_rollup(), count) {
+        (false, 1) => "member",
+        (false, _) => "members",
+        (true, 1) => "component",
+        (true, _) => "components",
+    }
+}
+
 /// How a group is, in a sentence.
 pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let (is, has_been) = match group.state {
@@ -268,16 +307,19 @@ pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String 
     let total = group.members.len();
     let tail = match (group.state, total) {
         (State::Ready, 0) => String::new(),
-        (State::Ready, 1) => ": its one member is.".to_owned(),
-        (State::Ready, total) => format!(": all {total} members are."),
+        (State::Ready, 1) => format!(": its one {} is.", members(group, 1)),
+        (State::Ready, total) => format!(": all {total} {} are.", members(group, total)),
         // A kind that cannot be read, or a health check, is no member.
         _ if bad == 0 => {
-            format!(": {}.", group.ready().map_or("", |says| &says.message).trim_end_matches('.'))
+            format!(": {}.", group.deciding().map_or("", |says| &says.message).trim_end_matches('.'))
         }
-        (_, 1) => ": its one member is not ready.".to_owned(),
-        _ => format!(": {bad} of {total} members {} not ready.", if bad == 1 { "is" } else { "are" }),
+        (_, 1) => format!(": its one {} is not ready.", members(group, 1)),
+        _ => {
+            let are = if bad == 1 { "is" } else { "are" };
+            format!(": {bad} of {total} {} {are} not ready.", members(group, total))
+        }
     };
     let tail = if tail.is_empty() { ".".to_owned() } else { tail };
     let is = screen.paint(&is, style(Some(group.state))).into_owned();
-    format!("{} {is}{}\n", printable(&group.name.to_string()), printable(&tail))
+    format!("{} {is}{}\n", printable(&title(group)), printable(&tail))
 }

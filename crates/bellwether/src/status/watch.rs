@@ -10,14 +10,14 @@ use bellwether_engine::{Group, Kind, Name};
 use bellwether_model::State;
 use jiff::Timestamp;
 
-use super::{List, One, is_wanted, whereabouts, why};
+use super::{List, One, called, is_wanted, meant, whereabouts, why};
 use crate::{
     canvas::Canvas,
     cli::{GroupFormat, Status},
     family::{family, kinds_below},
     output::{self, BAD_INPUT, Outcome},
     said::sign,
-    sight::{ClusterSight, Flags, Live, Sight},
+    sight::{ClusterSight, Flags, Live, Sight, View},
     signals::Stop,
     terminal::{Screen, how_long, printable},
 };
@@ -29,12 +29,13 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         ));
     }
     // The first look is the same as without --watch: whoever cannot see anything is told so, and why.
-    let opened = Sight::at(&command.scene.place, None, command.all_namespaces).and_then(|mut sight| {
+    let opened = Sight::at(&command.scene.place, None, meant(command)).and_then(|mut sight| {
         sight.look()?;
         let one = command.name.as_ref().map(|name| sight.group(name)).transpose()?;
-        Ok((sight, one.map(|group| (group.kind, group.name))))
+        let views = one.as_ref().map_or_else(|| sight.views(), |group| vec![sight.view_of(group)]);
+        Ok((sight, views, one.map(|group| (group.kind, group.name))))
     });
-    let (sight, one) = match opened {
+    let (sight, views, one) = match opened {
         Ok(opened) => opened,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -46,13 +47,13 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     };
     let whereabouts = whereabouts(&sight.whereabouts(), command.type_.as_deref());
     let watch = Watch { command, one, whereabouts, flags: sight.flags(), notes: &sight.notes };
-    cluster.runtime().block_on(watch.run(cluster, screen))
+    cluster.runtime().block_on(watch.run(cluster, views, screen))
 }
 
 /// What is shown again and again.
 struct Watch<'c> {
     command: &'c Status,
-    /// The Application that is meant, if it is one.
+    /// The group that is meant, if it is one.
     one: Option<(Kind, Name)>,
     whereabouts: String,
     flags: Flags,
@@ -60,10 +61,9 @@ struct Watch<'c> {
 }
 
 impl Watch<'_> {
-    async fn run(&self, cluster: &ClusterSight, screen: Screen) -> Result<Outcome> {
+    async fn run(&self, cluster: &ClusterSight, views: Vec<View>, screen: Screen) -> Result<Outcome> {
         let mut stop = Stop::listen()?;
-        let namespace = (!self.command.all_namespaces).then(|| cluster.namespace().to_owned());
-        let mut live = Live::start(cluster.client().clone(), namespace);
+        let mut live = Live::start(cluster.client(), views);
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
         let mut log = Log::default();
@@ -101,8 +101,11 @@ impl Watch<'_> {
         let all = wide || self.command.all;
         let flags = self.flags.clone();
         let mut text = match (&self.one, groups.first()) {
-            (Some((_, name)), None) => {
-                format!("There is no Application {:?} {} any more.\n", &*name.name, self.whereabouts)
+            (Some((kind, name)), None) if name.namespace.is_empty() => {
+                format!("There is no {} {:?} any more.\n", kind.kind, &*name.name)
+            }
+            (Some((kind, name)), None) => {
+                format!("There is no {} {:?} {} any more.\n", kind.kind, &*name.name, self.whereabouts)
             }
             (Some(_), Some(group)) => {
                 let bad = group.members.iter().filter(|member| member.state != State::Ready);
@@ -157,12 +160,16 @@ impl Log {
                     why => format!(": {why}"),
                 };
                 let state = format!("{} {}", sign(Some(group.state)), group.state.name());
-                lines.push(format!("{time} {} {state}, {}{why}", printable(&group.name.to_string()), says.1));
+                lines.push(format!(
+                    "{time} {} {state}, {}{why}",
+                    printable(&called(&group.kind, &group.name)),
+                    says.1
+                ));
             }
             said.insert(key, says);
         }
-        for (_, name) in self.said.keys().filter(|key| !said.contains_key(key)) {
-            lines.push(format!("{time} {} is gone", printable(&name.to_string())));
+        for (kind, name) in self.said.keys().filter(|key| !said.contains_key(key)) {
+            lines.push(format!("{time} {} is gone", printable(&called(kind, name))));
         }
         self.said = said;
         lines

@@ -1,7 +1,9 @@
-//! The commands about Applications: from files here, on real control planes in `groups/`.
+//! The commands about groups: Applications from files here, Rollups and real control planes in `groups/`.
 
 mod from_files;
 mod on_a_cluster;
+mod rollups;
+mod rollups_on_a_cluster;
 
 use std::process::Command;
 

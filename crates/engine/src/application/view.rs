@@ -90,11 +90,11 @@ impl Applications {
             .filter(|app| app.places().contains(&name.namespace))
             .map(|app| Claim {
                 kind: app.dialect().kind(),
-                application: app.name.clone(),
+                group: app.name.clone(),
                 relation: relation(app, kind, facts),
             })
             .collect();
-        claims.sort_by(|a, b| (&a.application, &a.kind).cmp(&(&b.application, &b.kind)));
+        claims.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
         claims
     }
 }
@@ -178,6 +178,7 @@ fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
     Member {
         kind: share.kind.clone(),
         name: share.name.clone(),
+        is_selector: false,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,
@@ -185,5 +186,6 @@ fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
         message: message.into_owned(),
         since: share.since,
         rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
+        operator: None,
     }
 }

@@ -40,6 +40,7 @@ use crate::{
 use choice::Choice;
 use index::{Index, Seat};
 use one::Rollup;
+pub use view::rollup_mistakes;
 
 /// A Rollup of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

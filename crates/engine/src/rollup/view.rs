@@ -1,23 +1,31 @@
 //! How a Rollup is at this moment, for whoever asks.
 
-use bellwether_api::{ConditionStatus, RollupHealth, State};
+use bellwether_api::{ConditionStatus, RollupHealth, RollupSpec, State};
 use bellwether_conditions::Statement;
 use jiff::Timestamp;
 
 use crate::{
+    facts::Facts,
     feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
     said,
-    view::{Group, Insight, Member, Outlook},
+    view::{Claim, Group, Insight, Member, OperatorSays, Outlook, Relation},
 };
 
 use super::{
     Rollups,
+    choice::{self, Choice, What},
     one::{Rollup, Weighed},
     status,
     triple::Triple,
 };
+
+/// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
+pub fn rollup_mistakes(spec: &RollupSpec) -> Vec<(String, String)> {
+    let (_, mistakes) = choice::wanted(spec);
+    mistakes.into_iter().map(|mistake| (mistake.place, mistake.text)).collect()
+}
 
 impl Rollups {
     /// All of which something can be said, in no particular order.
@@ -65,6 +73,22 @@ impl Rollups {
             let shown = self.all.iter().filter_map(|(_, rollup)| rollup.shown);
             shown.filter(|triple| triple.health() == health).count()
         })
+    }
+
+    /// The Rollups whose component an object is, and whether they name it.
+    pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        let claim = |rollup: &Rollup| {
+            let means_it = |choice: &&Choice| choice.kind == *kind && choice.what.is_it(name, &facts.labels);
+            let mut choices = rollup.choices.iter().filter(means_it).peekable();
+            choices.peek()?;
+            let is_named = choices.any(|choice| matches!(choice.what, What::Named(_)));
+            let relation = if is_named { Relation::Names } else { Relation::Selects };
+            Some(Claim { kind: Kind::own("Rollup"), group: rollup.name.clone(), relation })
+        };
+        let others = self.all.iter().map(|(_, rollup)| rollup).filter(|rollup| *facts.uid != *rollup.uid());
+        let mut claims: Vec<_> = others.filter_map(claim).collect();
+        claims.sort_by(|a, b| a.group.cmp(&b.group));
+        claims
     }
 }
 
@@ -130,10 +154,18 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option
         Whose::Object(id) => feeds.object(id),
         Whose::Component(_) => None,
     };
+    let is_selector = match whose {
+        Whose::Object(_) => false,
+        Whose::Component(index) => {
+            rollup.choices.get(index).is_some_and(|choice| matches!(choice.what, What::Selected { .. }))
+        }
+    };
+    let Triple { available, progressing, degraded } = word.triple();
     let message = if telling.message.is_empty() { &telling.reason } else { &telling.message };
     Some(Member {
         kind: share.kind.clone(),
         name: share.name.clone(),
+        is_selector,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,
@@ -142,5 +174,6 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option
         since: share.since,
         // Its own operator has.
         rule: None,
+        operator: Some(OperatorSays { available, progressing, degraded }),
     })
 }

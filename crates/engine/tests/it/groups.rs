@@ -117,6 +117,6 @@ fn claims(#[case] metadata: Value, #[case] kind: &str, #[case] relation: Relatio
     let lens = Lens::new(&kind, Arc::new(UserRules::default()));
     let facts = lens.look(&read, Light { now: world.now, has_status: None }).1.facts;
     let claims = world.engine.claims(&kind, &Name::new("shop", "a"), &facts);
-    let claim = claims.iter().find(|claim| &*claim.application.name == "web").expect("a claim");
+    let claim = claims.iter().find(|claim| &*claim.group.name == "web").expect("a claim");
     assert_eq!(claim.relation, relation);
 }

@@ -94,8 +94,19 @@ impl Glance {
         }
     }
 
-    /// All objects of a kind, as news. Only a cluster that does not answer at all is a trouble.
+    /// All objects of a kind in the namespace of the settings, as news. Only a cluster that does not answer at all is a
+    /// trouble.
     pub async fn list(&self, kind: &Kind, lens: Arc<Lens>) -> Result<Vec<News>, Trouble> {
+        self.list_in(self.settings.namespace.as_deref(), kind, lens).await
+    }
+
+    /// The same in another namespace, or in all.
+    pub async fn list_in(
+        &self,
+        namespace: Option<&str>,
+        kind: &Kind,
+        lens: Arc<Lens>,
+    ) -> Result<Vec<News>, Trouble> {
         let Some(served) = self.kinds.get(kind) else {
             let is_it = |group: &&Group| *group.metadata.name == *kind.group;
             let why = if self.groups.iter().find(is_it).is_some_and(is_silent) {
@@ -107,7 +118,7 @@ impl Glance {
         };
         let mut news = vec![News::Served(served.clone()), News::Listing];
         let glass = Glass::new(lens, served);
-        let path = served.path(&kind.group, self.settings.namespace.as_deref(), None);
+        let path = served.path(&kind.group, namespace, None);
         let mut parameters = ListParams::default().limit(self.settings.page_size);
         loop {
             let question = KubeRequest::new(path.clone()).list(&parameters);

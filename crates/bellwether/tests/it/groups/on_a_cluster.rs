@@ -16,36 +16,36 @@ use crate::{Run, bellwether};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A namespace of a cluster in which nobody but the tests writes statuses.
-struct Corner {
-    kubectl: Kubectl,
-    namespace: String,
+pub(super) struct Corner {
+    pub(super) kubectl: Kubectl,
+    pub(super) namespace: String,
     kubeconfig: TempPath,
 }
 
 impl Corner {
-    async fn of(cluster: &Cluster, name: &str) -> Result<Self> {
+    pub(super) async fn of(cluster: &Cluster, name: &str) -> Result<Self> {
         cluster.install(&bellwether_api::crds()).await?;
         let namespace = cluster.namespace(name).await?;
         let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
         Ok(Self { kubectl, namespace, kubeconfig: cluster.admin().kubeconfig_file()? })
     }
 
-    async fn apply(&self, manifest: &str) -> Result<()> {
+    pub(super) async fn apply(&self, manifest: &str) -> Result<()> {
         self.kubectl.ok_with_input(&["apply", "-f", "-"], manifest).await.map(drop)
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Run> {
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<Run> {
         as_user(&self.kubeconfig, &self.namespace, arguments)
     }
 
-    fn start(&self, arguments: &[&str]) -> Result<Child> {
+    pub(super) fn start(&self, arguments: &[&str]) -> Result<Child> {
         let mut command = bellwether(arguments);
         command.args(["-n", &self.namespace]).arg("--kubeconfig").arg(&*self.kubeconfig);
         Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
     }
 }
 
-fn as_user(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Result<Run> {
+pub(super) fn as_user(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Result<Run> {
     let mut command = bellwether(arguments);
     command.args(["-n", namespace]).arg("--kubeconfig").arg(kubeconfig);
     Ok(command.output()?.into())
@@ -71,7 +71,7 @@ spec:
     )
 }
 
-const WEB: &str = "
+pub(super) const WEB: &str = "
 apiVersion: bellwether.dev/v1alpha1
 kind: Application
 metadata: {name: web}

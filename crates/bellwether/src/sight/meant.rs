@@ -1,0 +1,120 @@
+//! Which groups somebody means, and where they are looked for.
+
+use anyhow::{Result, bail};
+use bellwether_engine::Group;
+use jiff::Timestamp;
+
+use super::{Eye, Sight, Source, View, undated, word};
+
+/// What somebody asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Meant<'w> {
+    /// All groups of one namespace or of all, and those that are in none.
+    All {
+        /// Whether of all.
+        all_namespaces: bool,
+    },
+    /// The group that a person calls so.
+    One(&'w str),
+}
+
+/// What of a cluster is looked at, if its Applications are looked for in one namespace: they, and the Rollups with all that
+/// they speak of, wherever it is. Of what nobody means, nothing is read.
+pub(super) fn views(meant: Meant<'_>, namespace: String) -> (View, Option<View>) {
+    let applications = || View::of_applications(Some(namespace));
+    match meant {
+        Meant::All { .. } => (applications(), Some(View::of_rollups(None, false))),
+        Meant::One(word) => {
+            let (_, _, name) = word::group(word);
+            match word::may_be(word) {
+                (true, true) => (applications(), Some(View::of_rollups(Some(name), false))),
+                (false, true) => (View::of_rollups(Some(name), true), None),
+                (_, false) => (applications(), None),
+            }
+        }
+    }
+}
+
+impl Sight {
+    fn eyes(&self) -> impl Iterator<Item = &Eye> {
+        [&self.eye].into_iter().chain(&self.far)
+    }
+
+    /// The groups that are meant, by their names. Those that are in no namespace are meant in each.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<_> = self.eyes().flat_map(Eye::groups).collect();
+        groups.retain(|Group { name, .. }| {
+            name.namespace.is_empty() || self.scope.as_ref().is_none_or(|scope| *name.namespace == **scope)
+        });
+        groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        undated(&mut groups, self.now, Timestamp::MAX);
+        groups
+    }
+
+    /// The views in which the groups were seen.
+    pub(crate) fn views(&self) -> Vec<View> {
+        self.eyes().map(|eye| eye.view.clone()).collect()
+    }
+
+    /// That in which a group was seen.
+    pub(crate) fn view_of(&self, group: &Group) -> View {
+        let mut views = self.views();
+        let index = views.iter().position(|view| view.shows(&group.kind)).unwrap_or_default();
+        views.swap_remove(index)
+    }
+
+    /// The group that a person means by `wordpress`, `application/wordpress`, `blog/wordpress` or `rollup/platform`. It
+    /// must be there.
+    pub(crate) fn group(&self, word: &str) -> Result<Group> {
+        let (namespace, kind, name) = word::group(word);
+        if let (Some(namespace), Some(scope)) = (namespace, &self.scope)
+            && namespace != scope
+        {
+            bail!("{word:?} is not in namespace {scope}: choose the namespace with -n {namespace}");
+        }
+        let is_meant = |group: &Group| {
+            *group.name.name == *name
+                && namespace.is_none_or(|namespace| *group.name.namespace == *namespace)
+                && kind.is_none_or(|kind| word::means(kind, &group.kind.kind, &group.kind.group))
+        };
+        let mut found: Vec<_> = self.groups().into_iter().filter(is_meant).collect();
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            0 => bail!("{}", self.absent(word)),
+            _ => {
+                let names = found.iter().map(|group| {
+                    let place = match &*group.name.namespace {
+                        "" => String::new(),
+                        namespace => format!(" in {namespace}"),
+                    };
+                    format!("{}/{name}{place}", group.kind.to_string().to_lowercase())
+                });
+                bail!(
+                    "{name:?} may be {}: say which, with -n if need be",
+                    names.collect::<Vec<_>>().join(" or ")
+                )
+            }
+        }
+    }
+
+    /// What there is to say where nothing is called so.
+    fn absent(&self, word: &str) -> String {
+        if !self.problems.is_empty() {
+            return self.problems.join("; ");
+        }
+        let place = self.whereabouts();
+        let (applications, rollups) = word::may_be(word);
+        match (&self.no_rollups, applications, rollups) {
+            (Some(why), false, _) => why.clone(),
+            (None, false, _) => match &self.source {
+                Source::Cluster(_) => format!("there is no Rollup {word:?} in the cluster"),
+                Source::Files(files) => format!("there is no Rollup {word:?} in {files}"),
+            },
+            (_, true, false) => format!("there is no Application {word:?} {place}"),
+            (None, true, true) => format!("there is no Application {word:?} {place}, and no Rollup"),
+            (Some(why), true, true) => {
+                format!("there is no Application {word:?} {place}; if you mean a Rollup, {why}")
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Rollups on real control planes. They are of the whole cluster, so that each story has one of its own.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Cluster, rule};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use super::on_a_cluster::{Corner, WEB, as_user};
+
+/// The definition of a kind whose operator says what it likes.
+fn definition(kind: &str, plural: &str, scope: &str) -> Result<CustomResourceDefinition> {
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.acme.io") },
+        "spec": {
+            "group": "acme.io", "scope": scope,
+            "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase() },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": schema },
+            }],
+        },
+    }))?)
+}
+
+async fn start(name: &str) -> Result<Cluster> {
+    let cluster = Cluster::builder().name(name).start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let kinds = [definition("Gizmo", "gizmos", "Namespaced")?, definition("Fabric", "fabrics", "Cluster")?];
+    cluster.install(&kinds).await?;
+    Ok(cluster)
+}
+
+/// What an operator says, from whether it is available, progressing and degraded.
+fn says(available: bool, progressing: bool, degraded: bool, why: &str) -> String {
+    let condition = |kind: &str, is: bool| -> Value {
+        let status = if is { "True" } else { "False" };
+        json!({ "type": kind, "status": status, "reason": "Told", "message": why, "lastTransitionTime": "2026-01-01T00:00:00Z" })
+    };
+    let conditions = [
+        condition("Available", available),
+        condition("Progressing", progressing),
+        condition("Degraded", degraded),
+    ];
+    json!({ "status": { "conditions": conditions } }).to_string()
+}
+
+async fn let_it_say(corner: &Corner, object: &str, status: &str) -> Result<()> {
+    corner
+        .kubectl
+        .ok(&["patch", object, "--subresource=status", "--type=merge", "-p", status])
+        .await
+        .map(drop)
+}
+
+fn platform(namespace: &str) -> String {
+    format!(
+        "
+apiVersion: bellwether.dev/v1alpha1
+kind: Rollup
+metadata: {{name: platform}}
+spec:
+  components:
+  - {{group: acme.io, kind: Gizmo, namespace: {namespace}, name: a}}
+  - {{group: acme.io, kind: Fabric, name: f}}
+---
+{{apiVersion: acme.io/v1, kind: Gizmo, metadata: {{name: a}}}}
+---
+{{apiVersion: acme.io/v1, kind: Fabric, metadata: {{name: f}}}}
+"
+    )
+}
+
+/// Somebody looks from another namespace than that of the components: a failure, what is below it, and its end.
+#[tokio::test]
+async fn from_a_failure_to_its_end() -> Result<()> {
+    let cluster = start("rollup-heals").await?;
+    let corner = Corner::of(&cluster, "disks").await?;
+    let elsewhere = Corner::of(&cluster, "elsewhere").await?;
+    corner.apply(&platform(&corner.namespace)).await?;
+    let_it_say(&corner, "gizmo/a", &says(false, false, true, "a cog is jammed")).await?;
+    let_it_say(&corner, "fabric/f", &says(true, false, false, "")).await?;
+    let uid = corner.kubectl.ok(&["get", "gizmo/a", "-o", "jsonpath={.metadata.uid}"]).await?;
+    corner
+        .apply(&format!(
+            "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: gears
+  ownerReferences: [{{apiVersion: acme.io/v1, kind: Gizmo, name: a, uid: {uid}, controller: true}}]
+spec:
+  selector: {{matchLabels: {{run: gears}}}}
+  template: {{metadata: {{labels: {{run: gears}}}}, spec: {{containers: [{{name: app, image: nginx}}]}}}}
+"
+        ))
+        .await?;
+    let place = &corner.namespace;
+
+    let all = elsewhere.run(&["status"])?;
+    let why = format!("Gizmo {place}/a: a cog is jammed");
+    ensure!(all.stdout.contains("rollup/platform  ✗ Failed") && all.stdout.contains(&why), "{all}");
+    ensure!(all.code == Some(1), "{all}");
+    let one = elsewhere.run(&["status", "platform"])?;
+    ensure!(one.stdout.starts_with("rollup/platform has been failing for "), "{one}");
+    ensure!(one.stdout.contains("Available is False, Degraded is True (Told): "), "{one}");
+    ensure!(one.stdout.contains(&format!("  1  Deployment {place}/gears  ")), "{one}");
+    ensure!(one.stdout.contains(&format!("blocks Gizmo {place}/a: a cog is jammed")), "{one}");
+    let tree = elsewhere.run(&["tree", "rollup/platform"])?;
+    ensure!(tree.stdout.contains(&format!("├─ Gizmo {place}/a ")), "{tree}");
+    ensure!(tree.stdout.contains("│  └─ Deployment gears "), "{tree}");
+    let whose = corner.run(&["whose", "deploy/gears"])?;
+    let through = "But it is owned through Gizmo.acme.io a, a component of Rollup platform.";
+    ensure!(whose.code == Some(0) && whose.stdout.contains(through), "{whose}");
+    // Nobody has written what the platform is like; whoever counts it knows all the same.
+    let above = "{apiVersion: bellwether.dev/v1alpha1, kind: Rollup, metadata: {name: all}, spec: {components: [{group: \
+                 bellwether.dev, kind: Rollup, name: platform}]}}";
+    corner.apply(above).await?;
+    let above = elsewhere.run(&["status", "all"])?;
+    ensure!(above.stdout.starts_with("rollup/all has been failing for "), "{above}");
+    ensure!(above.stdout.contains("  1  Rollup platform  ✗ Failed"), "{above}");
+    let fast = elsewhere.run(&["wait", "platform", "--fail-fast"])?;
+    ensure!(fast.code == Some(1) && fast.stdout.contains(&format!("\nfailed: {why}")), "{fast}");
+
+    let mut waits = elsewhere.start(&["wait", "platform", "--timeout", "2m"])?;
+    let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
+    let mut next = || lines.next().context("the wait has ended")?.context("no text");
+    let first = next()?;
+    ensure!(first.contains("rollup/platform is Failed, 1/2 ready"), "{first}");
+    let second = next()?;
+    ensure!(second.contains(&format!("Gizmo {place}/a ✗ Failed: a cog is jammed")), "{second}");
+    let_it_say(&corner, "gizmo/a", &says(true, true, true, "the cog is being oiled")).await?;
+    let third = next()?;
+    ensure!(third.contains("rollup/platform is InProgress, 1/2 ready"), "{third}");
+    let fourth = next()?;
+    ensure!(fourth.contains("a ◐ InProgress: the cog is being oiled"), "{fourth}");
+    let_it_say(&corner, "gizmo/a", &says(true, false, false, "")).await?;
+    let told = lines.collect::<Result<Vec<_>, _>>()?;
+    ensure!(told.last().is_some_and(|last| last.starts_with("ready after ")), "{told:?}");
+    ensure!(waits.wait()?.code() == Some(0));
+    let all = elsewhere.run(&["status"])?;
+    ensure!(all.code == Some(0) && all.stdout.contains("rollup/platform  ✓ Ready"), "{all}");
+    Ok(())
+}
+
+/// Applications of one namespace and Rollups of the whole cluster are watched side by side.
+#[tokio::test]
+async fn a_watch_of_both() -> Result<()> {
+    let cluster = start("rollup-watched").await?;
+    let corner = Corner::of(&cluster, "shop").await?;
+    let elsewhere = Corner::of(&cluster, "disks").await?;
+    corner.apply(WEB).await?;
+    elsewhere.apply(&platform(&elsewhere.namespace)).await?;
+    let_it_say(&elsewhere, "gizmo/a", &says(true, false, false, "")).await?;
+    let_it_say(&elsewhere, "fabric/f", &says(true, false, false, "")).await?;
+    let mut watch = corner.start(&["status", "-w"])?;
+    let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
+    let mut next = || lines.next().context("the watch has ended")?.context("no text");
+    let mut first = [next()?, next()?];
+    first.sort_by_key(|line| line.contains("rollup/"));
+    ensure!(first[0].ends_with("/web ? Unknown, 0/0 ready: no object belongs to it"), "{first:?}");
+    ensure!(first[1].ends_with(" rollup/platform ✓ Ready, 2/2 ready"), "{first:?}");
+    let_it_say(&elsewhere, "fabric/f", &says(true, false, true, "a link is down")).await?;
+    let degraded = next()?;
+    ensure!(
+        degraded.ends_with(" rollup/platform ✗ Failed, 1/2 ready: Fabric f: a link is down"),
+        "{degraded}"
+    );
+    corner.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: web}}}").await?;
+    let ready = next()?;
+    ensure!(ready.ends_with("/web ✓ Ready, 1/1 ready"), "{ready}");
+    elsewhere.kubectl.ok(&["delete", "rollup", "platform"]).await?;
+    let gone = next()?;
+    ensure!(gone.ends_with(" rollup/platform is gone"), "{gone}");
+    watch.kill()?;
+    watch.wait()?;
+    Ok(())
+}
+
+/// Whoever may read one namespace sees all about its Applications, and is told of Rollups only when asking for one.
+#[tokio::test]
+async fn without_rights_for_rollups() -> Result<()> {
+    let cluster = start("rollup-rights").await?;
+    let corner = Corner::of(&cluster, "shop").await?;
+    corner.apply(&format!("{WEB}---{}", platform(&corner.namespace))).await?;
+    corner.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: web}}}").await?;
+    let reader = cluster.user("reader-of-a-shop")?;
+    let kubeconfig = reader.kubeconfig_file()?;
+    let verbs = ["get", "list", "watch"];
+    let rights = vec![
+        rule(&verbs, "bellwether.dev", &["applications"]),
+        rule(&verbs, "", &["configmaps"]),
+        rule(&verbs, "apps", &["deployments"]),
+        rule(&verbs, "acme.io", &["gizmos"]),
+    ];
+    let _shop = cluster.grant(&reader, Some(&corner.namespace), rights).await?;
+    let _rules = cluster.grant(&reader, None, vec![rule(&verbs, "bellwether.dev", &["healthrules"])]).await?;
+    let run = |arguments: &[&str]| as_user(&kubeconfig, &corner.namespace, arguments);
+
+    for arguments in [&["status"][..], &["status", "web"], &["tree", "web"], &["wait", "web"]] {
+        let quiet = run(arguments)?;
+        ensure!(quiet.code == Some(0) && quiet.stderr.is_empty(), "{arguments:?}: {quiet}");
+        ensure!(!quiet.stdout.contains("rollup"), "{quiet}");
+    }
+    let missing =
+        "you may not list rollups.bellwether.dev, which are of the whole cluster: ask for that right";
+    let asked = run(&["status", "rollup/platform"])?;
+    ensure!(asked.code == Some(2) && asked.stderr == format!("error: {missing}\n"), "{asked}");
+    let asked = run(&["wait", "platform"])?;
+    let expected = format!(
+        "error: there is no Application \"platform\" in namespace {}; if you mean a Rollup, {missing}\n",
+        corner.namespace
+    );
+    ensure!(asked.code == Some(3) && asked.stderr == expected, "{asked}");
+
+    // Who may read Rollups and not what they speak of is told so, and their Applications are as they were.
+    let rollups = vec![rule(&verbs, "bellwether.dev", &["rollups"])];
+    let _rollups = cluster.grant(&reader, None, rollups).await?;
+    let all = run(&["status"])?;
+    ensure!(all.stdout.contains("rollup/platform  ? Unknown"), "{all}");
+    ensure!(all.stdout.contains("✓ Ready"), "{all}");
+    ensure!(all.code == Some(1) && all.stderr.is_empty(), "{all}");
+    Ok(())
+}
+
+/// Where Rollups are not installed, nobody misses them who does not ask for one.
+#[tokio::test]
+async fn without_their_definition() -> Result<()> {
+    let cluster = Cluster::builder().name("rollup-less").start().await?;
+    let corner = Corner::of(&cluster, "shop").await?;
+    corner.kubectl.ok(&["delete", "crd", "rollups.bellwether.dev"]).await?;
+    corner.apply(WEB).await?;
+    bellwether_testkit::eventually(Duration::from_mins(1), "Rollups are not served", async || {
+        let asked = corner.run(&["status", "rollup/platform"])?;
+        ensure!(asked.code == Some(2), "{asked}");
+        let lack = " does not know Rollups yet: install them with bellwether crds | kubectl apply --server-side -f -\n";
+        Ok(asked.stderr.ends_with(lack))
+    })
+    .await?;
+    let all = corner.run(&["status"])?;
+    ensure!(all.code == Some(1) && all.stderr.is_empty() && all.stdout.contains("web"), "{all}");
+    let neither = corner.run(&["status", "nobody"])?;
+    ensure!(
+        neither.stderr.starts_with("error: there is no Application \"nobody\" in namespace "),
+        "{neither}"
+    );
+    Ok(())
+}
