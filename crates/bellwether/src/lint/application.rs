@@ -35,7 +35,7 @@ fn faults_of(name: &str, spec: &ApplicationSpec) -> Vec<Fault> {
         let field = format!("spec.componentKinds[{index}]");
         faults.extend(in_no_namespace(&field, &kind.group, &kind.kind));
     }
-    faults.extend(contradictions(&spec.selector));
+    faults.extend(contradictions("spec.selector", &spec.selector));
     faults
 }
 
@@ -49,7 +49,7 @@ fn in_no_namespace(field: &str, group: &str, kind: &str) -> Option<Fault> {
 }
 
 /// Requirements that no object meets which has the labels. Then the selector matches nothing, whatever there is.
-fn contradictions(selector: &LabelSelector) -> Vec<Fault> {
+pub(super) fn contradictions(place: &str, selector: &LabelSelector) -> Vec<Fault> {
     let labels = selector.match_labels.iter().flatten();
     let expressions = selector.match_expressions.iter().flatten().enumerate();
     let contradicts = |value: &String, requirement: &LabelSelectorRequirement| {
@@ -65,7 +65,7 @@ fn contradictions(selector: &LabelSelector) -> Vec<Fault> {
     for (key, value) in labels {
         for (index, requirement) in expressions.clone() {
             if requirement.key == *key && contradicts(value, requirement) {
-                let field = format!("spec.selector.matchExpressions[{index}]");
+                let field = format!("{place}.matchExpressions[{index}]");
                 let text =
                     format!("no object meets it and has {key}={value} of matchLabels: give one of the two");
                 faults.push(fault(&field, text));
@@ -75,6 +75,6 @@ fn contradictions(selector: &LabelSelector) -> Vec<Fault> {
     faults
 }
 
-fn fault(field: &str, text: impl Into<String>) -> Fault {
+pub(super) fn fault(field: &str, text: impl Into<String>) -> Fault {
     Fault { field: field.to_owned(), text: text.into() }
 }

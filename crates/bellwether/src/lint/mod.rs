@@ -1,6 +1,7 @@
 //! `bellwether lint`: what is wrong with objects of Bellwether's kinds, and on which lines, before anybody applies them.
 
 mod application;
+mod rollup;
 
 use std::{
     fmt::Write as _,
@@ -106,10 +107,10 @@ fn faults(object: &Object<'_>) -> Vec<Said> {
         Some(schema) => {
             let shape = schema.check(object.fields()).into_iter().chain(schema::wrong_with_head(object));
             let shape: Vec<_> = shape.collect();
-            if shape.is_empty() && object.kind() == "Application" {
-                application::faults(object)
-            } else {
-                shape
+            match object.kind() {
+                "Application" if shape.is_empty() => application::faults(object),
+                "Rollup" if shape.is_empty() => rollup::faults(object),
+                _ => shape,
             }
         }
         None => vec![schema::Fault {
