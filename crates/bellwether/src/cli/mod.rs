@@ -40,8 +40,8 @@ pub struct Cli {
 pub enum Command {
     /// See what Bellwether does, without any cluster
     ///
-    /// Tells a story in the terminal: an application is installed, rolled out, broken, repaired. All of it happens in a
-    /// cluster in memory, and what is shown comes from the same engine that looks after real ones.
+    /// Tells a story in the terminal: an application is installed, rolled out, broken, repaired, and so is the platform below
+    /// it. All of it happens in a cluster in memory, and what is shown comes from the same engine that looks after real ones.
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{
     machines,
     memory::Memory,
+    operators,
     store::{Store, merge},
     workloads,
 };
@@ -39,6 +40,8 @@ pub(super) enum Deed {
     SetImage(&'static str, &'static str),
     /// Deletes the StatefulSet of this name.
     Delete(&'static str),
+    /// Changes an object of this group and kind and of this name.
+    Patch(&'static str, &'static str, &'static str, &'static str),
 }
 
 /// The cluster and the engine.
@@ -100,6 +103,11 @@ impl Cluster {
                 self.store.patch(&Kind::own("Application"), application, &patch);
             }
             Deed::SetImage(name, image) => self.set_image(name, image),
+            Deed::Patch(group, kind, name, patch) => {
+                let patch: Value =
+                    serde_json::from_str(patch).context("a change of the demo cannot be read")?;
+                self.store.patch(&Kind::new(group, kind), name, &patch);
+            }
             Deed::Delete(name) => self.store.delete(&workloads::stateful_set(), name),
         }
         self.settle();
@@ -123,6 +131,7 @@ impl Cluster {
             let before = self.store.revision();
             workloads::act(&mut self.store, &mut self.memory);
             machines::act(&mut self.store, &mut self.memory);
+            operators::act(&mut self.store, &mut self.memory);
             // The engine looks when they have come to rest: they are quicker than anybody can see.
             if self.store.revision() == before && !self.engine_acts() {
                 return;
@@ -163,7 +172,7 @@ impl Cluster {
         }
     }
 
-    /// The Applications as the engine sees them.
+    /// The groups as the engine sees them.
     pub(super) fn groups(&self) -> Vec<Group> {
         self.driver.groups()
     }

@@ -4,6 +4,7 @@
 mod cluster;
 mod machines;
 mod memory;
+mod operators;
 mod page;
 mod store;
 mod story;

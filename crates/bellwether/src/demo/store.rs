@@ -9,19 +9,43 @@ use bellwether_model::Object;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// Where everything happens.
+/// Where nearly everything happens.
 pub(super) const NAMESPACE: &str = "default";
 
-/// The kinds that there are: group, kind, version, and the word for many of them.
-const KINDS: &[(&str, &str, &str, &str)] = &[
-    ("bellwether.dev", "Application", "v1alpha1", "applications"),
-    ("bellwether.dev", "HealthRule", "v1alpha1", "healthrules"),
-    ("apps", "Deployment", "v1", "deployments"),
-    ("apps", "ReplicaSet", "v1", "replicasets"),
-    ("apps", "StatefulSet", "v1", "statefulsets"),
-    ("", "PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
-    ("", "Pod", "v1", "pods"),
-    ("", "Service", "v1", "services"),
+/// A kind that there is.
+struct Known {
+    group: &'static str,
+    kind: &'static str,
+    version: &'static str,
+    /// The word for many of them.
+    plural: &'static str,
+    /// Where they are: each kind is in one namespace, or in none.
+    namespace: &'static str,
+}
+
+const fn known(
+    group: &'static str,
+    kind: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    namespace: &'static str,
+) -> Known {
+    Known { group, kind, version, plural, namespace }
+}
+
+const KINDS: &[Known] = &[
+    known("bellwether.dev", "Application", "v1alpha1", "applications", NAMESPACE),
+    known("bellwether.dev", "HealthRule", "v1alpha1", "healthrules", ""),
+    known("bellwether.dev", "Rollup", "v1alpha1", "rollups", ""),
+    known("apps", "Deployment", "v1", "deployments", NAMESPACE),
+    known("apps", "ReplicaSet", "v1", "replicasets", NAMESPACE),
+    known("apps", "StatefulSet", "v1", "statefulsets", NAMESPACE),
+    known("", "PersistentVolumeClaim", "v1", "persistentvolumeclaims", NAMESPACE),
+    known("", "Pod", "v1", "pods", NAMESPACE),
+    known("", "Service", "v1", "services", NAMESPACE),
+    known("guests.example.com", "Hypervisor", "v1", "hypervisors", "guests"),
+    known("disks.example.com", "DiskPool", "v1", "diskpools", "disks"),
+    known("net.example.com", "Fabric", "v1", "fabrics", ""),
 ];
 
 /// A cluster.
@@ -100,7 +124,6 @@ impl Store {
         self.revision += 1;
         let given = json!({
             "metadata": {
-                "namespace": NAMESPACE,
                 "uid": format!("00000000-0000-4000-8000-{:012x}", self.born),
                 "generation": 1,
                 "resourceVersion": self.revision.to_string(),
@@ -108,6 +131,10 @@ impl Store {
             },
         });
         merge(&mut object, &given);
+        let namespace = namespace(&kind);
+        if !namespace.is_empty() {
+            merge(&mut object, &json!({ "metadata": { "namespace": namespace } }));
+        }
         self.objects.insert(key(&kind, &name), object);
         self.tell(&kind, &name);
     }
@@ -253,7 +280,16 @@ impl Store {
 }
 
 fn key(kind: &Kind, name: &str) -> (Kind, Name) {
-    (kind.clone(), Name::new(NAMESPACE, name))
+    (kind.clone(), Name::new(namespace(kind), name))
+}
+
+/// Where the objects of a kind are.
+fn namespace(kind: &Kind) -> &'static str {
+    find(kind).map_or(NAMESPACE, |known| known.namespace)
+}
+
+fn find(kind: &Kind) -> Option<&'static Known> {
+    KINDS.iter().find(|known| *known.group == *kind.group && *known.kind == *kind.kind)
 }
 
 /// The kind and the name of an object.
@@ -265,14 +301,12 @@ pub(super) fn identity(object: &Value) -> (Kind, String) {
 }
 
 fn served(kind: &Kind) -> Option<Served> {
-    let is_it =
-        |(group, name, _, _): &&(&str, &str, &str, &str)| *group == &*kind.group && *name == &*kind.kind;
-    let (_, name, version, plural) = KINDS.iter().find(is_it)?;
+    let known = find(kind)?;
     Some(Served {
-        version: (*version).into(),
-        versions: [(*version).into()].into(),
-        plural: (*plural).into(),
-        namespaced: *name != "HealthRule",
+        version: known.version.into(),
+        versions: [known.version.into()].into(),
+        plural: known.plural.into(),
+        namespaced: !known.namespace.is_empty(),
         has_status: true,
     })
 }
