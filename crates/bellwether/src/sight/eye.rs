@@ -40,12 +40,18 @@ impl View {
         Self::of(&own, namespace)
     }
 
-    /// The Rollups, wherever their components are, or one of them. No rule judges components; but who sees nothing else
-    /// sees below them, where rules do.
-    pub(super) fn of_rollups(only: Option<&str>, rules: bool) -> Self {
-        let rules = rules.then(|| Kind::own("HealthRule"));
-        let own = [rollup()].into_iter().chain(rules).collect();
-        Self { namespace: None, own, only: only.map(str::to_owned) }
+    /// The Rollups, wherever their components are, or one of them. No rule judges components.
+    pub(super) fn of_rollups(only: Option<&str>) -> Self {
+        Self { only: only.map(str::to_owned), ..Self::of(&[rollup()], None) }
+    }
+
+    /// The same for who looks at nothing else: what is below components is judged by rules.
+    pub(super) fn alone(mut self) -> Self {
+        let rules = Kind::own("HealthRule");
+        if !self.own.contains(&rules) {
+            self.own.push(rules);
+        }
+        self
     }
 
     /// Whether there may be groups of this kind in it.

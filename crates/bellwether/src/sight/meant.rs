@@ -23,12 +23,12 @@ pub(crate) enum Meant<'w> {
 pub(super) fn views(meant: Meant<'_>, namespace: String) -> (View, Option<View>) {
     let applications = || View::of_applications(Some(namespace));
     match meant {
-        Meant::All { .. } => (applications(), Some(View::of_rollups(None, false))),
+        Meant::All { .. } => (applications(), Some(View::of_rollups(None))),
         Meant::One(word) => {
             let (_, _, name) = word::group(word);
             match word::may_be(word) {
-                (true, true) => (applications(), Some(View::of_rollups(Some(name), false))),
-                (false, true) => (View::of_rollups(Some(name), true), None),
+                (true, true) => (applications(), Some(View::of_rollups(Some(name)))),
+                (false, true) => (View::of_rollups(Some(name)).alone(), None),
                 (_, false) => (applications(), None),
             }
         }
@@ -56,11 +56,11 @@ impl Sight {
         self.eyes().map(|eye| eye.view.clone()).collect()
     }
 
-    /// That in which a group was seen.
+    /// That in which a group was seen, for who looks at it alone.
     pub(crate) fn view_of(&self, group: &Group) -> View {
         let mut views = self.views();
         let index = views.iter().position(|view| view.shows(&group.kind)).unwrap_or_default();
-        views.swap_remove(index)
+        views.swap_remove(index).alone()
     }
 
     /// The group that a person means by `wordpress`, `application/wordpress`, `blog/wordpress` or `rollup/platform`. It

@@ -116,6 +116,16 @@ fn a_pipe_is_read_once_and_looked_at_as_often_as_needed() {
     assert!(run.code == Some(0) && run.stdout.contains("counted by s"), "{run}");
 }
 
+#[test]
+fn rollups_come_through_a_pipe_too() {
+    let objects = "apiVersion: bellwether.dev/v1alpha1\nkind: Rollup\nmetadata: {name: all}\nspec: {components: [{group: apps, \
+                   kind: Deployment, selector: {}}]}\n"
+        .to_owned()
+        + &deployment("web", 2);
+    let run = piped(&["status", "rollup/all"], &objects);
+    assert!(run.code == Some(1) && run.stdout.contains("  1  Deployment default/web  ? Unknown"), "{run}");
+}
+
 /// Without a namespace, all of the files are meant.
 #[test]
 fn objects_are_found_in_any_namespace() {
