@@ -76,7 +76,9 @@ impl OperatorCondition {
 /// What an operator says of an object that was read.
 pub(crate) fn read(object: &Object<'_>) -> OperatorFacts {
     let int = |path: &str| object.at(path).and_then(Value::as_int);
-    let observed = int("status.observedGeneration");
+    // Zero is how programs in Go leave it out.
+    let is_one = |generation: &i64| *generation > 0;
+    let observed = int("status.observedGeneration").filter(is_one);
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let condition = |condition: &Value<'_>| {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
@@ -88,7 +90,11 @@ pub(crate) fn read(object: &Object<'_>) -> OperatorFacts {
             reason: text("reason").into(),
             message: message.into(),
             since: text("lastTransitionTime").parse().ok(),
-            observed_generation: condition.get("observedGeneration").and_then(Value::as_int).or(observed),
+            observed_generation: condition
+                .get("observedGeneration")
+                .and_then(Value::as_int)
+                .filter(is_one)
+                .or(observed),
         })
     };
     OperatorFacts {

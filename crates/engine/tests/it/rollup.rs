@@ -2,6 +2,7 @@
 
 mod bad_specs;
 mod choosing;
+mod corners;
 mod table;
 mod telling;
 
