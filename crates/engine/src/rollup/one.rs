@@ -124,13 +124,13 @@ impl Rollup {
         self.members.total() + self.blind.len() + self.remembered.len()
     }
 
-    /// The objects that are its components.
-    pub(super) fn objects(&self) -> Vec<ObjectId> {
+    /// The objects among its components, also those of whose conditions nothing is known yet.
+    pub(super) fn objects(&self) -> BTreeSet<ObjectId> {
         self.members.objects().into_iter().chain(self.blind.iter().copied()).collect()
     }
 
     /// Nothing is counted any more. Gives back the objects that were.
-    pub(super) fn clear(&mut self) -> Vec<ObjectId> {
+    pub(super) fn clear(&mut self) -> BTreeSet<ObjectId> {
         for choice in &self.choices {
             if let (What::Named(name), Some(Lack::NotFound | Lack::NotServed), Some(since)) =
                 (&choice.what, &choice.lack, choice.since)
@@ -139,8 +139,8 @@ impl Rollup {
             }
         }
         let objects = self.objects();
-        (self.members, self.sources) = (Members::default(), Sources::default());
-        self.blind.clear();
+        (self.members, self.blind) = (Members::default(), BTreeSet::new());
+        self.sources = Sources::default();
         self.choices.clear();
         self.mistakes.clear();
         self.below.clear();
@@ -270,11 +270,8 @@ impl Rollup {
         }
         let word = stored.facts.operator.as_deref().map(|facts| Word::of(self.policies(), facts));
         match &feed.unreadable {
-            // Who has not looked by then cannot look now.
-            Some(why) => Some(match word {
-                Some(word) => word.unreadable(self.policies(), why),
-                None => Word::missing(self.policies(), &Lack::Unreadable(why.clone()), None),
-            }),
+            // Nobody will look as long as nobody can.
+            Some(why) => Some(Word::unreadable(word.as_ref(), self.policies(), why)),
             None => word,
         }
     }
@@ -328,9 +325,10 @@ const NOT_SERVED: &str = "not found: the cluster does not serve its kind";
 fn lack(choice: &Choice, unreadable: Option<&Unreadable>) -> Option<Lack> {
     let is_named = matches!(choice.what, What::Named(_));
     match unreadable {
-        Some(Unreadable::NotServed) => Some(Lack::NotServed),
-        // What was there is counted as such; where there may be any number, there may be more.
+        // What was there is counted as such, and so is what is there already while a kind comes back; where there may be any
+        // number, there may be more.
         Some(_) if is_named && choice.matched > 0 => None,
+        Some(Unreadable::NotServed) if is_named => Some(Lack::NotServed),
         Some(why) => Some(Lack::Unreadable(why.clone())),
         None if choice.matched > 0 => None,
         None => Some(if is_named { Lack::NotFound } else { Lack::NothingSelected }),

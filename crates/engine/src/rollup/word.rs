@@ -45,7 +45,8 @@ impl Word {
                         said.repeated + 1,
                         policy.kind
                     );
-                    said.message.to_mut().push_str(&more);
+                    let more = if said.message.is_empty() { more.trim_start() } else { &more };
+                    said.message.to_mut().push_str(more);
                 }
                 said
             };
@@ -60,17 +61,22 @@ impl Word {
         })
     }
 
-    /// What an object said, when its kind could still be read.
-    pub(super) fn unreadable(self, policies: &Policies, why: &Unreadable) -> Self {
-        let unknown = |policy: &Policy, said: &Contribution<'_>| {
-            let said = if said.message.is_empty() { &said.reason } else { &said.message };
-            nobody_can_tell(policy, why.reason(), format!("{why}; before, it said: {said}"), None)
+    /// Of an object whose kind cannot be read any more: what it said when it could, if anybody had looked. Nothing of it
+    /// counts, nor that it had no objection.
+    pub(super) fn unreadable(before: Option<&Self>, policies: &Policies, why: &Unreadable) -> Self {
+        let unknown = |policy: &Policy, said: Option<&Contribution<'_>>| {
+            let before = said.map(|said| {
+                let said = if said.message.is_empty() { &said.reason } else { &said.message };
+                format!("; before, it said: {said}")
+            });
+            nobody_can_tell(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
         };
+        let upgradeable = before.and_then(|word| word.upgradeable.as_ref());
         Self {
-            available: unknown(&policies.available, &self.available),
-            progressing: unknown(&policies.progressing, &self.progressing),
-            degraded: unknown(&policies.degraded, &self.degraded),
-            upgradeable: self.upgradeable.map(|said| unknown(&policies.upgradeable, &said)),
+            available: unknown(&policies.available, before.map(|word| &word.available)),
+            progressing: unknown(&policies.progressing, before.map(|word| &word.progressing)),
+            degraded: unknown(&policies.degraded, before.map(|word| &word.degraded)),
+            upgradeable: Some(unknown(&policies.upgradeable, upgradeable)),
         }
     }
 
@@ -81,20 +87,23 @@ impl Word {
             Lack::NotServed => {
                 Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
             }
-            Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string(), since),
+            // Since when is not written anywhere: who comes later must not think that it was only then.
+            Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
             Lack::NothingSelected => {
-                nobody_can_tell(policy, "NothingSelected", "matches no object".to_owned(), since)
+                nobody_can_tell(policy, "NothingSelected", "matches no object".to_owned())
             }
             Lack::Circle => {
                 let text = "has this Rollup among its own components".to_owned();
-                nobody_can_tell(policy, "Circle", text, since)
+                nobody_can_tell(policy, "Circle", text)
             }
         };
+        // Where there is nobody, nobody objects; but who cannot be asked may.
+        let may_object = matches!(lack, Lack::Unreadable(why) if *why != Unreadable::NotServed);
         Self {
             available: say(&policies.available),
             progressing: say(&policies.progressing),
             degraded: say(&policies.degraded),
-            upgradeable: None,
+            upgradeable: may_object.then(|| say(&policies.upgradeable)),
         }
     }
 
@@ -121,18 +130,13 @@ impl Word {
     }
 }
 
-fn nobody_can_tell(
-    policy: &Policy,
-    reason: &'static str,
-    message: String,
-    since: Option<Timestamp>,
-) -> Contribution<'static> {
+fn nobody_can_tell(policy: &Policy, reason: &'static str, message: String) -> Contribution<'static> {
     Contribution {
         status: Unknown,
         class: policy.classify(Unknown),
         reason: reason.into(),
         message: message.into(),
-        since,
+        since: None,
         repeated: 0,
     }
 }

@@ -1,8 +1,108 @@
 //! Kinds that cannot be read or come back, generations that are left out, and who comes after: where two rules meet.
 
-use serde_json::json;
+use bellwether_engine::{Change, Unreadable};
+use serde_json::{Value, json};
 
-use super::{HEALTHY, conditions, rollup, virt, virt_named, world};
+use super::{HEALTHY, component, condition, conditions, rollup, virt, virt_named, world};
+use crate::objects::{app_of_kinds, widget};
+
+const VIRT: &str = "Virt.ops.example";
+
+fn forbidden() -> Unreadable {
+    Unreadable::Forbidden { resource: "virts".into() }
+}
+
+fn selected(kind: &str) -> Value {
+    json!({"group": "ops.example", "kind": kind, "selector": {"matchLabels": {"tier": "core"}}})
+}
+
+fn upgradeable() -> Value {
+    json!({"upgradeable": true})
+}
+
+/// Whoever cannot be asked may have an objection, whether it was known before or not.
+#[test]
+fn what_cannot_be_read_may_object_to_an_upgrade() {
+    let mut world = world([rollup(&json!([virt_named("a"), selected("Virt")]), &upgradeable())]);
+    world.put(virt("a", &conditions(HEALTHY)));
+    assert!(world.of_umbrella("Upgradeable").starts_with("True AllAsExpected"));
+    world.unreadable(VIRT, Some(forbidden()));
+    world.settle();
+    assert!(world.of_umbrella("Upgradeable").starts_with("Unknown Forbidden: "));
+    world.restart();
+    world.settle();
+    assert!(world.of_umbrella("Upgradeable").starts_with("Unknown Forbidden: "));
+}
+
+/// A selector means nobody in particular: where there is no kind, nobody is missed, and nobody can tell.
+#[test]
+fn a_selector_of_a_kind_that_is_not_served_is_unknown() {
+    let components = json!([virt_named("a"), {"group": "typo.example", "kind": "Virt", "selector": {"matchLabels": {"a": "b"}}}]);
+    let world = world([rollup(&components, &upgradeable()), virt("a", &conditions(HEALTHY))]);
+    assert_eq!(world.triple(), ["Unknown"; 3]);
+    assert!(world.of_umbrella("Resolved").starts_with("False NotServed"));
+    assert!(world.of_umbrella("Upgradeable").starts_with("True"), "there is nobody to object");
+    assert_eq!(world.umbrella().component_count, Some(1));
+}
+
+/// What is told while a kind comes back is there already: it is not missed at the same time.
+#[test]
+fn a_component_of_a_kind_that_comes_back_counts_once() {
+    let mut world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &conditions(HEALTHY))]);
+    world.unreadable(VIRT, Some(Unreadable::NotServed));
+    world.settle();
+    assert_eq!(
+        world.of_umbrella("Available"),
+        "False InstallInvalid: a not found: the cluster does not serve its kind"
+    );
+    world.unreadable(VIRT, None);
+    // That it is served, that a list begins, and the object: but not that it is all.
+    for _ in 0..3 {
+        world.tell();
+    }
+    let patches = world.wants().into_values().filter_map(|change| match change {
+        Change::Status { patch, .. } => Some(patch),
+        _ => None,
+    });
+    for patch in patches {
+        assert_eq!(patch.get("componentCount"), None, "there is one still: {patch}");
+        assert_eq!(patch["components"].as_array().map(Vec::len), Some(1));
+    }
+    world.settle();
+    assert_eq!(world.umbrella().component_count, Some(1));
+    assert_eq!(world.triple(), HEALTHY);
+}
+
+/// A kind that was looked at for other reasons, and cannot be read any more, is not waited for.
+#[test]
+fn nobody_waits_for_a_closer_look_at_what_cannot_be_read() {
+    let mut world = world([app_of_kinds("web"), widget("w", Some("True"))]);
+    world.unreadable("Widget.acme.io", Some(Unreadable::Failing { why: "it is tired".into() }));
+    world.settle();
+    let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
+    world.put(rollup(&widgets, &json!({})));
+    assert_eq!(world.of_umbrella("Available"), "Unknown NotReadable: w the cluster answers: it is tired");
+    world.unreadable("Widget.acme.io", None);
+    world.settle();
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: w condition Available not reported");
+}
+
+/// Since when nothing is selected is not written anywhere, so it cannot be what changed last: who begins anew would think
+/// that it was now.
+#[test]
+fn a_restart_changes_no_reason() {
+    let components = json!([selected("Net"), virt_named("a"), {
+        "group": "ops.example", "kind": "Store", "selector": {"matchLabels": {"tier": "edge"}},
+    }]);
+    let unknown = [condition("Available", "Unknown", "Looking", "looks", 1)];
+    let mut world = world([rollup(&components, &json!({})), virt("a", &unknown)]);
+    world.put(component("Net", Some("east"), "bridge", &conditions(HEALTHY)));
+    let (before, writes) = (world.of_umbrella("Available"), world.writes.len());
+    assert!(before.starts_with("Unknown Looking: "), "{before}");
+    world.restart();
+    world.settle();
+    assert_eq!((world.of_umbrella("Available"), world.writes.len()), (before, writes));
+}
 
 /// Zero is how programs in Go leave a generation out: then that of the status counts.
 #[test]
@@ -18,4 +118,15 @@ fn a_generation_of_zero_is_none() {
     behind["spec"]["size"] = 2.into();
     world.put(behind);
     assert_eq!(world.triple(), ["Unknown"; 3]);
+}
+
+#[test]
+fn that_there_are_two_is_said_without_a_gap() {
+    let twice = [
+        condition("Available", "False", "InstallFailed", "", 1),
+        condition("Available", "True", "InstallSucceeded", "", 1),
+    ];
+    let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
+    let said = world.umbrella().components[0].message.clone();
+    assert_eq!(said.as_deref(), Some("(it has 2 conditions Available: the first counts)"));
 }
