@@ -76,11 +76,10 @@ impl Address {
         let mut words = uri.path().split('/').skip(1);
         let group = if words.next()? == "api" { "" } else { words.next()? };
         words.next()?;
-        let namespace = match words.next()? {
-            "namespaces" => words.next()?.to_owned(),
-            _ => return None,
+        let (namespace, plural) = match words.next()? {
+            "namespaces" => (words.next()?.to_owned(), words.next()?),
+            plural => (String::new(), plural),
         };
-        let plural = words.next()?;
         let is_it = |kind: &Kind, plurals: &str| *kind.group == *group && plurals == plural;
         let kind = store.kinds.iter().find(|(kind, served)| is_it(kind, &served.plural))?.0.clone();
         let name = words.next().map(str::to_owned);

@@ -16,6 +16,7 @@ use crate::{
     known::Known,
     object::Object,
     oracle::{Oracle, belongs, is_announced, shape},
+    rollup_checks, rollup_oracle,
     store::Store,
 };
 
@@ -43,13 +44,18 @@ macro_rules! must {
     };
 }
 
-/// What there is to say of an Application by what is known; nothing if it is not known itself.
+/// What there is to say of an Application or a Rollup by what is known; nothing if it is not known itself.
 pub(crate) fn expected(
     views: &BTreeMap<Kind, Known>,
-    name: &Name,
+    (slot, change): (&Slot, &Change),
+    store: &Store,
     now: Timestamp,
 ) -> Result<Option<Value>, Wrong> {
+    let (kind, name) = (&slot.object.kind, &slot.object.name);
     let oracle = Oracle { kinds: views.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
+    if *kind == Kind::own("Rollup") {
+        return rollup_checks::expected(&oracle, name, change, store);
+    }
     let apps = oracle.kinds.get(&Kind::own("Application")).map(|known| &known.objects);
     let Some(app) = apps.and_then(|apps| apps.get(name)).and_then(|app| app.application()) else {
         return Ok(None);
@@ -103,7 +109,13 @@ impl Context<'_> {
             foreign_conditions(before) == foreign_conditions(after),
             "conditions of others were lost in the status of {name}"
         );
-        let Some(app) = after.application() else { return Ok(()) };
+        must!(
+            kept(before, after) == kept(after, before),
+            "conditions have changed their places in the status of {name}"
+        );
+        if after.application().is_none() && after.rollup().is_none() {
+            return Ok(());
+        }
         let status = &after.value["status"];
         let stated = |object: &Object| -> BTreeMap<String, [Value; 2]> {
             let conditions = object.value["status"]["conditions"].as_array().into_iter().flatten();
@@ -126,9 +138,17 @@ impl Context<'_> {
             "what is said of {name} is about generation {observed}, not {generation}"
         );
         if let Some(expected) = self.expected {
-            let said = shape(status, expected);
+            let said = if after.rollup().is_some() {
+                rollup_oracle::shape(status, expected)
+            } else {
+                shape(status, expected)
+            };
             must!(said == *expected, "by what was known, {name} says{}", difference(&said, expected));
         }
+        if let Some(rollup) = after.rollup().filter(|_| status["health"] == "Healthy") {
+            return rollup_checks::is_healthy(rollup, self.store, |kind| self.knew(kind));
+        }
+        let Some(app) = after.application() else { return Ok(()) };
         let conditions = status["conditions"].as_array().into_iter().flatten();
         let is_ready = conditions.filter(|it| it["type"] == "Ready").any(|it| it["status"] == "True");
         if is_ready { self.is_ready(app) } else { Ok(()) }
@@ -296,7 +316,7 @@ impl Context<'_> {
 /// How often people were told of a turn in one life of a controller. One that begins anew with a list from the past may
 /// take the turn that the last one has told for its own.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<(Life, Box<str>, String), usize>);
+pub(crate) struct Told(BTreeMap<(Life, Box<str>, &'static str, String), usize>);
 
 /// A controller, and how often it has been started.
 type Life = (usize, u64);
@@ -305,7 +325,7 @@ impl Told {
     /// People are told of a turn: not more often than there were turns.
     pub(crate) fn note(&mut self, life: Life, turn: &Turn, store: &Store) -> Result<(), Wrong> {
         let to = json!(turn.to);
-        let told = self.0.entry((life, turn.uid.clone(), to.to_string())).or_default();
+        let told = self.0.entry((life, turn.uid.clone(), turn.condition, to.to_string())).or_default();
         *told += 1;
         let entries = store.log.iter().filter(|entry| *entry.object.uid() == *turn.uid && !entry.gone);
         let (mut turns, mut before) = (0, &Value::Null);
@@ -316,7 +336,12 @@ impl Told {
             turns += usize::from(*ready == to && *before != to);
             before = ready;
         }
-        must!(*told <= turns, "{} turned {to} {turns} times, and people were told {told} times", turn.object);
+        must!(
+            *told <= turns,
+            "{} of {} turned {to} {turns} times, and people were told {told} times",
+            turn.condition,
+            turn.object
+        );
         Ok(())
     }
 }
@@ -386,6 +411,16 @@ pub(crate) fn difference(said: &Value, expected: &Value) -> String {
     let lines: Vec<_> =
         fields.map(|(field, value)| format!("\n  {field} {}, and it is {value}", said[field])).collect();
     lines.concat()
+}
+
+/// The types of the conditions of one state of an object that another has, too, in their order.
+fn kept<'a>(object: &'a Object, other: &Object) -> Vec<&'a Value> {
+    let types = |object: &'a Object| {
+        let conditions = object.value["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.map(|it| &it["type"])
+    };
+    let others = other.value["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    types(object).filter(|kind| others.iter().any(|it| it["type"] == **kind)).collect()
 }
 
 fn foreign_conditions(object: &Object) -> Vec<&Value> {

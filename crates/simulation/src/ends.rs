@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_engine::{Census, Kind};
+use bellwether_api::Rollup;
+use bellwether_engine::{Census, Kind, Name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use crate::{
     object::Object,
     oracle::{Oracle, needed, shape, wished},
     process::Process,
+    rollup_oracle,
     store::Store,
 };
 
@@ -28,9 +30,10 @@ pub(crate) fn is_right(
     for kind in store.kinds.keys() {
         kinds.insert(kind.clone(), store.known(kind));
     }
-    let nowhere = Kind::new("no.where", "Gone");
-    let unreadable = Some(bellwether_engine::Unreadable::NotServed);
-    kinds.insert(nowhere, Known { unreadable, ..Known::default() });
+    for nowhere in ["Gone", "Widget"] {
+        let unreadable = Some(bellwether_engine::Unreadable::NotServed);
+        kinds.insert(Kind::new("no.where", nowhere), Known { unreadable, ..Known::default() });
+    }
     let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(app) else {
@@ -68,6 +71,7 @@ pub(crate) fn is_right(
         }
         must!(condition("Adopted").is_none(), "in the end {name} still complains about owners");
     }
+    rollups_are_right(store, &oracle)?;
     let (needed, wished): (Vec<_>, _) = (needed(&oracle).collect(), wished(&oracle));
     for (kind, known) in &kinds {
         for object in known.objects.values() {
@@ -85,15 +89,44 @@ pub(crate) fn is_right(
             }
         }
     }
-    processes
-        .iter()
-        .filter(|process| process.alive)
-        .try_for_each(|process| has_let_go(store, process, &needed))
+    processes.iter().filter(|process| process.alive).try_for_each(|process| {
+        has_let_go(store, process, &needed).and_then(|()| counts_rollups(store, process))
+    })
+}
+
+/// Whether every Rollup says what there is to say, and holds nothing back any more.
+fn rollups_are_right(store: &Store, oracle: &Oracle<'_>) -> Result<(), Wrong> {
+    let stays = |(_, rollup): &(&Name, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
+    for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
+        let stored = store.get(&Kind::own("Rollup"), name).map(|it| &it.value["status"]);
+        let stored = stored.unwrap_or(&Value::Null);
+        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, stored) else {
+            return Err(Wrong::new(format!("in the end nobody can tell of {name}")));
+        };
+        let said = rollup_oracle::shape(stored, &expected.status);
+        must!(said == expected.status, "in the end {name} says{}", difference(&said, &expected.status));
+        must!(!expected.held, "in the end {name} still holds something back");
+    }
+    Ok(())
 }
 
 /// Whether a controller that has begun anew keeps as much as the one before it did in the end.
 pub(crate) fn keeps_as_much(before: &Census, now: &Census) -> Result<(), Wrong> {
     must!(before == now, "who begins anew keeps {now:?}, and before it was {before:?}");
+    Ok(())
+}
+
+/// Whether a controller counts as many Rollups of each health as say so. What is said of one that is deleted is old.
+fn counts_rollups(store: &Store, process: &Process) -> Result<(), Wrong> {
+    let own = Kind::own("Rollup");
+    if store.of_kind(&own).any(|rollup| rollup.is_deleting()) {
+        return Ok(());
+    }
+    let said = ["Healthy", "Warning", "Error"].map(|health| {
+        store.of_kind(&own).filter(|rollup| rollup.value["status"]["health"] == health).count()
+    });
+    let counted = process.driver.census().rollups;
+    must!(counted == said, "{counted:?} Rollups are counted, and {said:?} say so");
     Ok(())
 }
 

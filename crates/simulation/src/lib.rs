@@ -10,8 +10,10 @@ pub mod known;
 pub mod object;
 pub mod objects;
 pub mod old_oracle;
+pub mod operators;
 pub mod oracle;
 pub mod plan;
+pub mod rollup_oracle;
 
 mod api;
 #[macro_use]
@@ -19,6 +21,7 @@ mod checks;
 mod ends;
 mod load;
 mod process;
+mod rollup_checks;
 mod shrink;
 mod store;
 mod world;

@@ -3,6 +3,7 @@
 use std::{fmt, rc::Rc};
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
+use jiff::{SignedDuration, Timestamp};
 use rand::{
     Rng,
     seq::{IndexedRandom as _, IteratorRandom as _},
@@ -10,7 +11,7 @@ use rand::{
 use serde_json::{Value, json};
 
 use crate::{
-    object::{Object, identity},
+    object::{Object, identity, merge},
     objects::{self, app, deployment, health_check, pod, service, unschedulable_pod, widget, with},
     store::Store,
 };
@@ -20,6 +21,9 @@ pub(crate) type Target = (&'static str, &'static str);
 
 /// The kind of Applications.
 pub(crate) const APP: &str = "Application.bellwether.dev";
+
+/// The kind of Rollups.
+pub(crate) const ROLLUP: &str = "Rollup.bellwether.dev";
 
 const APPS: [&str; 3] = ["a", "b", "c"];
 const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"];
@@ -38,14 +42,18 @@ pub(crate) enum Action {
     Mark(Target),
     /// Makes an Application its owner.
     Own(Target, &'static str),
-    /// Says something of one's own in the status of an Application.
-    Remark(&'static str, bool),
-    /// Overwrites the status of an Application.
-    Overwrite(&'static str),
-    /// Clears the status of an Application, or all of it except for what it says of its owning.
-    Clear(&'static str, bool),
-    /// Gives an Application the spec that it had before.
-    Revert(&'static str),
+    /// Says something of one's own in the status of one of ours.
+    Remark(Target, bool),
+    /// Turns a condition in the status of one of ours over.
+    Overwrite(Target, &'static str),
+    /// Clears the status of one of ours, or all of it except for what it says of its owning.
+    Clear(Target, bool),
+    /// Gives one of ours the spec that it had before.
+    Revert(Target),
+    /// An operator says this of it.
+    Say(Target, Value),
+    /// Gives it this tier, or takes it away.
+    Label(Target, Option<&'static str>),
     /// Changes something that means nothing to us.
     Annotate(Target, u32),
 }
@@ -64,19 +72,19 @@ impl Action {
             28 => Self::Mark(target(chance)),
             29 => Self::Own(target(chance), pick(chance, &APPS)),
             30 => Self::Own(any(chance), pick(chance, &APPS)),
-            31 => Self::Remark(pick(chance, &APPS), chance.random()),
-            32 => Self::Overwrite(pick(chance, &APPS)),
-            33 => Self::Clear(pick(chance, &APPS), chance.random()),
-            34..36 => Self::Revert(pick(chance, &APPS)),
+            31 => Self::Remark((APP, pick(chance, &APPS)), chance.random()),
+            32 => Self::Overwrite((APP, pick(chance, &APPS)), "Ready"),
+            33 => Self::Clear((APP, pick(chance, &APPS)), chance.random()),
+            34..36 => Self::Revert((APP, pick(chance, &APPS))),
             _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
         }
     }
 
     /// Does it, as far as there is anything to do it to.
-    pub(crate) fn apply(&self, store: &mut Store) {
+    pub(crate) fn apply(&self, store: &mut Store, now: Timestamp) {
         let key = |(kind, name): &Target| objects::key(kind, name);
         match self {
-            Self::Put(value) => put(store, value.clone()),
+            Self::Put(value) => put(store, dated(value, now)),
             Self::Delete(target) => {
                 let (kind, name) = key(target);
                 store.remove(&kind, &name);
@@ -90,7 +98,7 @@ impl Action {
                 {
                     value["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
                 }
-                if *target.0 == *APP {
+                if matches!(target.0, APP | ROLLUP) {
                     value.as_object_mut().map(|fields| fields.remove("status"));
                 }
                 store.put(value);
@@ -106,30 +114,37 @@ impl Action {
                 }]);
                 edit(store, target, |value| value["metadata"]["ownerReferences"] = owner);
             }
-            Self::Remark(app, good) => edit(store, &(APP, app), |value| remark(&mut value["status"], *good)),
-            Self::Overwrite(app) => edit(store, &(APP, app), |value| {
+            Self::Remark(target, good) => edit(store, target, |value| remark(&mut value["status"], *good)),
+            Self::Overwrite(target, kind) => edit(store, target, |value| {
                 let conditions = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
                 for condition in conditions.into_iter().flatten() {
-                    if condition["type"] == "Ready" {
+                    if condition["type"] == *kind {
                         let status = if condition["status"] == "True" { "False" } else { "True" };
                         condition["status"] = json!(status);
                     }
                 }
             }),
-            Self::Clear(app, whole) => edit(store, &(APP, app), |value| {
+            Self::Clear(target, whole) => edit(store, target, |value| {
                 let owned = value["status"]["ownedKinds"].take();
                 value["status"] =
                     if *whole || owned.is_null() { json!({}) } else { json!({"ownedKinds": owned}) };
             }),
-            Self::Revert(app) => {
-                let (kind, name) = objects::key(APP, app);
+            Self::Revert(target) => {
+                let (kind, name) = key(target);
                 let Some(now) = store.get(&kind, &name).map(Rc::clone) else { return };
                 let is_it = |it: &&Object| it.uid() == now.uid() && it.value["spec"] != now.value["spec"];
                 let before = store.log.iter().map(|entry| &*entry.object).rfind(is_it);
                 if let Some(spec) = before.map(|before| before.value["spec"].clone()) {
-                    edit(store, &(APP, app), |value| value["spec"] = spec);
+                    edit(store, target, |value| value["spec"] = spec);
                 }
             }
+            Self::Say(target, status) => {
+                let status = dated(status, now);
+                edit(store, target, |value| merge(&mut value["status"], &status));
+            }
+            Self::Label(target, tier) => edit(store, target, |value| {
+                merge(&mut value["metadata"], &json!({"labels": {"tier": tier}}));
+            }),
             Self::Annotate(target, number) => edit(store, target, |value| {
                 value["metadata"]["annotations"]["example.com/seen"] = json!(number.to_string());
             }),
@@ -146,11 +161,17 @@ impl fmt::Display for Action {
             Self::Recreate(target) => write!(f, "deletes {} and creates it anew", one(target)),
             Self::Mark(target) => write!(f, "deletes {}, which a finalizer keeps", one(target)),
             Self::Own(target, app) => write!(f, "makes {app} the owner of {}", one(target)),
-            Self::Remark(app, good) => write!(f, "says in the status of {app} that it was reviewed: {good}"),
-            Self::Overwrite(app) => write!(f, "turns the Ready of {app} over"),
-            Self::Clear(app, true) => write!(f, "clears the status of {app}"),
-            Self::Clear(app, false) => write!(f, "clears the status of {app}, but for what it owns"),
-            Self::Revert(app) => write!(f, "gives {app} the spec that it had before"),
+            Self::Remark(target, good) => {
+                write!(f, "says in the status of {} that it was reviewed: {good}", one(target))
+            }
+            Self::Overwrite(target, kind) => write!(f, "turns the {kind} of {} over", one(target)),
+            Self::Clear(target, true) => write!(f, "clears the status of {}", one(target)),
+            Self::Clear(target, false) => {
+                write!(f, "clears the status of {}, but for what it owns", one(target))
+            }
+            Self::Revert(target) => write!(f, "gives {} the spec that it had before", one(target)),
+            Self::Say(target, status) => write!(f, "says of {}: {status}", one(target)),
+            Self::Label(target, tier) => write!(f, "gives {} the tier {tier:?}", one(target)),
             Self::Annotate(target, number) => write!(f, "annotates {} with {number}", one(target)),
         }
     }
@@ -172,9 +193,34 @@ fn remark(status: &mut Value, good: bool) {
     });
 }
 
+/// The same, with times instead of how many seconds ago they were.
+pub(crate) fn dated(value: &Value, now: Timestamp) -> Value {
+    let mut value = value.clone();
+    let date = |time: &mut Value| {
+        if let Some(ago) = time.as_i64() {
+            let then = now.saturating_sub(SignedDuration::from_secs(ago)).unwrap_or(now);
+            *time = json!(Timestamp::from_second(then.as_second()).unwrap_or(then).to_string());
+        }
+    };
+    if let Some(created) = value.pointer_mut("/metadata/creationTimestamp") {
+        date(created);
+    }
+    for path in ["/status/conditions", "/conditions"] {
+        let conditions = value.pointer_mut(path).and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten() {
+            date(&mut condition["lastTransitionTime"]);
+        }
+    }
+    value
+}
+
 fn put(store: &mut Store, mut value: Value) {
     let (kind, name) = identity(&value);
     if let Some(before) = store.get(&kind, &name) {
+        let created = &before.metadata()["creationTimestamp"];
+        if !created.is_null() {
+            value["metadata"]["creationTimestamp"] = created.clone();
+        }
         if !before.metadata()["ownerReferences"].is_null() {
             value["metadata"]["ownerReferences"] = before.metadata()["ownerReferences"].clone();
         }
@@ -199,7 +245,7 @@ fn edit(store: &mut Store, (kind, name): &Target, edit: impl FnOnce(&mut Value))
     }
 }
 
-fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
+pub(crate) fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
     among[chance.random_range(0..among.len())]
 }
 
@@ -257,7 +303,7 @@ pub(crate) fn application(chance: &mut impl Rng) -> Value {
 }
 
 /// What makes an object belong to an Application, or not.
-fn belongings(chance: &mut impl Rng) -> Value {
+pub(crate) fn belongings(chance: &mut impl Rng) -> Value {
     let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
     let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("nobody")]);
     json!({"metadata": {"labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}}})

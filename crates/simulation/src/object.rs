@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use bellwether_api::Application;
+use bellwether_api::{Application, Rollup};
 use bellwether_engine::{Kind, Name};
 use bellwether_health::{Context, Verdict};
 use bellwether_model::{Object as Read, Plan};
@@ -20,6 +20,7 @@ pub struct Object {
     pub value: Value,
     text: OnceCell<Box<[u8]>>,
     application: OnceCell<Option<Box<Application>>>,
+    rollup: OnceCell<Option<Box<Rollup>>>,
     verdict: RefCell<Option<(Timestamp, Option<bool>, Verdict)>>,
 }
 
@@ -27,8 +28,8 @@ impl Object {
     /// The object that is written so.
     pub fn new(value: Value) -> Self {
         let (kind, name) = identity(&value);
-        let (text, application, verdict) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Self { kind, name, value, text, application, verdict }
+        let (text, application, rollup) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { kind, name, value, text, application, rollup, verdict: RefCell::default() }
     }
 
     /// Its metadata.
@@ -63,6 +64,12 @@ impl Object {
         self.application
             .get_or_init(|| (self.kind == Kind::own("Application")).then(read).flatten())
             .as_deref()
+    }
+
+    /// What it says, if it is a Rollup.
+    pub fn rollup(&self) -> Option<&Rollup> {
+        let read = || serde_json::from_value(self.value.clone()).ok();
+        self.rollup.get_or_init(|| (self.kind == Kind::own("Rollup")).then(read).flatten()).as_deref()
     }
 
     /// How it is at this time, where its kind has a status or has none.

@@ -27,11 +27,13 @@ pub fn kinds() -> BTreeMap<Kind, Served> {
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
+        ("Rollup.bellwether.dev", &["v1alpha1"], "rollups", false),
         ("Application.app.k8s.io", &["v1beta1"], "applications", true),
         ("Deployment.apps", &["v1"], "deployments", true),
         ("Service", &["v1"], "services", true),
         ("Pod", &["v1"], "pods", true),
         ("Widget.acme.io", &["v2", "v1"], "widgets", true),
+        ("Platform.acme.io", &["v1"], "platforms", false),
         ("ClusterRole.rbac.authorization.k8s.io", &["v1"], "clusterroles", false),
     ]
     .map(served)
@@ -47,7 +49,8 @@ pub fn kind(text: &str) -> Kind {
 /// An object of the stories.
 pub fn key(text: &str, name: &str) -> (Kind, Name) {
     let kind = kind(text);
-    let namespace = if matches!(&*kind.kind, "HealthRule" | "ClusterRole") { "" } else { NAMESPACE };
+    let is_nowhere = matches!(&*kind.kind, "HealthRule" | "ClusterRole" | "Rollup" | "Platform");
+    let namespace = if is_nowhere { "" } else { NAMESPACE };
     (kind, Name::new(namespace, name))
 }
 
@@ -107,6 +110,18 @@ pub fn widget(name: &str, ready: Option<&str>) -> Value {
     let condition = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "Working", "message": "cogs turn"}]});
     let fields = json!({"spec": {"size": 1}, "status": ready.map_or(json!({}), condition)});
     with(object("acme.io/v2", "Widget", name), &fields)
+}
+
+/// A custom resource that is in no namespace.
+pub fn platform(name: &str) -> Value {
+    let fields = json!({"metadata": {"namespace": null}, "spec": {"size": 1}});
+    with(object("acme.io/v1", "Platform", name), &fields)
+}
+
+/// A Rollup with this spec.
+pub fn rollup(name: &str, spec: &Value) -> Value {
+    let fields = json!({"metadata": {"namespace": null, "labels": null}, "spec": spec});
+    with(object(&format!("{GROUP}/{VERSION}"), "Rollup", name), &fields)
 }
 
 /// A Service, which is ready as soon as it is there.

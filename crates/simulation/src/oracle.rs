@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{known::Known, object::Object, objects, old_oracle};
+use crate::{known::Known, object::Object, objects, old_oracle, rollup_oracle};
 
 /// All that has been told, at a time.
 pub struct Oracle<'a> {
@@ -63,9 +63,9 @@ impl Oracle<'_> {
         objects.filter_map(|(name, object)| Some((name, object.application()?)))
     }
 
-    /// Whether anything is said at all: not before all Applications and rules are known.
+    /// Whether anything is said at all: not before all Applications, rules and Rollups are known.
     pub fn is_open(&self) -> bool {
-        ["Application", "HealthRule"]
+        ["Application", "HealthRule", "Rollup"]
             .iter()
             .all(|own| self.kinds.get(&Kind::own(own)).is_some_and(|known| known.is_known()))
     }
@@ -464,11 +464,13 @@ pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
     oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
 }
 
-/// The kinds that our own work and that of all Applications need.
+/// The kinds that our own work and that of all Applications and Rollups need.
 pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
-    let own = ["Application", "HealthRule"].map(Kind::own).into_iter().chain([Dialect::AppK8sIo.kind()]);
+    let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
+    let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);
+    let rollups = rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec));
     let old = old_oracle::applications(oracle).flat_map(|(_, app)| old_oracle::wishes(app));
-    wished(oracle).into_iter().chain(own).chain(old).collect::<BTreeSet<_>>().into_iter()
+    wished(oracle).into_iter().chain(own).chain(old).chain(rollups).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// A status in the shape of the oracle's, without what the oracle cannot know.

@@ -4,7 +4,10 @@ use std::fmt;
 
 use rand::{Rng, SeedableRng as _, rngs::SmallRng};
 
-use crate::load::{APP, Action};
+use crate::{
+    load::{APP, Action, ROLLUP},
+    operators,
+};
 
 /// Milliseconds since the beginning.
 pub(crate) type Moment = u64;
@@ -16,7 +19,7 @@ pub struct Plan {
     pub seed: u64,
     /// How many controllers there are.
     pub(crate) processes: usize,
-    /// Whether all Applications are deleted in the end.
+    /// Whether all Applications and Rollups are deleted in the end.
     pub(crate) sweep: bool,
     /// Whether in the end all controllers begin anew.
     pub(crate) encore: bool,
@@ -89,6 +92,16 @@ impl Plan {
         let processes = if theme == Theme::Leaders || chance.random_bool(0.1) { 2 } else { 1 };
         let (acts, faults) = (chance.random_range(2..16), chance.random_range(0..7));
         let mut deeds: Vec<_> = (0..acts).map(|_| Deed::Act(Action::draw(&mut chance))).collect();
+        // Rollups come on top of what Applications have to go through; now and then they are alone.
+        if chance.random_bool(0.1) {
+            deeds.clear();
+        }
+        let rollups =
+            if deeds.is_empty() || chance.random_bool(0.5) { chance.random_range(2..14) } else { 0 };
+        for _ in 0..rollups {
+            let place = chance.random_range(0..=deeds.len());
+            deeds.insert(place, Deed::Act(operators::draw(&mut chance)));
+        }
         for _ in 0..faults {
             let place = chance.random_range(0..=deeds.len());
             deeds.insert(place, Deed::Fault(Fault::draw(&mut chance, theme, processes)));
@@ -165,8 +178,17 @@ impl Fault {
         };
         // Now and then for longer than anybody waits.
         let long = if chance.random_bool(0.1) { chance.random_range(600_000..900_000) } else { lasts };
-        let kinds =
-            [APP, APP, "HealthRule.bellwether.dev", "Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+        let kinds = [
+            APP,
+            APP,
+            ROLLUP,
+            "HealthRule.bellwether.dev",
+            "Deployment.apps",
+            "Widget.acme.io",
+            "Platform.acme.io",
+            "Service",
+            "Pod",
+        ];
         let kind = kinds[chance.random_range(0..kinds.len())];
         match theme.draw(chance) {
             0..10 => {
@@ -191,7 +213,10 @@ impl Fault {
             33 => Self::LoseRequests { lasts },
             34..36 => Self::LoseAnswers { lasts },
             36 => Self::Forbid { kind, lasts: long },
-            37..39 => Self::Unserve { kind: "Widget.acme.io", lasts: long, changes: chance.random() },
+            37..39 => {
+                let kind = if chance.random_bool(0.2) { "Platform.acme.io" } else { "Widget.acme.io" };
+                Self::Unserve { kind, lasts: long, changes: chance.random() }
+            }
             _ => Self::Refuse { lasts: long },
         }
     }
@@ -207,7 +232,7 @@ impl fmt::Display for Plan {
             }
         }
         if self.sweep {
-            writeln!(f, "in the end all Applications are deleted")?;
+            writeln!(f, "in the end all Applications and Rollups are deleted")?;
         }
         if self.encore { writeln!(f, "then all controllers begin anew") } else { Ok(()) }
     }

@@ -368,11 +368,11 @@ impl<'p> World<'p> {
         self.pump_all();
     }
 
-    /// The time as the cluster has it, in words.
-    fn time(&self) -> String {
+    /// The time as the cluster has it.
+    fn time(&self) -> Timestamp {
         let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
         let passed = SignedDuration::from_millis(i64::try_from(self.now).unwrap_or_default());
-        now.saturating_add(passed).map(|now| now.to_string()).unwrap_or_default()
+        now.saturating_add(passed).unwrap_or(now)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
 use bellwether_engine::Unreadable;
-use jiff::SignedDuration;
+use bellwether_simulation::operators;
+use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
@@ -35,6 +36,7 @@ pub(crate) enum Action {
 
 const APPS: [&str; 3] = ["a", "b", "c"];
 const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+const ROLLUP: &str = "Rollup.bellwether.dev";
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 impl Action {
@@ -93,6 +95,11 @@ pub(crate) fn action(checks: bool) -> impl Strategy<Value = Action> {
         8 => application(checks).prop_map(Action::Put),
         3 => old_application().prop_map(Action::Put),
         12 => object().prop_map(Action::Put),
+        5 => rollup().prop_map(Action::Put),
+        6 => component().prop_map(Action::Put),
+        1 => select(&["r", "s", "t"][..]).prop_map(|name| Action::Delete(ROLLUP, name)),
+        1 => select(&["r", "s", "t"][..]).prop_map(|name| Action::Mark(ROLLUP, name)),
+        1 => select(&NAMES[..]).prop_map(|name| Action::Delete("Platform.acme.io", name)),
         3 => (select(&KINDS[..]), select(&NAMES[..])).prop_map(|(kind, name)| Action::Delete(kind, name)),
         1 => select(&APPS[..]).prop_map(|name| Action::Delete("Application.bellwether.dev", name)),
         1 => select(&APPS[..]).prop_map(|name| Action::Delete("Application.app.k8s.io", name)),
@@ -100,9 +107,9 @@ pub(crate) fn action(checks: bool) -> impl Strategy<Value = Action> {
         1 => (select(&KINDS[..]), select(&NAMES[..])).prop_map(|(kind, name)| Action::Mark(kind, name)),
         2 => (select(&KINDS[..]), select(&NAMES[..]), select(&APPS[..]))
             .prop_map(|(kind, name, app)| Action::Own(kind, name, app)),
-        2 => (select(&["Widget.acme.io", "Pod"][..]), why).prop_map(|(kind, why)| Action::Unreadable(kind, why)),
+        2 => (select(&["Widget.acme.io", "Widget.acme.io", "Pod", "Pod", "Platform.acme.io"][..]), why).prop_map(|(kind, why)| Action::Unreadable(kind, why)),
         1 => select(&KINDS[..]).prop_map(Action::Relist),
-        1 => Just(Action::Relist("Application.bellwether.dev")),
+        1 => select(&["Application.bellwether.dev", ROLLUP, "Platform.acme.io"][..]).prop_map(Action::Relist),
         2 => (1..30i64).prop_map(Action::Pass),
         1 => Just(Action::Restart),
     ]
@@ -210,7 +217,20 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
+/// A Rollup of the stories.
+fn rollup() -> impl Strategy<Value = Value> {
+    any::<u64>().prop_map(operators::any_rollup)
+}
+
+/// An object of which an operator has spoken, when the stories begin or a little later.
+fn component() -> impl Strategy<Value = Value> {
+    let beginning: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
+    (any::<u64>(), 0..90i64).prop_map(move |(number, seconds)| {
+        operators::any_component(number, beginning + SignedDuration::from_secs(seconds))
+    })
+}
+
 /// Any object.
 pub(crate) fn anything() -> impl Strategy<Value = Value> {
-    prop_oneof![2 => application(true), 1 => old_application(), 3 => object()]
+    prop_oneof![2 => application(true), 1 => old_application(), 3 => object(), 2 => rollup(), 2 => component()]
 }

@@ -13,9 +13,26 @@ pub(crate) struct Hearer {
     pub(crate) known: Known,
     /// What the list has named so far.
     marked: BTreeSet<Name>,
+    /// Objects that were told without what operators say of them.
+    narrow: BTreeSet<Name>,
 }
 
 impl Hearer {
+    /// Takes note of how much was told of an object.
+    pub(crate) fn look(&mut self, name: &Name, is_narrow: bool) {
+        if is_narrow {
+            self.narrow.insert(name.clone())
+        } else {
+            self.narrow.remove(name)
+        };
+    }
+
+    /// Whether it is still to be told what operators say.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.known.unreadable.is_none()
+            && self.narrow.iter().any(|name| self.known.objects.contains_key(name))
+    }
+
     /// Takes note of what is told.
     pub(crate) fn hear(&mut self, told: &Told) {
         let known = &mut self.known;

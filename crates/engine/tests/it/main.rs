@@ -24,6 +24,7 @@ mod outlook;
 mod ownership;
 mod readiness;
 mod rollup;
+mod rollup_damping;
 mod rules;
 mod scratch;
 mod server;

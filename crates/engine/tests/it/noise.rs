@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_engine::{
     Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News,
-    ObjectKey, Outcome, Part, Slot, Unreadable, Version,
+    ObjectKey, Outcome, Part, Scope, Slot, Unreadable, Version,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
@@ -27,8 +27,8 @@ enum NoiseNews {
     Listing,
     Listed,
     Gone(Name),
-    /// An object, seen through the lens of its own kind and told as one of any.
-    Seen(Value),
+    /// An object, seen through the lens of its own kind and told as one of any; perhaps with what operators say.
+    Seen(Value, bool),
 }
 
 fn name() -> impl Strategy<Value = Name> {
@@ -40,6 +40,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     let kinds = [
         "Application.bellwether.dev",
         "HealthRule.bellwether.dev",
+        "Rollup.bellwether.dev",
         "Deployment.apps",
         "Pod",
         "Gone.no.where",
@@ -50,7 +51,12 @@ fn kind() -> impl Strategy<Value = Kind> {
 fn object() -> impl Strategy<Value = Value> {
     let uid = select(&["u1", "u2", "u3", ""][..]);
     let version = select(&["1", "2", "3", "99999999999999999999", "opaque", ""][..]);
-    (actions::anything(), uid, version, any::<bool>()).prop_map(|(mut object, uid, version, owned)| {
+    let spoilt = proptest::option::weighted(0.4, (place(), json()));
+    let object = (actions::anything(), spoilt, uid, version, any::<bool>());
+    object.prop_map(|(mut object, spoilt, uid, version, owned)| {
+        if let Some((place, value)) = spoilt {
+            spoil(&mut object, place, value);
+        }
         object["metadata"]["uid"] = uid.into();
         object["metadata"]["resourceVersion"] = version.into();
         object["metadata"]["generation"] = json!(1);
@@ -60,6 +66,62 @@ fn object() -> impl Strategy<Value = Value> {
         }
         object
     })
+}
+
+/// Where somebody may have written anything.
+fn place() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "/status",
+        "/status/conditions",
+        "/status/conditions/0",
+        "/status/conditions/0/type",
+        "/status/conditions/0/status",
+        "/status/conditions/1/lastTransitionTime",
+        "/status/conditions/1/observedGeneration",
+        "/status/conditions/2/reason",
+        "/status/conditions/2/message",
+        "/status/observedGeneration",
+        "/status/components",
+        "/spec/components",
+        "/spec/components/0",
+        "/spec/components/0/selector",
+        "/spec/degradedAfter",
+        "/spec/progressing",
+        "/metadata/labels",
+        "/metadata/generation",
+        "/metadata/creationTimestamp",
+    ])
+}
+
+/// Any JSON.
+fn json() -> impl Strategy<Value = Value> {
+    let times = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-14T10:00:00.5+02:00", "soon"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        select(&["True", "False", "Available", "Degraded", "1000000h", ""][..]).prop_map(Value::from),
+        select(times.to_vec()).prop_map(Value::from),
+        "(?s).{0,40}".prop_map(Value::from),
+        (1..4000usize).prop_map(|length| "ä".repeat(length).into()),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        let key =
+            select(&["type", "status", "reason", "message", "kind", "name", "since", "matchLabels"][..]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((key, inner), 0..6)
+                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+/// Writes something where something stands.
+fn spoil(object: &mut Value, place: &str, value: Value) {
+    if let Some(field) = object.pointer_mut(place) {
+        *field = value;
+    }
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -113,7 +175,7 @@ fn noise() -> impl Strategy<Value = Noise> {
         2 => Just(NoiseNews::Listing),
         4 => Just(NoiseNews::Listed),
         2 => name().prop_map(NoiseNews::Gone),
-        12 => object().prop_map(NoiseNews::Seen),
+        12 => (object(), any::<bool>()).prop_map(|(object, operator)| NoiseNews::Seen(object, operator)),
     ];
     let part = select(&[Part::Status, Part::Owners, Part::Existence][..]);
     let slot = (kind(), name(), part).prop_map(|(kind, name, part)| Slot {
@@ -140,8 +202,9 @@ fn news(noise: NoiseNews, now: Timestamp) -> News {
         NoiseNews::Listing => News::Listing,
         NoiseNews::Listed => News::Listed,
         NoiseNews::Gone(name) => News::Gone(name),
-        NoiseNews::Seen(object) => {
-            let lens = Lens::new(&bellwether_simulation::object::identity(&object).0, Arc::default());
+        NoiseNews::Seen(object, operator) => {
+            let kind = bellwether_simulation::object::identity(&object).0;
+            let lens = Lens::with(&kind, Arc::default(), Scope { operator });
             let (name, seen) = look(&lens, &object, Light { now, has_status: None });
             News::Seen(name, Box::new(seen))
         }
@@ -174,6 +237,13 @@ proptest! {
                 effects.extend(engine.step(now, begun));
             }
             prop_assert!(effects.len() < 100, "{effects:?}");
+            // What it has to say can be put into words, whatever it was told.
+            for effect in &effects {
+                if let Effect::Want(slot, Some(_)) = effect {
+                    engine.change(now, slot);
+                }
+            }
+            engine.groups();
             feeds.extend(follows(&effects));
             events = vec![match noise {
                 Noise::Feed(index, noise) => Event::Feed(*index.get(&feeds), news(noise, now)),

@@ -37,13 +37,13 @@ fn fault() -> impl Strategy<Value = Fault> {
     ])
 }
 
-/// All that the engine has to say: of every Application its status without times, and the owners of all objects whose kinds
+/// All that the engine has to say: of every Application and Rollup its status without times, and the owners of all objects whose kinds
 /// are needed. What is left of a kind that was needed once is let go by those who knew.
 fn view(world: &World) -> BTreeMap<String, Value> {
     let needed: BTreeSet<_> = needed(&oracle(world)).collect();
     let mut view = BTreeMap::new();
     for ((kind, name), object) in &world.server.objects {
-        if *kind == Kind::own("Application") || *kind == Dialect::AppK8sIo.kind() {
+        if [Kind::own("Application"), Kind::own("Rollup"), Dialect::AppK8sIo.kind()].contains(kind) {
             let mut status = object["status"].clone();
             if let Some(Change::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
                 merge(&mut status, &patch);
@@ -63,9 +63,12 @@ fn view(world: &World) -> BTreeMap<String, Value> {
 }
 
 fn without_times(status: &mut Value) {
-    for (list, time) in
-        [("conditions", "lastTransitionTime"), ("conditions", "lastUpdateTime"), ("objects", "since")]
-    {
+    for (list, time) in [
+        ("conditions", "lastTransitionTime"),
+        ("conditions", "lastUpdateTime"),
+        ("objects", "since"),
+        ("components", "since"),
+    ] {
         for entry in status[list].as_array_mut().into_iter().flatten() {
             entry.as_object_mut().map(|fields| fields.remove(time));
         }
@@ -147,7 +150,7 @@ proptest! {
             world.settle();
         }
         prop_assert_eq!(world.server.vain, 0);
-        for kind in ["Widget.acme.io", "Pod"] {
+        for kind in ["Widget.acme.io", "Platform.acme.io", "Pod"] {
             world.unreadable(kind, None);
         }
         world.pass(LONG);

@@ -290,6 +290,7 @@ impl World {
             Told::Set(object) => {
                 let has_status = feed.told.known.served.as_ref().map(|served| served.has_status);
                 let (name, seen) = look(&feed.lens, &object, Light { now: self.now, has_status });
+                feed.told.look(&name, seen.facts.operator.is_none());
                 News::Seen(name, Box::new(seen))
             }
         };

@@ -105,7 +105,7 @@ impl World<'_> {
     }
 
     /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock
-    /// or an Application of which nothing is written any more would make them say something else for a moment.
+    /// or one of ours of which nothing is written any more would make them say something else for a moment.
     fn begin_anew(&mut self) -> bool {
         let is_clear = |process: &Process| {
             let next = process.driver.next();
@@ -115,7 +115,9 @@ impl World<'_> {
         if self.begun_anew.is_some()
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
-            || self.store.of_kind(&Kind::own("Application")).any(|app| app.is_deleting())
+            || ["Application", "Rollup"]
+                .into_iter()
+                .any(|own| self.store.of_kind(&Kind::own(own)).any(|object| object.is_deleting()))
         {
             return false;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_engine::{Kind, Served};
 
 use crate::{
-    load::{APP, Action},
+    load::{APP, Action, ROLLUP},
     objects,
     plan::{Deed, Fault, Moment, Point},
 };
@@ -32,7 +32,8 @@ impl World<'_> {
         match &plan.deeds[number].1 {
             Deed::Act(action) => {
                 self.tell(|| format!("somebody: {action}"));
-                action.apply(&mut self.store);
+                let now = self.time();
+                action.apply(&mut self.store, now);
             }
             Deed::Fault(fault) => {
                 self.tell(|| format!("fault: {fault:?}"));
@@ -108,9 +109,11 @@ impl World<'_> {
             self.processes[process].frozen_until = 0;
         }
         if self.plan.sweep {
-            self.tell(|| "all Applications are deleted".to_owned());
-            for name in ["a", "b", "c"] {
-                Action::Delete((APP, name)).apply(&mut self.store);
+            self.tell(|| "all Applications and Rollups are deleted".to_owned());
+            let now = self.time();
+            let apps = ["a", "b", "c"].map(|name| (APP, name));
+            for target in apps.into_iter().chain(["r", "s", "t"].map(|name| (ROLLUP, name))) {
+                Action::Delete(target).apply(&mut self.store, now);
             }
         }
     }

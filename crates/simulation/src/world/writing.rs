@@ -86,15 +86,17 @@ impl World<'_> {
             let failed = Outcome::Failed("its kind is not served".into()).into();
             return Ok(self.finish(process, slot, change, failed));
         };
-        let is_status = slot.part == Part::Status && slot.object.kind == Kind::own("Application");
-        // In the middle of a list of Applications, or of one that has broken off, nobody can tell what is known.
+        let judged = ["Application", "Rollup"].map(Kind::own);
+        let is_status = slot.part == Part::Status && judged.contains(&slot.object.kind);
+        // In the middle of a list of its own kind, or of one that has broken off, nobody can tell what is known.
         let is_unclear = |feed: &Feed| {
-            let is_own = *feed.follower.kind() == Kind::own("Application");
+            let is_own = *feed.follower.kind() == slot.object.kind;
             feed.view.telling && (is_own || feed.view.unreadable.is_some())
         };
         let is_clear = !it.put_back && !it.feeds.values().any(is_unclear);
         let expected = if is_status && is_clear {
-            checks::expected(&it.views(&self.store), &slot.object.name, self.wall(process))?
+            let views = it.views(&self.store);
+            checks::expected(&views, (&slot, &change), &self.store, self.wall(process))?
         } else {
             None
         };
@@ -141,7 +143,7 @@ impl World<'_> {
         let answer = if let Some(answer) = self.refusal() {
             answer
         } else {
-            let time = self.time();
+            let time = self.time().to_string();
             let (answer, deed) = api::handle(&mut self.store, &request, &time);
             if let Some(deed) = &deed {
                 self.tally.writes += 1;

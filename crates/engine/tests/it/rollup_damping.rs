@@ -1,0 +1,213 @@
+//! Turns for the worse that have to last before a Rollup tells of them; and turns for the better, which do not.
+
+use bellwether_engine::{Change, Name};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{objects, world::World};
+
+const ROLLUP: &str = "Rollup.bellwether.dev";
+
+/// How long it has to last.
+const HOLD: i64 = 10;
+
+fn seconds(seconds: i64) -> SignedDuration {
+    SignedDuration::from_secs(seconds)
+}
+
+/// A Platform whose three conditions are these since this time.
+fn platform(name: &str, [available, progressing, degraded]: [&str; 3], since: Timestamp) -> Value {
+    let condition = |kind: &str, status: &str| {
+        json!({"type": kind, "status": status, "reason": "Because", "message": "cogs turn",
+               "lastTransitionTime": since.to_string()})
+    };
+    let conditions = [("Available", available), ("Progressing", progressing), ("Degraded", degraded)]
+        .map(|(kind, status)| condition(kind, status));
+    objects::with(objects::platform(name), &json!({"status": {"conditions": conditions}}))
+}
+
+const GOOD: [&str; 3] = ["True", "False", "False"];
+const BAD: [&str; 3] = ["False", "False", "True"];
+const SLOW: [&str; 3] = ["True", "False", "True"];
+
+/// A Rollup of two Platforms that are well, and have been for an hour.
+fn world() -> World {
+    let names = ["x", "y"].map(|name| json!({"group": "acme.io", "kind": "Platform", "name": name}));
+    let spec = json!({"components": names, "degradedAfter": format!("{HOLD}s")});
+    let mut world = World::new();
+    let since = world.now - SignedDuration::from_hours(1);
+    for object in [objects::rollup("r", &spec), platform("x", GOOD, since), platform("y", GOOD, since)] {
+        world.server.put(object);
+    }
+    world.settle();
+    world.turns.clear();
+    world
+}
+
+impl World {
+    /// One of the Platforms is so from now on.
+    fn turn(&mut self, name: &str, statuses: [&str; 3]) {
+        self.server.put(platform(name, statuses, self.now));
+    }
+
+    /// The statuses of the three conditions.
+    fn says(&self) -> [String; 3] {
+        let (kind, name) = objects::key(ROLLUP, "r");
+        let status = self.server.get(&kind, &name).map(|object| object["status"].clone()).unwrap_or_default();
+        ["Available", "Progressing", "Degraded"].map(|kind| {
+            let mut conditions = status["conditions"].as_array().into_iter().flatten();
+            let found = conditions.find(|it| it["type"] == kind);
+            found.and_then(|it| it["status"].as_str()).unwrap_or_default().to_owned()
+        })
+    }
+
+    /// What was ever written of a condition.
+    fn ever_said(&self, kind: &str) -> Vec<String> {
+        let conditions = self.writes.iter().filter_map(|(_, change, _)| match change {
+            Change::Status { patch, .. } => patch["conditions"].as_array().cloned(),
+            _ => None,
+        });
+        let found = conditions.flatten().filter(|it| it["type"] == kind);
+        found.map(|it| it["status"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+#[test]
+fn a_flap_is_never_told() {
+    let mut world = world();
+    for _ in 0..5 {
+        world.turn("x", BAD);
+        world.pass(seconds(HOLD - 1));
+        assert_eq!(world.says(), GOOD);
+        world.turn("x", GOOD);
+        world.pass(seconds(1));
+    }
+    world.pass(seconds(60));
+    assert!(world.ever_said("Available").iter().all(|status| status == "True"));
+    assert!(world.ever_said("Degraded").iter().all(|status| status == "False"));
+    assert!(world.turns.is_empty(), "{:?}", world.turns);
+}
+
+/// To the second, whoever is there then to tell it.
+#[rstest]
+#[case::undisturbed(false)]
+#[case::restarted(true)]
+fn what_lasts_is_told(#[case] restarts: bool) {
+    let mut world = world();
+    world.turn("x", BAD);
+    world.pass(seconds(HOLD / 2));
+    if restarts {
+        world.restart();
+    }
+    world.pass(seconds(HOLD / 2 - 1));
+    assert_eq!(world.says(), GOOD);
+    world.pass(seconds(1));
+    assert_eq!(world.says(), BAD);
+}
+
+#[test]
+fn recovery_is_told_at_once() {
+    let mut world = world();
+    world.turn("x", BAD);
+    world.turn("y", SLOW);
+    world.pass(seconds(HOLD));
+    assert_eq!(world.says(), BAD);
+    world.turn("x", GOOD);
+    world.settle_now();
+    assert_eq!(world.says(), SLOW, "the other one is as it was");
+    world.turn("y", GOOD);
+    world.settle_now();
+    assert_eq!(world.says(), GOOD);
+}
+
+/// What is not there is missed from the moment on when that is noticed, also by those who come after.
+#[rstest]
+#[case::undisturbed(false)]
+#[case::restarted(true)]
+fn what_is_gone_has_to_be_gone_for_a_while(#[case] restarts: bool) {
+    let mut world = world();
+    world.delete("Platform.acme.io", "x");
+    world.pass(seconds(HOLD - 5));
+    if restarts {
+        world.restart();
+    }
+    world.pass(seconds(2));
+    assert_eq!(world.says()[0], "True");
+    world.pass(seconds(1));
+    assert_eq!(world.says(), ["False", "Unknown", "Unknown"]);
+}
+
+/// Nobody needs to come as long as nothing is said to be bad.
+#[test]
+fn what_is_held_back_needs_no_human_yet() {
+    let mut world = world();
+    world.turn("y", ["True", "True", "False"]);
+    world.turn("x", BAD);
+    world.settle();
+    assert_eq!(world.says(), ["True", "True", "False"]);
+    world.pass(seconds(HOLD));
+    assert_eq!(world.says(), BAD);
+}
+
+/// Somebody sets the clock: what has lasted by the new time is told, and no time that is out of reach hides anything.
+#[rstest]
+#[case::forward(3600)]
+#[case::back(-3600)]
+fn a_clock_that_is_set_hides_nothing(#[case] by: i64) {
+    let mut world = world();
+    world.turn("x", BAD);
+    world.settle();
+    assert_eq!(world.says(), GOOD);
+    world.set_clock(seconds(by));
+    world.settle();
+    assert_eq!(world.says(), BAD);
+}
+
+/// A longer or a shorter time is for what has not been told.
+#[test]
+fn another_duration_counts_from_the_same_moment() {
+    let mut world = world();
+    world.turn("x", BAD);
+    world.pass(seconds(5));
+    world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "20s".into());
+    world.pass(seconds(8));
+    assert_eq!(world.says(), GOOD);
+    world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "14s".into());
+    assert_eq!(world.says(), BAD);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Second by second: bad is told after it has lasted and not before, good at once, and restarts change nothing.
+    #[test]
+    fn what_is_told_is_what_has_lasted(
+        turns in prop::collection::vec((prop::sample::select(vec!["x", "y"]), any::<bool>(), 1..16i64, any::<bool>()), 1..12),
+    ) {
+        let mut world = world();
+        let mut bad_since = [None; 2];
+        let mut is_told = false;
+        for (name, is_bad, lasts, restarts) in turns {
+            let since = &mut bad_since[usize::from(name == "y")];
+            if is_bad != since.is_some() {
+                *since = is_bad.then_some(world.now);
+                world.turn(name, if is_bad { SLOW } else { GOOD });
+            }
+            if restarts {
+                world.restart();
+            }
+            for _ in 0..lasts {
+                world.settle_now();
+                let bad: Vec<_> = bad_since.iter().flatten().collect();
+                let has_lasted = bad.iter().any(|since| **since + seconds(HOLD) <= world.now);
+                is_told = !bad.is_empty() && (is_told || has_lasted);
+                prop_assert_eq!(&world.says()[2], if is_told { "True" } else { "False" }, "at {}", world.now);
+                world.pass(seconds(1));
+            }
+        }
+        let (kind, name) = (objects::kind(ROLLUP), Name::new("", "r"));
+        prop_assert!(world.server.get(&kind, &name).is_some());
+    }
+}

@@ -1,0 +1,372 @@
+//! What there is to say of every Rollup, found out anew with plain loops over all that has been told.
+//!
+//! The times of the Rollup's own conditions are left out: they depend on what was before.
+
+mod components;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use bellwether_api::{
+    ConditionStatus::{self, False, True, Unknown},
+    ProgressingPolicy, Rollup, RollupSpec, State,
+};
+use bellwether_engine::{Kind, Name};
+use bellwether_model::text::legal_reason;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::oracle::Oracle;
+use components::{Component, Found, Says, Since, find, good};
+pub(crate) use components::{is_well, means};
+
+/// What is to be said of a Rollup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// Its status, in the shape of [`shape`].
+    pub status: Value,
+    /// Whether a turn for the worse is held back, so that time alone will change it.
+    pub held: bool,
+}
+
+/// All Rollups that have been told of.
+pub fn rollups<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o Name, &'o Rollup)> {
+    let known = oracle.kinds.get(&Kind::own("Rollup"));
+    let objects = known.into_iter().flat_map(|known| &known.objects);
+    objects.filter_map(|(name, object)| Some((name, object.rollup()?)))
+}
+
+/// The kinds that one asks for. Entries that nobody can understand ask for nothing.
+pub fn wishes(spec: &RollupSpec) -> BTreeSet<Kind> {
+    let entries = spec.components.iter().filter(|entry| entry.name.is_some() != entry.selector.is_some());
+    entries.map(|entry| Kind::new(&entry.group, &entry.kind)).collect()
+}
+
+/// What is to be said of a Rollup whose status is `stored`; nothing as long as a kind that it needs is not known. `said` is
+/// the status that is to be judged, which alone can tell since when something is missed.
+pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value) -> Option<Expected> {
+    let is_known =
+        |kind: &Kind| oracle.kinds.get(kind).is_some_and(|known| known.is_known() && !known.is_torn());
+    if !oracle.is_open() || !wishes(&rollup.spec).iter().all(is_known) {
+        return None;
+    }
+    let Found { mut components, resolved } = find(oracle, rollup, said);
+    let kinds = wishes(&rollup.spec);
+    components.sort_by_key(|it| identity(it, &kinds));
+    let mode = rollup.spec.progressing;
+    let judge = |kind: &'static str, which: fn(&Component) -> Option<&Says>| Judgement {
+        kind,
+        good: good(kind, mode),
+        which,
+        components: &components,
+        kinds: &kinds,
+    };
+    let damping = Damping { after: rollup.spec.degraded_after.value(), stored, now: oracle.now };
+    let (available, first) = judge("Available", |it| Some(&it.available)).damped(&damping);
+    let (degraded, second) = judge("Degraded", |it| Some(&it.degraded)).damped(&damping);
+    let held = first || second;
+    let progressing = judge("Progressing", |it| Some(&it.progressing));
+    let is_stuck = mode == ProgressingPolicy::Matrix && !held && components.iter().any(is_stuck);
+    let progressing = if is_stuck { progressing.stuck() } else { progressing.plain() };
+    let upgradeable =
+        rollup.spec.upgradeable.then(|| judge("Upgradeable", |it| it.upgradeable.as_ref()).plain());
+    let triple = [&available, &progressing, &degraded].map(|condition| condition[0].clone());
+    let ones: Vec<_> = components.iter().filter(|it| it.is_one).collect();
+    let status = json!({
+        "observedGeneration": rollup.metadata.generation,
+        "health": health(&triple),
+        "meaning": meaning(&triple),
+        "componentCount": ones.len(),
+        "components": listed(&ones, rollup.spec.upgradeable),
+        "Available": available,
+        "Progressing": progressing,
+        "Degraded": degraded,
+        "Upgradeable": upgradeable,
+        "Resolved": if resolved { "True" } else { "False" },
+    });
+    Some(Expected { status, held })
+}
+
+/// Where a component stands among the others: its kind, with its group where two groups have it, its namespace, its name.
+fn identity(it: &Component, kinds: &BTreeSet<Kind>) -> (String, String, String) {
+    let is_ambiguous = kinds.iter().any(|kind| kind.kind == it.kind.kind && kind.group != it.kind.group);
+    let kind = if is_ambiguous { it.kind.to_string() } else { it.kind.kind.to_string() };
+    (kind, it.name.namespace.to_string(), it.name.name.to_string())
+}
+
+/// Not available, degraded, and nobody does anything about it.
+fn is_stuck(it: &Component) -> bool {
+    (it.available.status, it.progressing.status, it.degraded.status) == (False, False, True)
+}
+
+/// Many conditions of one type.
+struct Judgement<'a> {
+    kind: &'static str,
+    good: ConditionStatus,
+    which: fn(&Component) -> Option<&Says>,
+    /// By their identities.
+    components: &'a [Component],
+    kinds: &'a BTreeSet<Kind>,
+}
+
+/// What may hold a turn for the worse back.
+struct Damping<'a> {
+    after: Duration,
+    stored: &'a Value,
+    now: Timestamp,
+}
+
+impl Judgement<'_> {
+    fn bad(&self) -> ConditionStatus {
+        if self.good == True { False } else { True }
+    }
+
+    fn of(&self, status: ConditionStatus) -> Vec<&Component> {
+        let is_it = |it: &&Component| (self.which)(it).is_some_and(|says| says.status == status);
+        self.components.iter().filter(is_it).collect()
+    }
+
+    /// The worst of them: its status, its reason and its message.
+    fn plain(&self) -> Value {
+        let worst = [self.bad(), Unknown, self.good].into_iter().find(|status| !self.of(*status).is_empty());
+        match worst {
+            Some(status) => self.say(status),
+            None if self.kind == "Upgradeable" => json!(["True", "AllAsExpected", self.when_good()]),
+            None => json!(["Unknown", "NoComponents", "spec.components names nothing"]),
+        }
+    }
+
+    /// The same, and whether it is held back: something is bad, was not said to be, and has not lasted.
+    fn damped(&self, damping: &Damping<'_>) -> (Value, bool) {
+        let stored = damping.stored["conditions"].as_array().into_iter().flatten();
+        let stored = stored.filter(|it| it["type"] == self.kind).map(|it| text(&it["status"])).next();
+        let bad = self.of(self.bad());
+        let Some(stored) = stored.filter(|stored| *stored != self.bad().name() && !bad.is_empty()) else {
+            return (self.plain(), false);
+        };
+        let later = |time: Timestamp| time.checked_add(damping.after).unwrap_or(Timestamp::MAX);
+        let mut times = Vec::new();
+        for it in bad {
+            match (self.which)(it).map(|says| says.since) {
+                Some(Since::At(since)) => times.push(since),
+                // Who does not say since when is not waited for.
+                _ => return (self.plain(), false),
+            }
+        }
+        let has_lasted = times.iter().any(|since| later(*since) <= damping.now);
+        // No clock that is so far ahead may hide anything.
+        let is_absurd = times.iter().all(|since| *since > later(damping.now));
+        if has_lasted || is_absurd {
+            return (self.plain(), false);
+        }
+        let is_unknown = stored != self.good.name() || !self.of(Unknown).is_empty();
+        (self.say(if is_unknown { Unknown } else { self.good }), true)
+    }
+
+    /// Somebody has to come.
+    fn stuck(&self) -> Value {
+        let stuck: Vec<_> = self.components.iter().filter(|it| is_stuck(it)).collect();
+        let items = stuck.iter().map(|it| {
+            let why = words(it, &it.degraded);
+            let is_quoted = it.kind != Kind::own("Rollup");
+            let text =
+                if is_quoted { format!("needs a human: {}", why?) } else { "needs a human".to_owned() };
+            Some(format!("{} {text}", self.called(it)?))
+        });
+        let message = joined(items.collect());
+        json!(["False", self.reason(&stuck, "NeedsHuman"), message])
+    }
+
+    fn say(&self, status: ConditionStatus) -> Value {
+        let deciding = self.of(status);
+        let otherwise = if status == self.good { "AllAsExpected" } else { "InstallInvalid" };
+        let reason = self.reason(&deciding, otherwise);
+        if status == self.good {
+            return json!([status, reason, self.when_good()]);
+        }
+        let named = self.of(self.bad()).into_iter().chain(self.of(Unknown));
+        let items = named.map(|it| {
+            let words = (self.which)(it).and_then(|says| words(it, says))?;
+            Some(format!("{} {words}", self.called(it)?))
+        });
+        json!([status, reason, joined(items.collect())])
+    }
+
+    /// The reason of the one that changed last; of several, of the first. Nothing if that depends on who noticed when.
+    fn reason(&self, deciding: &[&Component], otherwise: &str) -> Option<String> {
+        let mut latest: Option<(Option<Timestamp>, String)> = None;
+        let says: Vec<_> = deciding.iter().filter_map(|it| (self.which)(it)).collect();
+        let is_unclear = says.iter().any(|says| says.since == Since::Noticed);
+        if is_unclear && says.windows(2).any(|pair| pair[0].reason != pair[1].reason) {
+            return None;
+        }
+        for says in says {
+            let since = match says.since {
+                Since::At(since) => Some(since),
+                Since::Nobody | Since::Noticed => None,
+            };
+            if latest.as_ref().is_none_or(|(time, _)| since > *time) {
+                latest = Some((since, says.reason.clone()));
+            }
+        }
+        let reason = latest.map_or_else(|| otherwise.to_owned(), |(_, reason)| reason);
+        Some(legal_reason(reason).into_owned())
+    }
+
+    /// What it is called: by its name, as far as that tells it from the others.
+    fn called(&self, it: &Component) -> Option<String> {
+        // What a selector that matches nothing is called is not for us to say, and it has no name that others have.
+        if !it.is_one {
+            return None;
+        }
+        let Name { namespace, name } = &it.name;
+        let others = || self.components.iter().filter(|other| other.is_one);
+        if others().filter(|other| other.name.name == *name).count() == 1 {
+            return Some(name.to_string());
+        }
+        let place = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
+        if others().filter(|other| other.name == it.name).count() == 1 {
+            return Some(place);
+        }
+        Some(format!("{}/{place}", identity(it, self.kinds).0))
+    }
+
+    fn when_good(&self) -> &'static str {
+        match (self.kind, self.good) {
+            ("Available", _) => "All components are available",
+            ("Degraded", _) => "No component is degraded",
+            ("Progressing", True) => "All components are progressing",
+            ("Progressing", _) => "No component is progressing",
+            _ => "No component objects to an upgrade",
+        }
+    }
+}
+
+/// What it says in words. Rollups are not quoted: two that are each other's components would grow for ever.
+fn words(it: &Component, says: &Says) -> Option<String> {
+    let message = says.message.as_ref()?;
+    let is_quoted = it.kind != Kind::own("Rollup") || it.state == State::Missing;
+    Some(if message.is_empty() || !is_quoted { says.reason.clone() } else { message.clone() })
+}
+
+/// Items in one message of at most 1,024 bytes: whole ones only, and how many more there are. Nothing if one is not known, or
+/// not even the first has room.
+fn joined(items: Vec<Option<String>>) -> Option<String> {
+    let items: Vec<String> = items.into_iter().collect::<Option<_>>()?;
+    (1..=items.len()).rev().find_map(|shown| {
+        let rest = items.len() - shown;
+        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        Some(items[..shown].join("; ") + &more).filter(|message| message.len() <= 1024)
+    })
+}
+
+/// The components, worst first, then by kind and name.
+fn listed(components: &[&Component], upgradeable: bool) -> Vec<Value> {
+    let mut components: Vec<_> = components.to_vec();
+    components.sort_by_key(|it| {
+        let rank = State::WORST_FIRST.iter().position(|state| *state == it.state);
+        (rank, it.kind.clone(), it.name.clone())
+    });
+    let entry = |it: &&Component| {
+        let Component { available, progressing, degraded, .. } = *it;
+        let telling = [
+            (available, False),
+            (degraded, True),
+            (available, Unknown),
+            (degraded, Unknown),
+            (progressing, Unknown),
+            (progressing, True),
+        ];
+        let telling = telling.into_iter().find(|(says, status)| says.status == *status);
+        let telling = telling.map_or(available, |(says, _)| says);
+        let since = match telling.since {
+            Since::At(since) => Some(since.to_string()),
+            Since::Nobody => Some(String::new()),
+            Since::Noticed => None,
+        };
+        json!({
+            "object": [*it.kind.group, *it.kind.kind, *it.name.namespace, *it.name.name],
+            "statuses": [available.status, progressing.status, degraded.status],
+            "upgradeable": it.upgradeable.as_ref().filter(|_| upgradeable).map(|says| says.status),
+            "reason": legal_reason(&*telling.reason), "message": telling.message, "since": since,
+        })
+    };
+    components.iter().map(entry).collect()
+}
+
+/// Error: not available, or degraded. Warning: progressing, or something is unknown.
+fn health([available, progressing, degraded]: &[Value; 3]) -> &'static str {
+    if available == "False" || degraded == "True" {
+        "Error"
+    } else if progressing == "True" || [available, progressing, degraded].iter().any(|it| **it == "Unknown") {
+        "Warning"
+    } else {
+        "Healthy"
+    }
+}
+
+/// The sentence of the matrix; nothing where not all three are known.
+fn meaning([available, progressing, degraded]: &[Value; 3]) -> Option<&'static str> {
+    let is = |status: &Value| match status.as_str() {
+        Some("True") => Some(true),
+        Some("False") => Some(false),
+        _ => None,
+    };
+    Some(match (is(available)?, is(progressing)?, is(degraded)?) {
+        (true, false, false) => "Component is 100% healthy and the Operator is idle",
+        (true, true, false) => "Component is functional but, either upgrading or healing",
+        (true, true, true) => "Component is functioning below capacity and an upgrade or heal is in progress",
+        (false, false, true) => {
+            "Component and operator are in a failed state that requires human intervention.  Failed upgrade or failed heal"
+        }
+        (false, true, true) => "Component is in a failed state and an operator is healing",
+        (false, true, false) => "Operator is deploying the component",
+        (true, false, true) => {
+            "Component is functioning below capacity and the Operator does nothing about it"
+        }
+        (false, false, false) => "Component is not available and the Operator is idle",
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A status in the shape of the oracle's, without what the oracle cannot know.
+pub fn shape(status: &Value, expected: &Value) -> Value {
+    let unless_unknown =
+        |expected: &Value, value: Value| if expected.is_null() { Value::Null } else { value };
+    let find = |kind: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.find(|condition| condition["type"] == kind).cloned()
+    };
+    let condition = |kind: &str| {
+        let [_, reason, message] = [0, 1, 2].map(|index| expected[kind].get(index).unwrap_or(&Value::Null));
+        find(kind).map(|it| {
+            let reason = unless_unknown(reason, it["reason"].clone());
+            json!([it["status"], reason, unless_unknown(message, it["message"].clone())])
+        })
+    };
+    let components = status["components"].as_array().into_iter().flatten().enumerate();
+    let components = components.map(|(index, it)| {
+        let known = &expected["components"][index];
+        let or_nothing = |field: &str| unless_unknown(&known[field], json!(text(&it[field])));
+        let object = ["group", "kind", "namespace", "name"].map(|field| text(&it[field]));
+        json!({
+            "object": object, "statuses": [it["available"], it["progressing"], it["degraded"]],
+            "upgradeable": it["upgradeable"],
+            "reason": or_nothing("reason"), "message": or_nothing("message"), "since": or_nothing("since"),
+        })
+    });
+    json!({
+        "observedGeneration": status["observedGeneration"],
+        "health": status["health"],
+        "meaning": unless_unknown(&expected["meaning"], status["meaning"].clone()),
+        "componentCount": status["componentCount"],
+        "components": components.collect::<Vec<_>>(),
+        "Available": condition("Available"),
+        "Progressing": condition("Progressing"),
+        "Degraded": condition("Degraded"),
+        "Upgradeable": condition("Upgradeable"),
+        "Resolved": find("Resolved").map_or(Value::Null, |it| it["status"].clone()),
+    })
+}

@@ -1,0 +1,298 @@
+//! The components of a Rollup, and what each of them says.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::{ConditionStatus, ProgressingPolicy, Rollup, RollupComponent, State};
+use bellwether_engine::{Kind, Name, Unreadable};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    known::Known,
+    object::Object,
+    oracle::{Oracle, selects},
+};
+
+use ConditionStatus::{False, True, Unknown};
+
+/// A component, or an entry of the spec that should be one.
+pub(super) struct Component {
+    pub(super) kind: Kind,
+    pub(super) name: Name,
+    pub(super) state: State,
+    pub(super) available: Says,
+    pub(super) progressing: Says,
+    pub(super) degraded: Says,
+    /// Nothing where it has no objection.
+    pub(super) upgradeable: Option<Says>,
+    /// Whether it is one: a selector that matches nothing is none.
+    pub(super) is_one: bool,
+}
+
+/// What a component says in one condition.
+#[derive(Clone)]
+pub(super) struct Says {
+    pub(super) status: ConditionStatus,
+    pub(super) reason: String,
+    /// Nothing where the words are not its own.
+    pub(super) message: Option<String>,
+    pub(super) since: Since,
+}
+
+/// Since when it says so.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Since {
+    At(Timestamp),
+    /// It does not say.
+    Nobody,
+    /// Since somebody noticed, and who that was and when is not to be known here.
+    Noticed,
+}
+
+/// All of them, in no order; and whether all that the spec asks for can be had.
+pub(super) struct Found {
+    pub(super) components: Vec<Component>,
+    pub(super) resolved: bool,
+}
+
+/// Finds them. `said` is the status that is to be judged: only it can tell since when something is missed.
+pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found {
+    let mut found = Found { components: Vec::new(), resolved: true };
+    let mut counted: BTreeSet<(Kind, Name)> = BTreeSet::new();
+    let mut asked: Vec<&RollupComponent> = Vec::new();
+    for entry in &rollup.spec.components {
+        if entry.name.is_some() == entry.selector.is_some() || asked.contains(&entry) {
+            found.resolved = false;
+            continue;
+        }
+        asked.push(entry);
+        let kind = Kind::new(&entry.group, &entry.kind);
+        let known = oracle.kinds[&kind];
+        let objects: Vec<_> = known.objects.values().filter(|object| means(rollup, entry, object)).collect();
+        for object in &objects {
+            let leads_back = leads_to(oracle, object, rollup);
+            found.resolved &= !leads_back;
+            if counted.insert((kind.clone(), object.name.clone())) {
+                let mut component = there(rollup.spec.progressing, known, object);
+                if leads_back {
+                    // What each says rests on what the other does: neither counts.
+                    let says = nobody_can_tell("Circle");
+                    component.state = State::Unknown;
+                    [component.available, component.progressing, component.degraded] =
+                        [says.clone(), says.clone(), says];
+                    component.upgradeable = None;
+                }
+                found.components.push(component);
+            }
+        }
+        let misplaced = known.served.as_ref().is_some_and(|served| {
+            if served.namespaced {
+                entry.namespace.is_none() && entry.name.is_some()
+            } else {
+                entry.namespace.is_some()
+            }
+        });
+        let is_empty = entry.selector.is_some() && objects.is_empty();
+        found.resolved &= known.unreadable.is_none() && !misplaced && !is_empty;
+        found.components.extend(lack(entry, known, objects.is_empty(), said));
+    }
+    found
+}
+
+/// Whether an entry of a Rollup means an object of its kind. No Rollup means itself.
+pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -> bool {
+    let is_itself = Some(object.uid()) == rollup.metadata.uid.as_deref();
+    let namespace = entry.namespace.as_deref();
+    !is_itself
+        && match (&entry.name, &entry.selector) {
+            (Some(name), None) => object.name == Name::new(namespace.unwrap_or_default(), name),
+            (None, Some(selector)) => {
+                namespace.is_none_or(|namespace| *object.name.namespace == *namespace)
+                    && selects(selector, &object.metadata()["labels"])
+            }
+            _ => false,
+        }
+}
+
+/// Whether an object is a Rollup that has another among its components, or the components of those, and so on.
+fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
+    let own = Kind::own("Rollup");
+    let mut reached: Vec<&Object> = vec![from];
+    let mut next = 0;
+    while let Some(rollup) = reached.get(next).map(|object| object.rollup()) {
+        next += 1;
+        let Some(rollup) = rollup else { continue };
+        for entry in rollup.spec.components.iter().filter(|it| Kind::new(&it.group, &it.kind) == own) {
+            for object in oracle.kinds[&own].objects.values().filter(|it| means(rollup, entry, it)) {
+                if Some(object.uid()) == to.metadata.uid.as_deref() {
+                    return true;
+                }
+                if !reached.iter().any(|other| other.uid() == object.uid()) {
+                    reached.push(object);
+                }
+            }
+        }
+    }
+    false
+}
+
+/// What an object says; nothing of it counts while its kind cannot be read.
+fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
+    let has = |kind: &str| conditions(object, kind).next().is_some();
+    let mut says = ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| of(object, kind, mode));
+    if let Some(why) = &known.unreadable {
+        says = says.map(|_| nobody_can_tell(reason(why)));
+    }
+    let [available, progressing, degraded, upgradeable] = says;
+    Component {
+        kind: object.kind.clone(),
+        name: object.name.clone(),
+        state: state(available.status, progressing.status, degraded.status),
+        available,
+        progressing,
+        degraded,
+        upgradeable: (has("Upgradeable") || known.unreadable.is_some()).then_some(upgradeable),
+        is_one: true,
+    }
+}
+
+/// What stands for an entry that means no object, or perhaps more than are known.
+fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) -> Option<Component> {
+    let kind = Kind::new(&entry.group, &entry.kind);
+    let text = entry.name.clone().unwrap_or_else(|| format!("{:?}", entry.selector));
+    let name = Name::new(entry.namespace.as_deref().unwrap_or_default(), &text);
+    let is_one = entry.name.is_some();
+    let (state, says, upgradeable) = match &known.unreadable {
+        Some(_) if is_one && !is_empty => return None,
+        None if !is_empty => return None,
+        Some(Unreadable::NotServed) if is_one => {
+            let message = "not found: the cluster does not serve its kind";
+            (State::Missing, missing(message, noticed(&kind, &name, said)), None)
+        }
+        None if is_one => (State::Missing, missing("not found", noticed(&kind, &name, said)), None),
+        Some(why) => {
+            let says = nobody_can_tell(reason(why));
+            // Whether it objects cannot be read either. Where there is no kind, there is nobody to object.
+            let upgradeable = (*why != Unreadable::NotServed).then(|| says.clone());
+            (State::Unknown, [says.clone(), says.clone(), says], upgradeable)
+        }
+        None => {
+            let says = nobody_can_tell("NothingSelected");
+            (State::Unknown, [says.clone(), says.clone(), says], None)
+        }
+    };
+    let [available, progressing, degraded] = says;
+    Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one })
+}
+
+/// Since when a component is missed, as the status says.
+fn noticed(kind: &Kind, name: &Name, said: &Value) -> Since {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let is_it = |it: &&Value| {
+        Kind::new(&text(&it["group"]), &text(&it["kind"])) == *kind
+            && Name::new(&text(&it["namespace"]), &text(&it["name"])) == *name
+            && text(&it["message"]).starts_with("not found")
+    };
+    let entry = said["components"].as_array().into_iter().flatten().find(is_it);
+    entry.and_then(|it| text(&it["since"]).parse().ok()).map_or(Since::Noticed, Since::At)
+}
+
+fn missing(message: &str, since: Since) -> [Says; 3] {
+    let says = |status| Says {
+        status,
+        reason: INSTALL_INVALID.to_owned(),
+        message: Some(message.to_owned()),
+        since,
+    };
+    [says(False), says(Unknown), says(Unknown)]
+}
+
+/// Since when nobody can, nobody says.
+fn nobody_can_tell(reason: &str) -> Says {
+    Says { status: Unknown, reason: reason.to_owned(), message: None, since: Since::Nobody }
+}
+
+const INSTALL_INVALID: &str = "InstallInvalid";
+
+fn reason(why: &Unreadable) -> &'static str {
+    match why {
+        Unreadable::NotServed => "NotServed",
+        Unreadable::Forbidden { .. } => "Forbidden",
+        Unreadable::NotGiven => "NotGiven",
+        Unreadable::Failing { .. } => "NotReadable",
+    }
+}
+
+fn conditions<'o>(object: &'o Object, kind: &str) -> impl Iterator<Item = &'o Value> {
+    let all = object.value["status"]["conditions"].as_array().into_iter().flatten();
+    all.filter(move |it| it["type"] == kind)
+}
+
+/// What an object says in the condition of a type.
+fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
+    let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
+    let Some(first) = conditions(object, kind).next() else {
+        let created = text(&object.metadata()["creationTimestamp"]).parse();
+        return Says {
+            status: if kind == "Available" { False } else { Unknown },
+            reason: INSTALL_INVALID.to_owned(),
+            message: Some(format!("condition {kind} not reported")),
+            since: created.map_or(Since::Nobody, Since::At),
+        };
+    };
+    let number = |value: &Value| value.as_i64().filter(|number| *number > 0);
+    let observed =
+        number(&first["observedGeneration"]).or(number(&object.value["status"]["observedGeneration"]));
+    let generation = number(&object.metadata()["generation"]);
+    let count = conditions(object, kind).count();
+    let twice = if count > 1 {
+        format!(" (it has {count} conditions {kind}: the first counts)")
+    } else {
+        String::new()
+    };
+    if let (Some(observed), Some(generation)) = (observed, generation)
+        && observed < generation
+    {
+        let message =
+            format!("condition {kind} speaks of generation {observed}, not yet of {generation}{twice}");
+        return Says { message: Some(message), ..nobody_can_tell("ObservedGenerationStale") };
+    }
+    let status = match first["status"].as_str() {
+        Some("True") => True,
+        Some("False") => False,
+        _ => Unknown,
+    };
+    let reason = match text(&first["reason"]) {
+        reason if !reason.is_empty() => reason,
+        _ if status == good(kind, mode) => "AllAsExpected".to_owned(),
+        _ => INSTALL_INVALID.to_owned(),
+    };
+    let since = text(&first["lastTransitionTime"]).parse().map_or(Since::Nobody, Since::At);
+    let message = format!("{}{twice}", text(&first["message"])).trim().to_owned();
+    Says { status, reason, message: Some(message), since }
+}
+
+/// Whether it is available and not degraded, by its own word. Whether it progresses is not always everybody's concern.
+pub(crate) fn is_well(object: &Object) -> bool {
+    let status = |kind: &str| of(object, kind, ProgressingPolicy::Matrix).status;
+    (status("Available"), status("Degraded")) == (True, False)
+}
+
+/// The status of a type that is as it should be.
+pub(super) fn good(kind: &str, mode: ProgressingPolicy) -> ConditionStatus {
+    match kind {
+        "Degraded" => False,
+        "Progressing" if mode != ProgressingPolicy::WorstIsFalse => False,
+        _ => True,
+    }
+}
+
+/// Three conditions as one state. What is bad is on its way as long as somebody is at work on it.
+fn state(available: ConditionStatus, progressing: ConditionStatus, degraded: ConditionStatus) -> State {
+    match (available, progressing, degraded) {
+        (_, True, _) => State::InProgress,
+        (False, False, _) | (_, False | Unknown, True) => State::Failed,
+        (True, False, False) => State::Ready,
+        _ => State::Unknown,
+    }
+}
