@@ -5,6 +5,8 @@ use bellwether_conditions::{Reported, Source};
 use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
 use jiff::Timestamp;
 
+use crate::planted::Bug;
+
 /// It works.
 pub(crate) const AVAILABLE: &str = "Available";
 /// It is being changed.
@@ -53,7 +55,7 @@ impl OperatorFacts {
         let reported: Vec<_> = self.conditions.iter().map(OperatorCondition::reported).collect();
         look(&Source {
             conditions: &reported,
-            generation: self.generation,
+            generation: self.generation.filter(|_| !Bug::BelieveStaleCondition.is_planted()),
             created: self.created,
             unreachable: false,
         })

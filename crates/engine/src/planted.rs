@@ -27,11 +27,25 @@ pub enum Bug {
     IgnoreUid,
     /// A watch that ends with an error that asks for a list goes on where it was.
     ResumeAfterGone,
+    /// A component that does not exist is as good as any.
+    MissingIsFine,
+    /// Of several components that decide, the first gives the reason rather than the one that changed last.
+    ReasonOfTheFirst,
+    /// Of objects that somebody has looked at for other reasons, nothing more is waited for.
+    TrustNarrowLens,
+    /// What is held back is not looked at again when its time has come.
+    ForgetHeldTurn,
+    /// A Rollup is a component of itself if its selector matches it.
+    CountItself,
+    /// A kind is followed for a Rollup that does not need it any more.
+    KeepKind,
+    /// A condition is believed though it is older than its object.
+    BelieveStaleCondition,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 18] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
         Self::SkipCompare,
@@ -43,6 +57,13 @@ impl Bug {
         Self::DropForeignConditions,
         Self::IgnoreUid,
         Self::ResumeAfterGone,
+        Self::MissingIsFine,
+        Self::ReasonOfTheFirst,
+        Self::TrustNarrowLens,
+        Self::ForgetHeldTurn,
+        Self::CountItself,
+        Self::KeepKind,
+        Self::BelieveStaleCondition,
     ];
 
     /// Whether it is switched on in this thread.

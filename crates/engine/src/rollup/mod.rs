@@ -33,6 +33,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     lens::Scope,
     needs::Needs,
+    planted::Bug,
     publication::Publication,
     room::Room,
 };
@@ -202,7 +203,7 @@ impl Rollups {
                     rollup.publication.withdraw(room.desk);
                     continue;
                 }
-                if let Some(until) = weighed.until {
+                if let Some(until) = weighed.until.filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
                     room.desk.at(until, rollup.timer());
                 }
                 let statuses = status::statuses(rollup, &weighed, room.feeds);
@@ -250,7 +251,7 @@ impl Rollups {
         seats.retain(|(id, index)| {
             self.all.get(id.0).is_some_and(|rollup| {
                 let what = rollup.choices.get(*index).map(|choice| &choice.what);
-                *stored.facts.uid != *rollup.uid()
+                (*stored.facts.uid != *rollup.uid() || Bug::CountItself.is_planted())
                     && what.is_some_and(|what| what.is_it(&stored.name, &stored.facts.labels))
             })
         });
@@ -382,6 +383,8 @@ impl Rollups {
 
     fn let_go_of(&mut self, feed: FeedId, id: RollupId) {
         crate::anchors::take(&mut self.users, &feed, id);
-        self.left.push(feed);
+        if !Bug::KeepKind.is_planted() {
+            self.left.push(feed);
+        }
     }
 }

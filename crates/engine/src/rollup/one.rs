@@ -17,6 +17,7 @@ use crate::{
     id::{FeedId, Kind, Name},
     members::{Members, Share, Whose},
     operator::{AVAILABLE, DEGRADED},
+    planted::Bug,
     publication::Publication,
     said,
 };
@@ -109,7 +110,8 @@ impl Rollup {
     /// Whether all that it needs is known, and of one time, so that something can be said of it.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        self.blind.is_empty() && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
+        let is_seen = self.blind.is_empty() || Bug::TrustNarrowLens.is_planted();
+        is_seen && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
     /// The kinds of which more has to be known before something can be said of it.

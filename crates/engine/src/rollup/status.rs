@@ -15,6 +15,7 @@ use crate::{
     id::Kind,
     members::{Share, Whose},
     operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
+    planted::Bug,
     publication::Manner,
     said::Form,
 };
@@ -72,7 +73,14 @@ pub(super) fn statements(
 ) -> [(&'static str, Option<Statement>); 5] {
     let (policies, sources) = (rollup.policies(), &rollup.sources);
     let say = |policy: &Policy, tally: &Tally<Key>, class: Option<Class>, which: fn(&Word) -> Words| {
-        merge_as(class, policy, tally, &Consensus::new(), |key| said(rollup, feeds, key, which))
+        let said = |key: &Key| said(rollup, feeds, key, which);
+        let mut statement = merge_as(class, policy, tally, &Consensus::new(), said);
+        if Bug::ReasonOfTheFirst.is_planted()
+            && let Some(first) = class.and_then(|class| tally.keys(class).next())
+        {
+            statement.reason = legal_reason(said(first).reason).into_owned().into();
+        }
+        statement
     };
     let available =
         say(&policies.available, &sources.available, weighed.available, |word| Words::of(&word.available));
