@@ -11,7 +11,8 @@ use crate::{
 
 const ROLLUPS: [&str; 3] = ["r", "s", "t"];
 const KINDS: [&str; 4] = ["Widget.acme.io", "Widget.acme.io", "Deployment.apps", "Platform.acme.io"];
-const NAMES: [&str; 3] = ["x", "y", "z"];
+/// Most have one of the first two names, so that they are often there.
+const NAMES: [&str; 5] = ["x", "x", "y", "y", "z"];
 const TYPES: [&str; 4] = ["Available", "Progressing", "Degraded", "Upgradeable"];
 
 /// A Rollup, by a number.
@@ -44,6 +45,31 @@ pub(crate) fn draw(chance: &mut impl Rng) -> Action {
     }
 }
 
+/// What is there before anything happens: a Rollup whose components are all well, and some that are none yet.
+pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<Action> {
+    let there = ["Widget.acme.io x", "Widget.acme.io y", "Deployment.apps x", "Platform.acme.io x"];
+    let mut actions = Vec::new();
+    let mut components = Vec::new();
+    for (kind, name) in there.iter().filter_map(|one| one.split_once(' ')) {
+        if chance.random_bool(0.8) {
+            let object = operated(chance, kind, name);
+            let status = all_well(chance);
+            actions.push(Action::Put(with(object, &json!({"status": status}))));
+            if chance.random_bool(0.6) {
+                let (kind, name) = objects::key(kind, name);
+                let namespace = Some(&*name.namespace).filter(|namespace| !namespace.is_empty());
+                let entry = json!({"group": *kind.group, "kind": *kind.kind, "name": *name.name});
+                components.push(with(entry, &json!({ "namespace": namespace })));
+            }
+        }
+    }
+    if components.is_empty() {
+        components.push(entry(chance));
+    }
+    actions.push(Action::Put(rolled_up(chance, &components)));
+    actions
+}
+
 fn target(chance: &mut impl Rng) -> Target {
     (pick(chance, &KINDS), pick(chance, &NAMES))
 }
@@ -57,11 +83,16 @@ fn any(chance: &mut impl Rng) -> Target {
 }
 
 fn some_rollup(chance: &mut impl Rng) -> Value {
-    let count = chance.random_range(1..5);
+    let count = pick(chance, &[1, 1, 2, 2, 3, 4]);
     let mut components: Vec<_> = (0..count).map(|_| entry(chance)).collect();
     if chance.random_bool(0.1) {
         components.push(components[0].clone());
     }
+    rolled_up(chance, &components)
+}
+
+/// A Rollup of these.
+fn rolled_up(chance: &mut impl Rng, components: &[Value]) -> Value {
     let spec = json!({
         "components": components,
         "progressing": pick(chance, &["Matrix", "Matrix", "AnyTrue", "WorstIsFalse"]),
@@ -87,7 +118,7 @@ fn entry(chance: &mut impl Rng) -> Value {
     let is_nowhere = matches!(text, "Platform.acme.io" | ROLLUP);
     let entry = json!({"group": *kind.group, "kind": *kind.kind});
     if chance.random_bool(0.55) {
-        let name = pick(chance, if text == ROLLUP { &ROLLUPS } else { &NAMES });
+        let name = if text == ROLLUP { pick(chance, &ROLLUPS) } else { pick(chance, &NAMES) };
         // One in ten has forgotten the namespace, or gives one that is not needed.
         let namespace = match (chance.random_bool(0.1), is_nowhere) {
             (false, true) | (true, false) => None,
@@ -108,42 +139,53 @@ fn entry(chance: &mut impl Rng) -> Value {
 
 /// An object that an operator looks after.
 fn component(chance: &mut impl Rng) -> Value {
-    let name = pick(chance, &NAMES);
-    let (object, is_nowhere) = match chance.random_range(0..8) {
-        0..4 => (widget(name, None), false),
-        4..6 => (deployment(name, chance.random_range(0..=3), 3), false),
-        _ => (platform(name), true),
-    };
-    let namespace = match is_nowhere {
-        true => None,
-        false if chance.random_bool(0.1) => Some("elsewhere"),
-        false => Some(NAMESPACE),
+    let (kind, name) = target(chance);
+    let (object, status) = (operated(chance, kind, name), conditions(chance));
+    let is_elsewhere = !object["metadata"]["namespace"].is_null() && chance.random_bool(0.1);
+    let place = if is_elsewhere { json!({"metadata": {"namespace": "elsewhere"}}) } else { json!({}) };
+    with(with(object, &place), &json!({ "status": status }))
+}
+
+/// The same, before anybody has said anything.
+fn operated(chance: &mut impl Rng, kind: &str, name: &str) -> Value {
+    let object = match kind {
+        "Deployment.apps" => deployment(name, chance.random_range(0..=3), 3),
+        "Platform.acme.io" => platform(name),
+        _ => widget(name, None),
     };
     let tier = pick(chance, &[Some("core"), Some("core"), Some("edge"), None]);
     let fields = json!({
-        "metadata": {"namespace": namespace, "labels": {"tier": tier}, "creationTimestamp": 0},
+        "metadata": {"labels": {"tier": tier}, "creationTimestamp": 0},
         "spec": {"size": chance.random_range(1..3)},
-        "status": conditions(chance),
     });
     with(with(object, &belongings(chance)), &fields)
 }
 
 /// A status with some conditions. Their times are so many seconds before it is written.
 fn conditions(chance: &mut impl Rng) -> Value {
-    // Half of all are well: else nothing ever is.
-    let is_well = chance.random_bool(0.5);
+    // Many are well: else nothing ever is. Few have gaps.
+    let (is_well, often) =
+        pick(chance, &[(true, 1.0), (true, 1.0), (false, 1.0), (false, 1.0), (false, 0.6)]);
     let mut conditions = Vec::new();
     for kind in TYPES {
-        let often = if kind == "Upgradeable" { 0.4 } else { 0.85 };
-        if is_well && kind != "Upgradeable" || chance.random_bool(often) {
+        if chance.random_bool(if kind == "Upgradeable" { 0.4 } else { often }) {
             conditions.push(condition(chance, kind, is_well));
         }
-        if chance.random_bool(0.05) {
+        if chance.random_bool(0.03) {
             conditions.push(condition(chance, kind, false));
         }
     }
-    let observed = pick(chance, &[None, None, Some(1), Some(99)]);
+    let observed = pick(chance, &[None, None, None, None, Some(1), Some(99)]);
     json!({"observedGeneration": observed, "conditions": conditions})
+}
+
+/// A status that leaves nothing to be desired.
+fn all_well(chance: &mut impl Rng) -> Value {
+    let mut conditions = ["Available", "Progressing", "Degraded"].map(|kind| condition(chance, kind, true));
+    for condition in &mut conditions {
+        condition["observedGeneration"] = Value::Null;
+    }
+    json!({ "conditions": conditions })
 }
 
 fn condition(chance: &mut impl Rng, kind: &str, is_well: bool) -> Value {
@@ -166,8 +208,8 @@ fn condition(chance: &mut impl Rng, kind: &str, is_well: bool) -> Value {
         _ => json!(chance.random_range(0..4) * 60),
     };
     let observed = match chance.random_range(0..8) {
-        0..5 => Value::Null,
-        5 => json!(chance.random_range(0..3)),
+        0..6 => Value::Null,
+        6 => json!(chance.random_range(0..3)),
         _ => json!(99),
     };
     json!({

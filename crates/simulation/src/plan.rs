@@ -102,6 +102,10 @@ impl Plan {
             let place = chance.random_range(0..=deeds.len());
             deeds.insert(place, Deed::Act(operators::draw(&mut chance)));
         }
+        if rollups > 0 && chance.random_bool(0.7) {
+            let beginning = operators::beginning(&mut chance).into_iter().map(Deed::Act);
+            deeds.splice(0..0, beginning);
+        }
         for _ in 0..faults {
             let place = chance.random_range(0..=deeds.len());
             deeds.insert(place, Deed::Fault(Fault::draw(&mut chance, theme, processes)));

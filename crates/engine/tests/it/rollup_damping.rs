@@ -122,6 +122,19 @@ fn recovery_is_told_at_once() {
     assert_eq!(world.says(), GOOD);
 }
 
+/// Each condition waits for its own time.
+#[test]
+fn conditions_do_not_wait_for_each_other() {
+    let mut world = world();
+    world.turn("x", ["False", "False", "False"]);
+    world.pass(seconds(3));
+    world.turn("y", SLOW);
+    world.pass(seconds(HOLD - 3));
+    assert_eq!(world.says(), ["False", "False", "False"]);
+    world.pass(seconds(3));
+    assert_eq!(world.says(), BAD);
+}
+
 /// What is not there is missed from the moment on when that is noticed, also by those who come after.
 #[rstest]
 #[case::undisturbed(false)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::{Application, Rollup};
-use bellwether_engine::{Change, Cluster, Dialect, Kind, Name, ObjectKey, Part, Slot};
+use bellwether_engine::{Change, Cluster, Dialect, Group, Kind, Name, ObjectKey, Part, Slot};
 use bellwether_simulation::{known::Known, old_oracle, rollup_oracle};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -130,9 +130,12 @@ pub(crate) fn compare(world: &World) {
         assert_eq!(count, 1, "{kind} is followed once");
     }
     let wished = wished(&oracle);
+    let rolled_up: BTreeSet<_> =
+        rollup_oracle::rollups(&oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec)).collect();
     for (kind, known) in &oracle.kinds {
-        // Our own kinds are always followed; whose they are matters only to those who ask for them.
-        if kind.is_own() && !wished.contains(kind) {
+        // Our own kinds are always followed, and some are for Rollups, which own nothing; whose they are matters only to
+        // Applications that ask for them.
+        if (kind.is_own() || rolled_up.contains(kind)) && !wished.contains(kind) {
             continue;
         }
         for (name, object) in &known.objects {
@@ -166,6 +169,23 @@ fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
         }
         let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &said) else { continue };
         assert_eq!(rollup_oracle::shape(&said, &expected.status), expected.status, "of {name}: {said:#}");
+        compare_group(world, name, &said);
+    }
+}
+
+/// Those who ask the engine hear the same as those who read it in the cluster.
+fn compare_group(world: &World, name: &Name, said: &Value) {
+    let groups = world.engine.groups();
+    let is_it = |group: &&Group| group.kind == Kind::own("Rollup") && group.name == *name;
+    let group = groups.iter().find(is_it).expect("something is said of it");
+    assert_eq!(json!(group.meaning), said["meaning"], "of {name}");
+    for (kind, statement) in &group.conditions {
+        let conditions = said["conditions"].as_array().into_iter().flatten();
+        let stored = conditions
+            .filter(|it| it["type"] == **kind)
+            .map(|it| json!([it["status"], it["reason"], it["message"]]));
+        let own = json!([statement.status, statement.reason, statement.message]);
+        assert_eq!(stored.collect::<Vec<_>>(), [own], "{kind} of {name}");
     }
 }
 
