@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::{Application, Rollup};
-use bellwether_engine::{Change, Cluster, Dialect, Group, Kind, Name, ObjectKey, Part, Slot};
+use bellwether_engine::{Change, Cluster, Dialect, Group, Insight, Kind, Name, ObjectKey, Part, Slot};
 use bellwether_simulation::{known::Known, old_oracle, rollup_oracle};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -179,6 +179,11 @@ fn compare_group(world: &World, name: &Name, said: &Value) {
     let is_it = |group: &&Group| group.kind == Kind::own("Rollup") && group.name == *name;
     let group = groups.iter().find(is_it).expect("something is said of it");
     assert_eq!(json!(group.meaning), said["meaning"], "of {name}");
+    let Insight::Known(outlook) = world.engine.outlook(&group.kind, name) else {
+        panic!("nothing is known of {name}");
+    };
+    assert_eq!((&outlook.conditions, &outlook.meaning), (&group.conditions, &group.meaning), "of {name}");
+    assert_eq!(outlook.healthy, said["health"] == "Healthy", "of {name}");
     for (kind, statement) in &group.conditions {
         let conditions = said["conditions"].as_array().into_iter().flatten();
         let stored = conditions
