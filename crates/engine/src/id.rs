@@ -48,6 +48,11 @@ impl Kind {
         *self.group == *bellwether_api::GROUP
     }
 
+    /// Whether it is that of Rollups.
+    pub fn is_rollup(&self) -> bool {
+        self.is_own() && *self.kind == *"Rollup"
+    }
+
     /// Pods.
     pub fn pod() -> Self {
         Self::new("", "Pod")

@@ -18,8 +18,8 @@ pub(crate) const UPGRADEABLE: &str = "Upgradeable";
 
 const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
 
-/// No more of a message is ever shown.
-const LONGEST_MESSAGE: usize = 1024;
+/// No more of a reason or of a message is ever shown.
+const LONGEST: usize = 1024;
 
 /// What an operator says of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,13 +84,16 @@ pub(crate) fn read(object: &Object<'_>) -> OperatorFacts {
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let condition = |condition: &Value<'_>| {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
-        let mut message = text("message").to_owned();
-        shorten(&mut message, LONGEST_MESSAGE);
+        let short = |text: &str| {
+            let mut text = text.to_owned();
+            shorten(&mut text, LONGEST);
+            text.into_boxed_str()
+        };
         Some(OperatorCondition {
             kind: TYPES.into_iter().find(|kind| *kind == text("type"))?,
             status: ConditionStatus::of(text("status")),
-            reason: text("reason").into(),
-            message: message.into(),
+            reason: short(text("reason")),
+            message: short(text("message")),
             since: text("lastTransitionTime").parse().ok(),
             observed_generation: condition
                 .get("observedGeneration")

@@ -118,6 +118,11 @@ impl Vitals {
         self.census.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// When anything was last heard from the cluster.
+    pub fn heard_last(&self) -> Option<Timestamp> {
+        self.tally.heard_last()
+    }
+
     /// All of it, as OpenMetrics text.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("bellwether");

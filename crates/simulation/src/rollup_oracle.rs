@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bellwether_api::{
     ConditionStatus::{self, False, True, Unknown},
-    ProgressingPolicy, Rollup, RollupSpec, State,
+    ProgressingPolicy, Rollup, RollupSpec,
 };
 use bellwether_engine::{Kind, Name};
 use bellwether_model::text::legal_reason;
@@ -76,7 +76,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
         "health": health(&triple),
         "meaning": meaning(&triple),
         "componentCount": ones.len(),
-        "components": listed(&ones, rollup.spec.upgradeable),
+        "components": listed(&ones, &kinds, rollup.spec.upgradeable),
         "Available": available,
         "Progressing": progressing,
         "Degraded": degraded,
@@ -159,18 +159,25 @@ impl Judgement<'_> {
             return (self.plain(), false);
         }
         let is_unknown = stored != self.good.name() || !self.of(Unknown).is_empty();
-        (self.say(if is_unknown { Unknown } else { self.good }), true)
+        let mut says = self.say(if is_unknown { Unknown } else { self.good });
+        // What the status does not tell yet, the words do.
+        let until = times.iter().min().map(|since| later(*since));
+        let named = self.named();
+        says[2] = match (until, named) {
+            (Some(until), Some(named)) if named.len() < 900 => {
+                json!(format!("held back until {until}: {named}"))
+            }
+            _ => Value::Null,
+        };
+        (says, true)
     }
 
     /// Somebody has to come.
     fn stuck(&self) -> Value {
         let stuck: Vec<_> = self.components.iter().filter(|it| is_stuck(it)).collect();
         let items = stuck.iter().map(|it| {
-            let why = words(it, &it.degraded);
-            let is_quoted = it.kind != Kind::own("Rollup");
-            let text =
-                if is_quoted { format!("needs a human: {}", why?) } else { "needs a human".to_owned() };
-            Some(format!("{} {text}", self.called(it)?))
+            let why = words(&it.degraded)?;
+            Some(format!("{} needs a human: {why}", self.called(it)?))
         });
         let message = joined(items.collect());
         json!(["False", self.reason(&stuck, "NeedsHuman"), message])
@@ -183,12 +190,17 @@ impl Judgement<'_> {
         if status == self.good {
             return json!([status, reason, self.when_good()]);
         }
+        json!([status, reason, self.named()])
+    }
+
+    /// Those that are bad and those of which nobody can tell, in words.
+    fn named(&self) -> Option<String> {
         let named = self.of(self.bad()).into_iter().chain(self.of(Unknown));
         let items = named.map(|it| {
-            let words = (self.which)(it).and_then(|says| words(it, says))?;
+            let words = (self.which)(it).and_then(words)?;
             Some(format!("{} {words}", self.called(it)?))
         });
-        json!([status, reason, joined(items.collect())])
+        joined(items.collect())
     }
 
     /// The reason of the one that changed last; of several, of the first. Nothing if that depends on who noticed when.
@@ -241,11 +253,10 @@ impl Judgement<'_> {
     }
 }
 
-/// What it says in words. Rollups are not quoted: two that are each other's components would grow for ever.
-fn words(it: &Component, says: &Says) -> Option<String> {
+/// What it says in words.
+fn words(says: &Says) -> Option<String> {
     let message = says.message.as_ref()?;
-    let is_quoted = it.kind != Kind::own("Rollup") || it.state == State::Missing;
-    Some(if message.is_empty() || !is_quoted { says.reason.clone() } else { message.clone() })
+    Some(if message.is_empty() { says.reason.clone() } else { message.clone() })
 }
 
 /// Items in one message of at most 1,024 bytes: whole ones only, and how many more there are. Nothing if one is not known, or
@@ -259,12 +270,18 @@ fn joined(items: Vec<Option<String>>) -> Option<String> {
     })
 }
 
-/// The components, worst first, then by kind and name.
-fn listed(components: &[&Component], upgradeable: bool) -> Vec<Value> {
+/// The components: those in error, those of which there is something to tell, the others.
+fn listed(components: &[&Component], kinds: &BTreeSet<Kind>, upgradeable: bool) -> Vec<Value> {
     let mut components: Vec<_> = components.to_vec();
     components.sort_by_key(|it| {
-        let rank = State::WORST_FIRST.iter().position(|state| *state == it.state);
-        (rank, it.kind.clone(), it.name.clone())
+        let triple = [&it.available, &it.progressing, &it.degraded].map(|says| json!(says.status));
+        let objects = it.upgradeable.as_ref().is_some_and(|says| says.status != True);
+        let rank = match health(&triple) {
+            "Error" => 0,
+            "Healthy" if !objects => 2,
+            _ => 1,
+        };
+        (rank, identity(it, kinds))
     });
     let entry = |it: &&Component| {
         let Component { available, progressing, degraded, .. } = *it;

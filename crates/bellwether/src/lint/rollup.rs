@@ -1,6 +1,6 @@
 //! What is wrong with a Rollup that its schema allows.
 
-use bellwether_api::{GROUP, Rollup, RollupSpec};
+use bellwether_api::{Rollup, RollupSpec};
 use bellwether_engine::rollup_mistakes;
 use bellwether_model::Object;
 
@@ -17,13 +17,10 @@ pub(super) fn faults(object: &Object<'_>) -> Vec<Fault> {
 }
 
 fn faults_of(name: &str, spec: &RollupSpec) -> Vec<Fault> {
-    let mistakes = rollup_mistakes(spec).into_iter().map(|(field, text)| fault(&field, text));
+    let mistakes = rollup_mistakes(name, spec).into_iter().map(|(field, text)| fault(&field, text));
     let mut faults: Vec<_> = mistakes.collect();
     for (index, component) in spec.components.iter().enumerate() {
         let field = format!("spec.components[{index}]");
-        if component.group == GROUP && component.kind == "Rollup" && component.name.as_deref() == Some(name) {
-            faults.push(fault(&field, "it would be a component of itself: leave it out"));
-        }
         if component.namespace.is_some() && is_of_the_cluster(&component.group, &component.kind) {
             let text = format!("a {} is in no namespace: leave it out", component.kind);
             faults.push(fault(&format!("{field}.namespace"), text));

@@ -40,8 +40,8 @@ pub(super) enum What {
     Selected { namespace: Option<Arc<str>>, selector: Selector, text: Arc<str> },
 }
 
-/// What nobody can understand of an entry.
-#[derive(Debug)]
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     /// What it is, in a word.
     pub(super) reason: &'static str,
@@ -49,6 +49,8 @@ pub(super) struct Mistake {
     pub(super) place: String,
     /// and what is wrong with it, and the way out.
     pub(super) text: String,
+    /// What it asks for, if nobody can tell what that means. What is asked for twice is looked after once.
+    pub(super) lost: Option<Kind>,
 }
 
 /// An entry as it was written: its kind, and which objects.
@@ -72,11 +74,15 @@ pub(super) fn place(index: usize) -> String {
 }
 
 /// What a spec asks for, and its mistakes. What is asked for twice counts once.
-pub(super) fn wanted(spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
+/// `own` is the name of the Rollup.
+pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
     let (mut wanted, mut mistakes) = (Vec::new(), Vec::new());
     let mut seen: Vec<(usize, &_)> = Vec::new();
     for (index, component) in spec.components.iter().enumerate() {
-        let mut wrong = |reason, text: String| mistakes.push(Mistake { reason, place: place(index), text });
+        let kind = Kind::new(&component.group, &component.kind);
+        let mut wrong = |reason, text: String, lost: Option<&Kind>| {
+            mistakes.push(Mistake { reason, place: place(index), text, lost: lost.cloned() });
+        };
         let what = match (&component.name, &component.selector) {
             (Some(name), None) => {
                 What::Named(Name::new(component.namespace.as_deref().unwrap_or_default(), name))
@@ -87,11 +93,16 @@ pub(super) fn wanted(spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
                 text: in_words(selector).into(),
             },
             (Some(_), Some(_)) => {
-                wrong("NameAndSelector", "has a name and a selector: give one of them".to_owned());
+                wrong(
+                    "NameAndSelector",
+                    "has a name and a selector: give one of them".to_owned(),
+                    Some(&kind),
+                );
                 continue;
             }
             (None, None) => {
-                wrong("NoNameNoSelector", "has neither a name nor a selector: give one of them".to_owned());
+                let text = "has neither a name nor a selector: give one of them".to_owned();
+                wrong("NoNameNoSelector", text, Some(&kind));
                 continue;
             }
         };
@@ -100,11 +111,16 @@ pub(super) fn wanted(spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
             wrong(
                 "ComponentTwice",
                 format!("{verb} the same as {}, and counts once: remove one", place(*first)),
+                None,
             );
             continue;
         }
         seen.push((index, component));
-        wanted.push((index, Kind::new(&component.group, &component.kind), what));
+        if kind.is_rollup() && matches!(&what, What::Named(name) if *name == Name::new("", own)) {
+            wrong("Circle", "is this Rollup itself: leave it out".to_owned(), Some(&kind));
+            continue;
+        }
+        wanted.push((index, kind, what));
     }
     (wanted, mistakes)
 }
@@ -155,11 +171,12 @@ mod tests {
         json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
         &["ComponentTwice"]
     )]
+    #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["Circle"])]
     #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]
     #[case::other_namespace(json!([{"kind": "A", "name": "a", "namespace": "n"}, {"kind": "A", "name": "a", "namespace": "m"}]), &[])]
     fn mistakes(#[case] components: Value, #[case] reasons: &[&str]) {
         let spec: RollupSpec = serde_json::from_value(json!({"components": components})).expect("a spec");
-        let (wanted, mistakes) = wanted(&spec);
+        let (wanted, mistakes) = wanted("umbrella", &spec);
         assert_eq!(mistakes.iter().map(|mistake| mistake.reason).collect::<Vec<_>>(), reasons);
         assert_eq!(wanted.len() + mistakes.len(), spec.components.len());
     }

@@ -203,7 +203,7 @@ impl Rollups {
                     rollup.publication.withdraw(room.desk);
                     continue;
                 }
-                if let Some(until) = weighed.until.filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+                if let Some(until) = weighed.until().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
                     room.desk.at(until, rollup.timer());
                 }
                 let statuses = status::statuses(rollup, &weighed, room.feeds);
@@ -292,13 +292,13 @@ impl Rollups {
                 if !after.is_empty() {
                     rollup.count(object, stored, feed);
                 }
-                if feed.kind == Kind::own("Rollup") {
-                    if after.is_empty() {
-                        rollup.below.remove(&stored.name);
+                if feed.kind.is_rollup() {
+                    let is_news = if after.is_empty() {
+                        rollup.below.remove(&stored.name)
                     } else {
-                        rollup.below.insert(stored.name.clone());
-                    }
-                    above.push(id);
+                        rollup.below.insert(stored.name.clone())
+                    };
+                    above.extend(is_news.then_some(id));
                 }
             }
             self.dirty.insert(id);
@@ -318,7 +318,7 @@ impl Rollups {
         }
         self.move_out(id, room.feeds);
         let Some(rollup) = self.all.get_mut(id.0) else { return };
-        let (wanted, mistakes) = choice::wanted(&rollup.spec);
+        let (wanted, mistakes) = choice::wanted(&rollup.name.name, &rollup.spec);
         rollup.mistakes = mistakes;
         let mut before = mem::take(&mut rollup.needs);
         for (place, kind, what) in wanted {
@@ -360,6 +360,7 @@ impl Rollups {
             for index in 0..rollup.choices.len() {
                 rollup.look_for(index, room.feeds, room.now);
             }
+            rollup.count_mistakes();
         }
         self.dirty.insert(id);
     }

@@ -27,7 +27,7 @@ use super::{
     policies::Policies,
     sources::{Key, Sources},
     triple::Triple,
-    word::{Lack, Word},
+    word::{Lack, NOT_FOUND, NOT_SERVED, Word},
 };
 
 /// One Rollup.
@@ -57,11 +57,9 @@ pub(super) struct Rollup {
 
 /// What decides, for each condition. Nothing where there are no components.
 pub(super) struct Weighed {
-    pub(super) available: Option<Class>,
+    pub(super) available: Damped,
     pub(super) progressing: Progressing,
-    pub(super) degraded: Option<Class>,
-    /// If a turn for the worse is held back: until when.
-    pub(super) until: Option<Timestamp>,
+    pub(super) degraded: Damped,
     policies: &'static Policies,
 }
 
@@ -152,7 +150,7 @@ impl Rollup {
     /// What was written, by us or by another: since when components were not found.
     pub(super) fn remember(&mut self, status: &RollupStatus) {
         for said in &status.components {
-            let (Some(since), Some("not found" | NOT_SERVED)) = (&said.since, said.message.as_deref()) else {
+            let (Some(since), Some(NOT_FOUND | NOT_SERVED)) = (&said.since, said.message.as_deref()) else {
                 continue;
             };
             let kind = Kind::new(&said.group, &said.kind);
@@ -225,7 +223,7 @@ impl Rollup {
         let word = Word::missing(self.policies(), lack, choice.since);
         let state = match lack {
             Lack::NotFound | Lack::NotServed => State::Missing,
-            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle => State::Unknown,
+            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle | Lack::Mistake(_) => State::Unknown,
         };
         let (key, name) = match &choice.what {
             What::Named(name) => (self.key(&choice.kind, &name.namespace, &name.name), name.clone()),
@@ -238,6 +236,28 @@ impl Rollup {
         };
         let kind = choice.kind.clone();
         self.put(whose, key, (kind, name), &word, state);
+    }
+
+    /// Counts what nobody can understand of the spec, after all its choices: nobody can tell what would have been there.
+    pub(super) fn count_mistakes(&mut self) {
+        for (number, mistake) in self.mistakes.clone().into_iter().enumerate() {
+            let Some(kind) = mistake.lost.clone() else { continue };
+            let whose = Whose::Component(self.choices.len() + number);
+            let name = Name::new("", &mistake.place);
+            let key = self.key(&kind, &name.namespace, &name.name);
+            let word = Word::missing(self.policies(), &Lack::Mistake(mistake), None);
+            self.put(whose, key, (kind, name), &word, State::Unknown);
+        }
+    }
+
+    /// Whether somebody stands for a component, and not for an entry of the spec that means none.
+    pub(super) fn is_component(&self, whose: Whose) -> bool {
+        match whose {
+            Whose::Object(_) => true,
+            Whose::Component(index) => {
+                self.choices.get(index).is_some_and(|choice| matches!(choice.what, What::Named(_)))
+            }
+        }
     }
 
     fn put(&mut self, whose: Whose, key: Key, (kind, name): (Kind, Name), word: &Word, state: State) {
@@ -267,10 +287,11 @@ impl Rollup {
 
     /// What an object says, if anybody has looked.
     fn heard(&self, stored: &Stored, feed: &Feed) -> Option<Word> {
-        if feed.kind == Kind::own("Rollup") && self.circle.contains(&stored.name) {
+        if feed.kind.is_rollup() && self.circle.contains(&stored.name) {
             return Some(Word::missing(self.policies(), &Lack::Circle, None));
         }
         let word = stored.facts.operator.as_deref().map(|facts| Word::of(self.policies(), facts));
+        let word = word.map(|word| if stored.facts.deleting { word.going(self.policies()) } else { word });
         match &feed.unreadable {
             // Nobody will look as long as nobody can.
             Some(why) => Some(Word::unreadable(word.as_ref(), self.policies(), why)),
@@ -286,7 +307,10 @@ impl Rollup {
                 self.heard(stored, feeds.get(stored.feed)?)
             }
             Whose::Component(index) => {
-                let choice = self.choices.get(index)?;
+                let Some(choice) = self.choices.get(index) else {
+                    let mistake = self.mistakes.get(index.checked_sub(self.choices.len())?)?;
+                    return Some(Word::missing(self.policies(), &Lack::Mistake(mistake.clone()), None));
+                };
                 Some(Word::missing(self.policies(), choice.lack.as_ref()?, choice.since))
             }
         }
@@ -301,27 +325,23 @@ impl Rollup {
         };
         let available = damped(&policies.available, &sources.available, AVAILABLE);
         let degraded = damped(&policies.degraded, &sources.degraded, DEGRADED);
-        let until = [&available, &degraded].into_iter().filter_map(|Damped { until, .. }| *until).min();
         // What is not said to be bad yet is not said to be stuck.
         let is_stuck = self.spec.progressing == ProgressingPolicy::Matrix
-            && until.is_none()
+            && available.until.is_none()
+            && degraded.until.is_none()
             && !sources.stuck.is_empty();
         Weighed {
-            available: available.class,
+            available,
             progressing: if is_stuck {
                 Progressing::Stuck
             } else {
                 Progressing::As(sources.progressing.worst())
             },
-            degraded: degraded.class,
-            until,
+            degraded,
             policies,
         }
     }
 }
-
-/// What is said of a component whose kind does not exist.
-const NOT_SERVED: &str = "not found: the cluster does not serve its kind";
 
 /// What a choice lacks, where this is known of its kind.
 fn lack(choice: &Choice, unreadable: Option<&Unreadable>) -> Option<Lack> {
@@ -338,18 +358,23 @@ fn lack(choice: &Choice, unreadable: Option<&Unreadable>) -> Option<Lack> {
 }
 
 impl Weighed {
+    /// If a turn for the worse is held back: until when.
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        [self.available, self.degraded].into_iter().filter_map(|damped| damped.until).min()
+    }
+
     /// The three conditions together.
     pub(super) fn triple(&self) -> Triple {
         let status = |policy: &Policy, class: Option<Class>| {
             class.map_or(policy.empty.status, |class| policy.status(class))
         };
         Triple {
-            available: status(&self.policies.available, self.available),
+            available: status(&self.policies.available, self.available.class),
             progressing: match self.progressing {
                 Progressing::Stuck => bellwether_api::ConditionStatus::False,
                 Progressing::As(class) => status(&self.policies.progressing, class),
             },
-            degraded: status(&self.policies.degraded, self.degraded),
+            degraded: status(&self.policies.degraded, self.degraded.class),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::{
 
 use bellwether_conditions::{Class, Contribution, Identity, Names, Tally};
 
+use bellwether_api::RollupHealth;
+
 use crate::members::Whose;
 
 use super::word::Word;
@@ -14,11 +16,16 @@ use super::word::Word;
 /// Which component. In the order of these they are named.
 pub(super) type Key = Arc<Identity<Arc<str>>>;
 
+/// How much a component has to do with what is not well: less is worse.
+type Rank = u8;
+
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     whose: BTreeMap<Key, Whose>,
-    keys: HashMap<Whose, Key>,
+    keys: HashMap<Whose, (Rank, Key)>,
+    /// The worst first.
+    order: BTreeMap<(Rank, Key), Whose>,
     names: Names<Arc<str>>,
     pub(super) available: Tally<Key>,
     pub(super) progressing: Tally<Key>,
@@ -32,6 +39,10 @@ impl Sources {
     /// One says this, instead of what it said before. No other has its key.
     pub(super) fn put(&mut self, whose: Whose, key: Key, word: &Word) {
         self.remove(whose);
+        if let Some(other) = self.whose(&key) {
+            debug_assert!(false, "two components are one: {other:?} and {whose:?}");
+            self.remove(other);
+        }
         let set = |tally: &mut Tally<Key>, said: &Contribution<'_>| {
             tally.set(Arc::clone(&key), said.class, said.since);
         };
@@ -46,14 +57,16 @@ impl Sources {
         }
         self.names.add(&key);
         self.whose.insert(Arc::clone(&key), whose);
-        self.keys.insert(whose, key);
+        self.order.insert((rank(word), Arc::clone(&key)), whose);
+        self.keys.insert(whose, (rank(word), key));
     }
 
     /// One is no more.
     pub(super) fn remove(&mut self, whose: Whose) {
-        let Some(key) = self.keys.remove(&whose) else { return };
+        let Some((rank, key)) = self.keys.remove(&whose) else { return };
         self.whose.remove(&key);
         self.names.remove(&key);
+        self.order.remove(&(rank, Arc::clone(&key)));
         let tallies = [
             &mut self.available,
             &mut self.progressing,
@@ -66,6 +79,11 @@ impl Sources {
         }
     }
 
+    /// All of them, the worst first.
+    pub(super) fn worst_first(&self) -> impl Iterator<Item = Whose> {
+        self.order.values().copied()
+    }
+
     /// Who a key is of.
     pub(super) fn whose(&self, key: &Key) -> Option<Whose> {
         self.whose.get(key).copied()
@@ -74,5 +92,16 @@ impl Sources {
     /// What one is called.
     pub(super) fn display(&self, key: &Key) -> String {
         self.names.display(key).into_owned()
+    }
+}
+
+/// Those in error come first, then those of which there is anything to tell.
+fn rank(word: &Word) -> Rank {
+    let objects = word.upgradeable.as_ref().is_some_and(|said| said.class != Class::Fine);
+    match word.triple().health() {
+        RollupHealth::Error => 0,
+        RollupHealth::Warning => 1,
+        RollupHealth::Healthy if objects => 1,
+        RollupHealth::Healthy => 2,
     }
 }

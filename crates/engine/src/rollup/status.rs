@@ -4,7 +4,7 @@ use bellwether_api::{
     ConditionStatus::{self, False, True},
     RollupComponentStatus, RollupStatus,
 };
-use bellwether_conditions::{Class, Consensus, Policy, Said, Statement, Tally, merge_as, message};
+use bellwether_conditions::{Class, Consensus, Damped, Policy, Said, Statement, Tally, merge_as, message};
 use bellwether_model::text::{legal_reason, one_line};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -12,8 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
-    id::Kind,
-    members::{Share, Whose},
+    members::Whose,
     operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
     planted::Bug,
     publication::Manner,
@@ -72,9 +71,17 @@ pub(super) fn statements(
     feeds: &Feeds,
 ) -> [(&'static str, Option<Statement>); 5] {
     let (policies, sources) = (rollup.policies(), &rollup.sources);
-    let say = |policy: &Policy, tally: &Tally<Key>, class: Option<Class>, which: fn(&Word) -> Words| {
+    let say = |policy: &Policy, tally: &Tally<Key>, damped: Damped, which: fn(&Word) -> Words| {
+        let Damped { class, until } = damped;
         let said = |key: &Key| said(rollup, feeds, key, which);
         let mut statement = merge_as(class, policy, tally, &Consensus::new(), said);
+        // What is not told by the status yet is told by the words.
+        if let Some(until) = until {
+            let mut message = format!("held back until {until}: ");
+            let rest = Policy { budget: policy.budget.saturating_sub(message.len()), ..policy.clone() };
+            message += &merge_as(Some(Class::Issue), &rest, tally, &Consensus::new(), said).message;
+            statement.message = message.into();
+        }
         if Bug::ReasonOfTheFirst.is_planted()
             && let Some(first) = class.and_then(|class| tally.keys(class).next())
         {
@@ -89,11 +96,13 @@ pub(super) fn statements(
     let progressing = match weighed.progressing {
         Progressing::Stuck => stuck(rollup, feeds),
         Progressing::As(class) => {
-            say(&policies.progressing, &sources.progressing, class, |word| Words::of(&word.progressing))
+            let damped = Damped { class, until: None };
+            say(&policies.progressing, &sources.progressing, damped, |word| Words::of(&word.progressing))
         }
     };
     let upgradeable = rollup.spec.upgradeable.then(|| {
-        say(&policies.upgradeable, &sources.upgradeable, sources.upgradeable.worst(), |word| {
+        let damped = Damped { class: sources.upgradeable.worst(), until: None };
+        say(&policies.upgradeable, &sources.upgradeable, damped, |word| {
             Words::of(word.upgradeable.as_ref().unwrap_or(&word.available))
         })
     });
@@ -118,18 +127,8 @@ impl Words {
 /// What a component says in a condition.
 fn said<'a>(rollup: &Rollup, feeds: &Feeds, key: &Key, which: fn(&Word) -> Words) -> Said<'a> {
     let name = rollup.sources.display(key).into();
-    let whose = rollup.sources.whose(key);
-    let word = whose.and_then(|whose| rollup.word(whose, feeds));
+    let word = rollup.sources.whose(key).and_then(|whose| rollup.word(whose, feeds));
     let Words(reason, message) = word.as_ref().map_or_else(|| Words(String::new(), String::new()), which);
-    // Two Rollups that are each other's components would quote one another for ever.
-    let is_quoted = match whose {
-        Some(Whose::Object(id)) => feeds
-            .object(id)
-            .and_then(|stored| feeds.get(stored.feed))
-            .is_none_or(|feed| feed.kind != Kind::own("Rollup")),
-        Some(Whose::Component(_)) | None => true,
-    };
-    let message = if is_quoted { message } else { String::new() };
     Said { name, reason: reason.into(), message: message.into() }
 }
 
@@ -143,13 +142,11 @@ fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
     };
     let items = tally.keys(Class::Issue).map(|key| {
         let said = said(rollup, feeds, key, which);
-        let text = if said.message.is_empty() { "needs a human".into() } else { said.message };
-        (said.name, text)
+        (said.name, said.message)
     });
     let text = message(items, tally.len(), BUDGET);
     let latest = tally.latest(Class::Issue).map(|key| said(rollup, feeds, key, which).reason);
-    let reason = latest.filter(|reason| !reason.is_empty()).unwrap_or_else(|| "NeedsHuman".into());
-    Statement::new(False, legal_reason(&*reason).into_owned(), text)
+    Statement::new(False, legal_reason(latest.unwrap_or_default()).into_owned(), text)
 }
 
 /// What the spec asks for and cannot be had, in a word, and in a line: what it is about, and what is wrong with it.
@@ -207,7 +204,7 @@ fn problem(choice: &Choice, feed: &Feed) -> Option<(&'static str, String)> {
 fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let problems: Vec<_> = problems(rollup, feeds).collect();
     let Some((reason, ..)) = problems.first() else {
-        return Statement::new(True, "AllComponentsResolved", "All that the spec asks for can be read");
+        return Statement::new(True, "AllKindsResolved", "All kinds can be read");
     };
     let (reason, count) = (*reason, problems.len());
     let items = problems.into_iter().map(|(_, place, text)| (place, text));
@@ -219,9 +216,10 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
     let weighed = rollup.weigh(now);
     let triple = weighed.triple();
     let statements = statements(rollup, &weighed, feeds);
-    let is_component = |choice: &&Choice| choice.lack.is_some() && matches!(choice.what, What::Named(_));
-    let objects: usize = rollup.members.total() - rollup.choices.iter().filter(|c| c.lack.is_some()).count();
-    let count = objects + rollup.choices.iter().filter(is_component).count();
+    let others = rollup.choices.iter().enumerate().filter(|(_, choice)| choice.lack.is_some());
+    let others = others.filter(|(index, _)| !rollup.is_component(Whose::Component(*index))).count();
+    let others = others + rollup.mistakes.iter().filter(|mistake| mistake.lost.is_some()).count();
+    let count = rollup.members.total() - others;
     RollupStatus {
         observed_generation: Some(rollup.publication.generation),
         conditions: rollup.publication.conditions(statements, now).into_iter().map(Into::into).collect(),
@@ -234,14 +232,8 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
 
 fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
     let mut left = MOST_BYTES;
-    let is_component = |(whose, _): &(Whose, &Share)| match whose {
-        Whose::Object(_) => true,
-        Whose::Component(index) => {
-            rollup.choices.get(*index).is_some_and(|choice| matches!(choice.what, What::Named(_)))
-        }
-    };
-    let entry = |(whose, share): (Whose, &Share)| {
-        let word = rollup.word(whose, feeds)?;
+    let entry = |whose: Whose| {
+        let (word, share) = (rollup.word(whose, feeds)?, rollup.members.get(whose)?);
         let (triple, telling) = (word.triple(), word.telling());
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Some(RollupComponentStatus {
@@ -263,16 +255,13 @@ fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
         })
     };
     rollup
-        .members
+        .sources
         .worst_first()
-        .filter(is_component)
+        .filter(|whose| rollup.is_component(*whose))
         .filter_map(entry)
         .take(MOST_COMPONENTS)
         .take_while(|entry| {
-            let text =
-                [&entry.namespace, &entry.reason, &entry.message].into_iter().flatten().map(String::len);
-            // What stands around the texts, and the texts that are short.
-            let size = 200 + entry.name.len() + text.sum::<usize>();
+            let size = serde_json::to_string(entry).map_or(usize::MAX, |text| text.len());
             let fits = size <= left;
             left = left.saturating_sub(size);
             fits

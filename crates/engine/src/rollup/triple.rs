@@ -28,6 +28,16 @@ impl Triple {
         [(AVAILABLE, self.available), (PROGRESSING, self.progressing), (DEGRADED, self.degraded)]
     }
 
+    /// What the three come to if all is well but for one of them.
+    pub(super) fn of_one((kind, status): &(&str, ConditionStatus)) -> Self {
+        let of = |own: &str, good: ConditionStatus| if *kind == own { *status } else { good };
+        Self {
+            available: of(AVAILABLE, True),
+            progressing: of(PROGRESSING, False),
+            degraded: of(DEGRADED, False),
+        }
+    }
+
     /// The shortest answer.
     pub(super) fn health(self) -> RollupHealth {
         let Self { available, progressing, degraded } = self;

@@ -9,7 +9,6 @@ use crate::{
     feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
-    said,
     view::{Claim, Group, Insight, Member, OperatorSays, Outlook, Relation},
 };
 
@@ -22,8 +21,9 @@ use super::{
 };
 
 /// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
-pub fn rollup_mistakes(spec: &RollupSpec) -> Vec<(String, String)> {
-    let (_, mistakes) = choice::wanted(spec);
+/// `name` is that of the Rollup.
+pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
+    let (_, mistakes) = choice::wanted(name, spec);
     mistakes.into_iter().map(|mistake| (mistake.place, mistake.text)).collect()
 }
 
@@ -54,14 +54,12 @@ impl Rollups {
                 None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
             }
         };
-        let since = triple.conditions().map(|(kind, status)| rollup.publication.since(kind, status));
         Some(Insight::Known(Box::new(Outlook {
             kind: Kind::own("Rollup"),
             name: rollup.name.clone(),
-            healthy: triple.health() == RollupHealth::Healthy,
+            healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state: state(rollup, triple),
-            // Since the last of the three turned.
-            since: since.into_iter().collect::<Option<Vec<_>>>().and_then(|times| times.into_iter().max()),
+            since: turned(rollup, triple),
             conditions,
             meaning: Some(triple.meaning().into_owned()),
         })))
@@ -108,9 +106,9 @@ fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
         counts: rollup.members.counts(),
         progress: rollup.members.progress(),
         members: rollup
-            .members
+            .sources
             .worst_first()
-            .filter_map(|(whose, share)| member(rollup, feeds, whose, share))
+            .filter_map(|whose| member(rollup, feeds, whose, rollup.members.get(whose)?))
             .collect(),
         dependencies: Vec::new(),
     }
@@ -138,13 +136,19 @@ fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
     {
         return rollup.members.in_state(state).filter_map(|(_, share)| share.since).min();
     }
-    let stored = rollup.publication.stored();
-    let time = |kind: &str, status: ConditionStatus| {
-        let condition = stored.iter().find(|condition| *condition.kind == *kind)?;
-        condition.last_transition_time.as_ref().filter(|_| said::status(stored, kind) == Some(status))
-    };
-    let times = triple.conditions().map(|(kind, status)| time(kind, status).map(|time| time.0));
-    times.into_iter().collect::<Option<Vec<_>>>()?.into_iter().max()
+    turned(rollup, triple)
+}
+
+/// Since when its health is what it is, as its conditions say: where it is not well, since the first of those turned that
+/// make it so; where it is, since the last of all did.
+fn turned(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
+    let since = |(kind, status): &(&str, ConditionStatus)| rollup.publication.since(kind, *status);
+    let all = triple.conditions();
+    let alike = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
+    match triple.health() {
+        RollupHealth::Healthy => all.iter().map(since).collect::<Option<Vec<_>>>()?.into_iter().max(),
+        RollupHealth::Warning | RollupHealth::Error => alike.filter_map(since).min(),
+    }
 }
 
 fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option<Member> {

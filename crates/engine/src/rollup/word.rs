@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{event::Unreadable, operator::OperatorFacts, planted::Bug};
 
-use super::{policies::Policies, triple::Triple};
+use super::{choice::Mistake, policies::Policies, triple::Triple};
 
 /// What one component says.
 #[derive(Debug)]
@@ -31,7 +31,14 @@ pub(super) enum Lack {
     NothingSelected,
     /// What it says rests on what is said of it.
     Circle,
+    /// Nobody can understand what is asked for.
+    Mistake(Mistake),
 }
+
+/// What is said of a component that is not there,
+pub(super) const NOT_FOUND: &str = "not found";
+/// or whose kind is not.
+pub(super) const NOT_SERVED: &str = "not found: the cluster does not serve its kind";
 
 impl Word {
     /// What an object says.
@@ -61,6 +68,20 @@ impl Word {
         })
     }
 
+    /// The same of an object that is being deleted: whatever else it says, something is done to it.
+    pub(super) fn going(self, policies: &Policies) -> Self {
+        let policy = &policies.progressing;
+        let progressing = Contribution {
+            status: True,
+            class: policy.classify(True),
+            reason: "Terminating".into(),
+            message: "is being deleted".into(),
+            since: None,
+            repeated: 0,
+        };
+        Self { progressing, ..self }
+    }
+
     /// Of an object whose kind cannot be read any more: what it said when it could, if anybody had looked. Nothing of it
     /// counts, nor that it had no objection.
     pub(super) fn unreadable(before: Option<&Self>, policies: &Policies, why: &Unreadable) -> Self {
@@ -84,10 +105,8 @@ impl Word {
     pub(super) fn missing(policies: &Policies, lack: &Lack, since: Option<Timestamp>) -> Self {
         let say = |policy: &Policy| match lack {
             Lack::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
-            Lack::NotFound => Contribution::missing(policy, "not found", since),
-            Lack::NotServed => {
-                Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
-            }
+            Lack::NotFound => Contribution::missing(policy, NOT_FOUND, since),
+            Lack::NotServed => Contribution::missing(policy, NOT_SERVED, since),
             // Since when is not written anywhere: who comes later must not think that it was only then.
             Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
             Lack::NothingSelected => {
@@ -97,6 +116,7 @@ impl Word {
                 let text = "has this Rollup among its own components".to_owned();
                 nobody_can_tell(policy, "Circle", text)
             }
+            Lack::Mistake(mistake) => nobody_can_tell(policy, mistake.reason, mistake.text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
         let may_object = matches!(lack, Lack::Unreadable(why) if *why != Unreadable::NotServed);

@@ -38,6 +38,12 @@ impl Tally {
         pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).min()
     }
 
+    /// When any feed last heard from the cluster.
+    pub fn heard_last(&self) -> Option<Timestamp> {
+        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
+    }
+
     pub(super) fn listen(&self, pulse: Weak<Pulse>) {
         let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.retain(|pulse| pulse.strong_count() > 0);

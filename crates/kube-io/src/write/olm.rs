@@ -29,6 +29,9 @@ use super::{
     perform::{PATIENCE, exchange},
 };
 
+/// How long other words for the same may wait: each write is another generation, which OLM has to catch up with.
+const WORDS_WAIT: Duration = Duration::from_secs(10);
+
 /// The pauses between attempts that fail.
 const PAUSES: Pauses = Pauses { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
 
@@ -46,6 +49,7 @@ pub async fn keep_in_step(
         place,
         term: None,
         says: None,
+        written: None,
         backoff: Backoff::new(PAUSES),
         not_before: Instant::now(),
         told: Vec::new(),
@@ -55,11 +59,13 @@ pub async fn keep_in_step(
         let left = keeper.stand(&leadership.borrow_and_update());
         let due = wanted.filter(|wanted| keeper.says.as_ref() != Some(wanted)).zip(left);
         let pause = match due {
-            Some((wanted, left)) if keeper.not_before <= Instant::now() => {
-                keeper.attempt(wanted, left.min(PATIENCE)).await;
-                continue;
-            }
-            Some(_) => Some(keeper.not_before),
+            Some((wanted, left)) => match keeper.not_before(&wanted) {
+                moment if moment <= Instant::now() => {
+                    keeper.attempt(wanted, left.min(PATIENCE)).await;
+                    continue;
+                }
+                moment => Some(moment),
+            },
             None => None,
         };
         let changed = tokio::select! {
@@ -89,6 +95,8 @@ struct Keeper {
     term: Option<Timestamp>,
     /// What the OperatorCondition says, as far as we know. Nobody else writes that while we lead.
     says: Option<Statement>,
+    /// When it was last written.
+    written: Option<Instant>,
     backoff: Backoff,
     not_before: Instant,
     /// What people were told of what went wrong, a line for each kind of it, until all is well again.
@@ -96,6 +104,13 @@ struct Keeper {
 }
 
 impl Keeper {
+    /// When this may be written at the earliest.
+    fn not_before(&self, wanted: &Statement) -> Instant {
+        let is_turn = self.says.as_ref().is_none_or(|says| says.status != wanted.status);
+        let after_words = self.written.filter(|_| !is_turn).map(|written| written + WORDS_WAIT);
+        after_words.map_or(self.not_before, |moment| moment.max(self.not_before))
+    }
+
     /// For how long we lead from now on, if we do. At the beginning of a term nothing is known: another may have written
     /// before.
     fn stand(&mut self, leadership: &Leadership) -> Option<Duration> {
@@ -120,6 +135,7 @@ impl Keeper {
         match made {
             Ok(kept) => {
                 if kept == Kept::Written {
+                    self.written = Some(Instant::now());
                     let Statement { status, reason, message } = &wanted;
                     info!("{place}: Upgradeable is {} now, {reason}: {message}", status.name());
                 } else if !self.told.is_empty() {

@@ -60,13 +60,26 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found 
     let mut found = Found { components: Vec::new(), resolved: true };
     let mut counted: BTreeSet<(Kind, Name)> = BTreeSet::new();
     let mut asked: Vec<&RollupComponent> = Vec::new();
-    for entry in &rollup.spec.components {
-        if entry.name.is_some() == entry.selector.is_some() || asked.contains(&entry) {
+    for (index, entry) in rollup.spec.components.iter().enumerate() {
+        let kind = Kind::new(&entry.group, &entry.kind);
+        let is_clear = entry.name.is_some() != entry.selector.is_some();
+        if is_clear && asked.contains(&entry) {
             found.resolved = false;
             continue;
         }
         asked.push(entry);
-        let kind = Kind::new(&entry.group, &entry.kind);
+        let is_itself =
+            kind == Kind::own("Rollup") && entry.namespace.is_none() && entry.name == rollup.metadata.name;
+        if !is_clear || is_itself {
+            found.resolved = false;
+            let reason = match (is_clear, &entry.name) {
+                (true, _) => "Circle",
+                (false, Some(_)) => "NameAndSelector",
+                (false, None) => "NoNameNoSelector",
+            };
+            found.components.push(lost(kind, index, reason));
+            continue;
+        }
         let known = oracle.kinds[&kind];
         let objects: Vec<_> = known.objects.values().filter(|object| means(rollup, entry, object)).collect();
         for object in &objects {
@@ -97,6 +110,21 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found 
         found.components.extend(lack(entry, known, objects.is_empty(), said));
     }
     found
+}
+
+/// An entry of which nobody can tell what it means.
+fn lost(kind: Kind, index: usize, reason: &str) -> Component {
+    let says = || nobody_can_tell(reason);
+    Component {
+        kind,
+        name: Name::new("", &format!("spec.components[{index}]")),
+        state: State::Unknown,
+        available: says(),
+        progressing: says(),
+        degraded: says(),
+        upgradeable: None,
+        is_one: false,
+    }
 }
 
 /// Whether an entry of a Rollup means an object of its kind. No Rollup means itself.
@@ -140,6 +168,10 @@ fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
 fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
     let has = |kind: &str| conditions(object, kind).next().is_some();
     let mut says = ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| of(object, kind, mode));
+    if object.is_deleting() {
+        let message = Some("is being deleted".to_owned());
+        says[1] = Says { status: True, reason: "Terminating".to_owned(), message, since: Since::Nobody };
+    }
     if let Some(why) = &known.unreadable {
         says = says.map(|_| nobody_can_tell(reason(why)));
     }

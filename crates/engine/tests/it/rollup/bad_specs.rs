@@ -31,7 +31,12 @@ fn selector() -> Value {
 #[case::name_and_selector(
     json!([virt_named("a"), {"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
     "False NameAndSelector: spec.components[1] has a name and a selector: give one of them",
-    HEALTHY
+    ["Unknown"; 3]
+)]
+#[case::itself(
+    json!([virt_named("a"), {"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]),
+    "False Circle: spec.components[1] is this Rollup itself: leave it out",
+    ["Unknown"; 3]
 )]
 #[case::no_namespace(
     json!([{"group": "ops.example", "kind": "Virt", "name": "a"}]),
@@ -76,7 +81,10 @@ fn a_circle_says_so_and_opens() {
         "False Circle: Rollup middle has this Rollup among its own components, so that neither can say anything of the \
          other: take one of them out"
     );
-    assert_eq!(world.of_umbrella("Available"), "Unknown Circle: middle Circle");
+    assert_eq!(
+        world.of_umbrella("Available"),
+        "Unknown Circle: middle has this Rollup among its own components"
+    );
     world.put(named("low", json!([virt_named("a")])));
     assert_eq!(world.triple(), ["False", "True", "False"]);
     assert!(world.of_umbrella("Resolved").starts_with("True"));

@@ -21,10 +21,7 @@ fn all_is_well() {
     assert_eq!(world.of_umbrella("Available"), "True InstallSucceeded: All components are available");
     assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: No component is progressing");
     assert_eq!(world.of_umbrella("Degraded"), "False HealFailed: No component is degraded");
-    assert_eq!(
-        world.of_umbrella("Resolved"),
-        "True AllComponentsResolved: All that the spec asks for can be read"
-    );
+    assert_eq!(world.of_umbrella("Resolved"), "True AllKindsResolved: All kinds can be read");
     let status = world.umbrella();
     assert_eq!((status.health, status.component_count), (Some(RollupHealth::Healthy), Some(2)));
     assert_eq!(status.observed_generation, Some(1));
@@ -173,6 +170,48 @@ fn flips_are_told() {
     );
 }
 
+/// What is being deleted is never taken for something at rest.
+#[test]
+fn a_component_that_is_being_deleted() {
+    let mut going = virt("b", &conditions(HEALTHY));
+    going["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into();
+    let world = world([
+        rollup(&json!([virt_named("a"), virt_named("b")]), &json!({})),
+        virt("a", &conditions(HEALTHY)),
+        going,
+    ]);
+    assert_eq!(world.triple(), ["True", "True", "False"]);
+    assert_eq!(world.of_umbrella("Progressing"), "True Terminating: b is being deleted");
+}
+
+/// Those that decide come before those that are only at work, however many there are of these.
+#[test]
+fn what_decides_is_not_cut_off() {
+    let busy = (0..150).map(|number| virt(&format!("a{number:03}"), &conditions(["True", "True", "False"])));
+    let all =
+        json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
+    let silent = virt("silent", &[]);
+    let world = world([rollup(&all, &json!({})), silent].into_iter().chain(busy));
+    let status = world.umbrella();
+    assert_eq!(status.components.first().map(|it| it.name.as_str()), Some("silent"));
+    assert_eq!((status.components.len(), status.component_count), (100, Some(151)));
+}
+
+/// However long and however strange what they say.
+#[test]
+fn a_status_never_outgrows_its_limit() {
+    let message = "\"\\".repeat(2_000);
+    let says = [condition("Available", "False", "HealFailed", &message, 1)];
+    let objects = (0..200).map(|number| virt(&format!("v{number:03}"), &says));
+    let all =
+        json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
+    let world = world([rollup(&all, &json!({}))].into_iter().chain(objects));
+    let status = world.umbrella();
+    assert_eq!(status.component_count, Some(200));
+    assert!(serde_json::to_string(&status).expect("it is JSON").len() < 64 << 10);
+    assert!(!status.components.is_empty());
+}
+
 #[test]
 fn ten_thousand_components_fit() {
     let objects =
@@ -192,7 +231,7 @@ fn ten_thousand_components_fit() {
     assert_eq!(rest, format!("{} more", 10_000 - shown));
 }
 
-/// Rollups may be components of Rollups. They do not quote one another, or they would for ever.
+/// Rollups may be components of Rollups, and are explained down to the object that decides.
 #[test]
 fn a_rollup_of_rollups() {
     let mut inner = rollup(&json!([virt_named("a")]), &json!({}));
@@ -201,7 +240,7 @@ fn a_rollup_of_rollups() {
     let mut world =
         world([rollup(&outer, &json!({})), inner, virt("a", &conditions(["True", "True", "False"]))]);
     assert_eq!(world.triple(), ["True", "True", "False"]);
-    assert_eq!(world.of_umbrella("Progressing"), "True UpgradeInProgress: inner UpgradeInProgress");
+    assert_eq!(world.of_umbrella("Progressing"), "True UpgradeInProgress: inner a goes on");
     world.put(virt("a", &conditions(HEALTHY)));
     assert_eq!(world.triple(), HEALTHY);
 }
