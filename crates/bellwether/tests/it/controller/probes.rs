@@ -108,7 +108,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     Ok(())
 }
 
-/// What is not known yet is neither well nor absent; and what is listed again is as it was.
+/// What is not known yet is neither well nor absent.
 #[tokio::test]
 async fn what_is_not_known_yet_is_waited_for() -> Result<()> {
     let cluster = Cluster::builder().name("probes").start().await?;

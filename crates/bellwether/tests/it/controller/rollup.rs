@@ -187,6 +187,8 @@ async fn a_life() -> Result<()> {
     let before = stage.get("rollup/umbrella").await?;
     controller.program.kill();
     let controller = stage.controller().await?;
+    let after = stage.get("rollup/umbrella").await?;
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
     stage.says(DISKS, GOOD, "UpgradeSucceeded").await?;
     let healed = |status: &Value| status["components"][1]["progressing"] == "False";
     let status = stage.is_so("the disks are at rest", healed).await?;
