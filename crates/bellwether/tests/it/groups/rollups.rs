@@ -65,7 +65,6 @@ fn the_hyperconverged_example(#[case] state: &str, #[case] code: Option<i32>) {
     let file = format!("states/{state}.yaml");
     let mut command = bellwether(&["status", "hyperconverged", "--now", NOW, "--from", &file]);
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hyperconverged"));
-    #[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
     let told: Run = command.output().expect("the binary runs").into();
     assert_eq!(told.code, code, "{told}");
     assert_snapshot!(format!("the_hyperconverged_example_{state}"), told);
