@@ -53,6 +53,13 @@ pub(super) struct Mistake {
     pub(super) lost: Option<Kind>,
 }
 
+impl Mistake {
+    /// What it comes to where nobody can tell what is asked for.
+    pub(super) fn lack(&self) -> Lack {
+        Lack::Lost { reason: self.reason, text: self.text.clone() }
+    }
+}
+
 /// An entry as it was written: its kind, and which objects.
 pub(super) type Wanted = (usize, Kind, What);
 

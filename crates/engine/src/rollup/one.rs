@@ -223,7 +223,7 @@ impl Rollup {
         let word = Word::missing(self.policies(), lack, choice.since);
         let state = match lack {
             Lack::NotFound | Lack::NotServed => State::Missing,
-            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle | Lack::Mistake(_) => State::Unknown,
+            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle | Lack::Lost { .. } => State::Unknown,
         };
         let (key, name) = match &choice.what {
             What::Named(name) => (self.key(&choice.kind, &name.namespace, &name.name), name.clone()),
@@ -245,7 +245,7 @@ impl Rollup {
             let whose = Whose::Component(self.choices.len() + number);
             let name = Name::new("", &mistake.place);
             let key = self.key(&kind, &name.namespace, &name.name);
-            let word = Word::missing(self.policies(), &Lack::Mistake(mistake), None);
+            let word = Word::missing(self.policies(), &mistake.lack(), None);
             self.put(whose, key, (kind, name), &word, State::Unknown);
         }
     }
@@ -309,7 +309,7 @@ impl Rollup {
             Whose::Component(index) => {
                 let Some(choice) = self.choices.get(index) else {
                     let mistake = self.mistakes.get(index.checked_sub(self.choices.len())?)?;
-                    return Some(Word::missing(self.policies(), &Lack::Mistake(mistake.clone()), None));
+                    return Some(Word::missing(self.policies(), &mistake.lack(), None));
                 };
                 Some(Word::missing(self.policies(), choice.lack.as_ref()?, choice.since))
             }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{event::Unreadable, operator::OperatorFacts, planted::Bug};
 
-use super::{choice::Mistake, policies::Policies, triple::Triple};
+use super::{policies::Policies, triple::Triple};
 
 /// What one component says.
 #[derive(Debug)]
@@ -32,7 +32,12 @@ pub(super) enum Lack {
     /// What it says rests on what is said of it.
     Circle,
     /// Nobody can understand what is asked for.
-    Mistake(Mistake),
+    Lost {
+        /// Why, in a word,
+        reason: &'static str,
+        /// and in a line.
+        text: String,
+    },
 }
 
 /// What is said of a component that is not there,
@@ -116,7 +121,7 @@ impl Word {
                 let text = "has this Rollup among its own components".to_owned();
                 nobody_can_tell(policy, "Circle", text)
             }
-            Lack::Mistake(mistake) => nobody_can_tell(policy, mistake.reason, mistake.text.clone()),
+            Lack::Lost { reason, text } => nobody_can_tell(policy, reason, text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
         let may_object = matches!(lack, Lack::Unreadable(why) if *why != Unreadable::NotServed);
