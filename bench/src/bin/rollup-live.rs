@@ -17,8 +17,11 @@ use bellwether_bench::{
 };
 use bellwether_testkit::{Cluster, eventually};
 use serde_json::json;
+use tokio::time::sleep;
 
 const PATIENCE: Duration = Duration::from_mins(2);
+/// The writer writes the same object a few times in a row, and then once a second. That is not what is measured here.
+const PAUSE: Duration = Duration::from_millis(1200);
 const ROLLUP: &str = "/apis/bellwether.dev/v1alpha1/rollups/umbrella";
 
 #[tokio::main]
@@ -67,6 +70,7 @@ async fn main() -> Result<()> {
     for change in 0..changes {
         // A prime: neighbours in time are none in the list.
         let (number, well) = (change / 2 * 7919 % components, change % 2 == 1);
+        sleep(PAUSE).await;
         says(number, well).await?;
         let begun = Instant::now();
         health_is(if well { "Healthy" } else { "Error" }).await?;

@@ -13,7 +13,7 @@ use crate::run::{cargo, print, say, step};
 #[derive(Debug, Args)]
 pub(crate) struct Rollup {
     /// How many changes are made on each control plane
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     changes: u32,
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Fault, Requests, Verb, eventually};
+use bellwether_testkit::{Fault, Part, Requests, Verb, eventually};
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
@@ -21,7 +21,7 @@ use tempfile::NamedTempFile;
 use super::{
     MEMBERS, PATIENCE, SHOP, Stage,
     land::{APPLICATIONS, PODS, What},
-    recovered,
+    recovered, servers,
     witness::Witness,
     work::health_check,
 };
@@ -178,4 +178,33 @@ async fn silence_is_noticed() -> Result<()> {
     let took = at.saturating_duration_since(since) * TIMES;
     recovered("half-open watch, noticed by itself (a clock 30 times as fast)", since, since + took)?;
     stage.ends_well(controller, 40).await
+}
+
+/// Once the API server has been gone for minutes, what was heard from it is no reason to call anything well any more: a probe
+/// says so, and takes it back as soon as it is heard from again.
+#[tokio::test]
+#[ignore = "needs libfaketime, which cargo xtask test finds"]
+async fn a_probe_does_not_believe_in_what_was_heard_long_ago() -> Result<()> {
+    let cluster = servers::cluster("clock-probe").await?;
+    let stage = Stage::on(&cluster, "clock-probe").await?;
+    let clock = Clock::new()?;
+    stage.shop().await?;
+    stage.land.is_ready("db", true).await?;
+    let controller = stage.controller_with(&clock, false, &["--leader-elect=false"]).await?;
+    stage.says(SHOP, (2, 2)).await?;
+    let path = format!("/readyz/applications/{}/{SHOP}", stage.land.namespace);
+    controller.probed(&path, 200, |_| true).await?;
+
+    cluster.kill_part(Part::ApiServer)?;
+    // For a moment nobody has missed anything.
+    assert_eq!(controller.probe(&path).await?.0, 200);
+    clock.set("+4m")?;
+    let unheard = |said: &Value| {
+        text(&said["message"]).starts_with("the API server has not been heard from since ")
+            && said["healthy"] == false
+    };
+    controller.probed(&path, 503, unheard).await?;
+    cluster.start_part(Part::ApiServer).await?;
+    controller.probed(&path, 200, |said| said["state"] == "Ready").await?;
+    stage.ends_well(controller, 30).await
 }
