@@ -89,11 +89,23 @@ pub(crate) fn read(object: &Object<'_>) -> OperatorFacts {
             shorten(&mut text, LONGEST);
             text.into_boxed_str()
         };
+        let status = ConditionStatus::of(text("status"));
+        // Whoever wrote a status that is none has to be told.
+        let quibble = match text("status") {
+            written if written == status.name() => None,
+            "" => Some("its status is none of True, False and Unknown".to_owned()),
+            other => Some(format!("its status is {other:?}, not True, False or Unknown")),
+        };
+        let message = match (quibble, text("message")) {
+            (None, message) => short(message),
+            (Some(quibble), "") => short(&quibble),
+            (Some(quibble), message) => short(&format!("{quibble}: {message}")),
+        };
         Some(OperatorCondition {
             kind: TYPES.into_iter().find(|kind| *kind == text("type"))?,
-            status: ConditionStatus::of(text("status")),
+            status,
             reason: short(text("reason")),
-            message: short(text("message")),
+            message,
             since: text("lastTransitionTime").parse().ok(),
             observed_generation: condition
                 .get("observedGeneration")

@@ -1,16 +1,16 @@
 //! Label selectors, ready to be asked.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::facts::Labels;
 
-/// A label selector.
-#[derive(Clone, Debug, Default)]
+/// A label selector. Two that ask for the same in other words or in another order are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector(Box<[Requirement]>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Requirement {
     In(Arc<str>, Box<[Arc<str>]>),
     NotIn(Arc<str>, Box<[Arc<str>]>),
@@ -27,7 +27,11 @@ impl Selector {
             .map(|(key, value)| Requirement::In(key.as_str().into(), Box::new([value.as_str().into()])));
         let expressions = selector.match_expressions.iter().flatten().map(|expression| {
             let key: Arc<str> = expression.key.as_str().into();
-            let values = || expression.values.iter().flatten().map(|value| value.as_str().into()).collect();
+            let values = || {
+                let values: BTreeSet<Arc<str>> =
+                    expression.values.iter().flatten().map(|value| value.as_str().into()).collect();
+                values.into_iter().collect()
+            };
             match expression.operator.as_str() {
                 "In" => Requirement::In(key, values()),
                 "NotIn" => Requirement::NotIn(key, values()),
@@ -36,7 +40,8 @@ impl Selector {
                 _ => Requirement::Nothing,
             }
         });
-        Self(exact.chain(expressions).collect())
+        let all: BTreeSet<_> = exact.chain(expressions).collect();
+        Self(all.into_iter().collect())
     }
 
     /// One that matches nothing.

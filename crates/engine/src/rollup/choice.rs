@@ -40,6 +40,20 @@ pub(super) enum What {
     Selected { namespace: Option<Arc<str>>, selector: Selector, text: Arc<str> },
 }
 
+/// Whether both mean the same, in whatever words.
+impl PartialEq for What {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(own), Self::Named(other)) => own == other,
+            (
+                Self::Selected { namespace, selector, .. },
+                Self::Selected { namespace: place, selector: others, .. },
+            ) => namespace == place && selector == others,
+            (Self::Named(_), Self::Selected { .. }) | (Self::Selected { .. }, Self::Named(_)) => false,
+        }
+    }
+}
+
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
@@ -83,19 +97,18 @@ pub(super) fn place(index: usize) -> String {
 /// What a spec asks for, and its mistakes. What is asked for twice counts once.
 /// `own` is the name of the Rollup.
 pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>) {
-    let (mut wanted, mut mistakes) = (Vec::new(), Vec::new());
-    let mut seen: Vec<(usize, &_)> = Vec::new();
+    let (mut wanted, mut mistakes) = (Vec::<Wanted>::new(), Vec::new());
     for (index, component) in spec.components.iter().enumerate() {
         let kind = Kind::new(&component.group, &component.kind);
         let mut wrong = |reason, text: String, lost: Option<&Kind>| {
             mistakes.push(Mistake { reason, place: place(index), text, lost: lost.cloned() });
         };
+        // Empty is how programs in Go leave it out.
+        let namespace = component.namespace.as_deref().filter(|namespace| !namespace.is_empty());
         let what = match (&component.name, &component.selector) {
-            (Some(name), None) => {
-                What::Named(Name::new(component.namespace.as_deref().unwrap_or_default(), name))
-            }
+            (Some(name), None) => What::Named(Name::new(namespace.unwrap_or_default(), name)),
             (None, Some(selector)) => What::Selected {
-                namespace: component.namespace.as_deref().map(Into::into),
+                namespace: namespace.map(Into::into),
                 selector: Selector::new(selector),
                 text: in_words(selector).into(),
             },
@@ -113,7 +126,8 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>
                 continue;
             }
         };
-        if let Some((first, _)) = seen.iter().find(|(_, other)| *other == component) {
+        let is_same = |(_, other, others): &&Wanted| *other == kind && *others == what;
+        if let Some((first, ..)) = wanted.iter().find(is_same) {
             let verb = if component.name.is_some() { "names" } else { "selects" };
             wrong(
                 "ComponentTwice",
@@ -122,7 +136,6 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>
             );
             continue;
         }
-        seen.push((index, component));
         if kind.is_rollup() && matches!(&what, What::Named(name) if *name == Name::new("", own)) {
             wrong("Circle", "is this Rollup itself: leave it out".to_owned(), Some(&kind));
             continue;
@@ -177,6 +190,22 @@ mod tests {
     #[case::two_selectors(
         json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
         &["ComponentTwice"]
+    )]
+    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["ComponentTwice"])]
+    #[case::in_another_order(
+        json!([
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}},
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y", "x"]}]}},
+        ]),
+        &["ComponentTwice"]
+    )]
+    #[case::an_empty_namespace(json!([{"kind": "A", "name": "a"}, {"kind": "A", "name": "a", "namespace": ""}]), &["ComponentTwice"])]
+    #[case::other_values(
+        json!([
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x,y"]}]}},
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y"]}]}},
+        ]),
+        &[]
     )]
     #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["Circle"])]
     #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bellwether_api::{ProgressingPolicy, RollupSpec, RollupStatus, State};
-use bellwether_conditions::{Class, Damped, Identity, Policy, Tally, damp};
+use bellwether_conditions::{Class, Damped, Policy, Tally, damp};
 use jiff::Timestamp;
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 use super::{
     choice::{Choice, Mistake, What},
     policies::Policies,
-    sources::{Key, Sources},
+    sources::{Called, Key, Sources},
     triple::Triple,
     word::{Lack, NOT_FOUND, NOT_SERVED, Word},
 };
@@ -186,9 +186,9 @@ impl Rollup {
             return;
         };
         self.blind.remove(&object);
-        let key = self.key(&feed.kind, &stored.name.namespace, &stored.name.name);
+        let called = self.called(&feed.kind, &stored.name.namespace, &stored.name.name);
         let object = (feed.kind.clone(), stored.name.clone());
-        self.put(whose, key, object, &word, word.triple().state());
+        self.put(whose, called, object, &word, word.triple().state());
     }
 
     /// Counts an object no longer.
@@ -225,17 +225,17 @@ impl Rollup {
             Lack::NotFound | Lack::NotServed => State::Missing,
             Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle | Lack::Lost { .. } => State::Unknown,
         };
-        let (key, name) = match &choice.what {
-            What::Named(name) => (self.key(&choice.kind, &name.namespace, &name.name), name.clone()),
+        let (called, name) = match &choice.what {
+            What::Named(name) => (self.called(&choice.kind, &name.namespace, &name.name), name.clone()),
             What::Selected { namespace, text, .. } => {
                 let namespace = namespace.clone().unwrap_or_default();
                 let title = format!("{} with {text}", choice.kind.kind);
-                let key = self.key(&choice.kind, &namespace, &title.into());
-                (key, Name { namespace, name: Arc::clone(text) })
+                let called = self.called(&choice.kind, &namespace, &title.into());
+                (called, Name { namespace, name: Arc::clone(text) })
             }
         };
         let kind = choice.kind.clone();
-        self.put(whose, key, (kind, name), &word, state);
+        self.put(whose, called, (kind, name), &word, state);
     }
 
     /// Counts what nobody can understand of the spec, after all its choices: nobody can tell what would have been there.
@@ -244,9 +244,9 @@ impl Rollup {
             let Some(kind) = mistake.lost.clone() else { continue };
             let whose = Whose::Component(self.choices.len() + number);
             let name = Name::new("", &mistake.place);
-            let key = self.key(&kind, &name.namespace, &name.name);
+            let called = self.called(&kind, &name.namespace, &name.name);
             let word = Word::missing(self.policies(), &mistake.lack(), None);
-            self.put(whose, key, (kind, name), &word, State::Unknown);
+            self.put(whose, called, (kind, name), &word, State::Unknown);
         }
     }
 
@@ -260,12 +260,12 @@ impl Rollup {
         }
     }
 
-    fn put(&mut self, whose: Whose, key: Key, (kind, name): (Kind, Name), word: &Word, state: State) {
+    fn put(&mut self, whose: Whose, called: Called, (kind, name): (Kind, Name), word: &Word, state: State) {
         // A component is ready or it is not: nobody says how far along it is.
         let progress = if state == State::Ready { 100 } else { 0 };
         let since = word.telling().since;
         self.members.put(whose, Share { kind, name, state, progress, settled: true, since });
-        self.sources.put(whose, key, word);
+        self.sources.put(whose, called, word);
     }
 
     fn remove(&mut self, whose: Whose) {
@@ -274,15 +274,15 @@ impl Rollup {
     }
 
     /// What a component is called, which says where it stands.
-    fn key(&self, kind: &Kind, namespace: &Arc<str>, name: &Arc<str>) -> Key {
+    fn called(&self, kind: &Kind, namespace: &Arc<str>, name: &Arc<str>) -> Called {
         let is_ambiguous =
             self.needs.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
-        Arc::new(Identity {
+        Called {
             kind: if is_ambiguous { kind.to_string().into() } else { Arc::clone(&kind.kind) },
             cluster: Arc::default(),
             namespace: Arc::clone(namespace),
             name: Arc::clone(name),
-        })
+        }
     }
 
     /// What an object says, if anybody has looked.

@@ -1,7 +1,7 @@
 //! What the components of a Rollup say, counted as they come, change and go.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -13,8 +13,16 @@ use crate::members::Whose;
 
 use super::word::Word;
 
+/// What a component is called.
+pub(super) type Called = Identity<Arc<str>>;
+
 /// Which component. In the order of these they are named.
-pub(super) type Key = Arc<Identity<Arc<str>>>;
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    called: Arc<Called>,
+    /// Tells those apart that are called the same: entries of the spec may be called anything.
+    pub(super) whose: Whose,
+}
 
 /// How much a component has to do with what is not well: less is worse.
 type Rank = u8;
@@ -22,10 +30,9 @@ type Rank = u8;
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    whose: BTreeMap<Key, Whose>,
     keys: HashMap<Whose, (Rank, Key)>,
     /// The worst first.
-    order: BTreeMap<(Rank, Key), Whose>,
+    order: BTreeSet<(Rank, Key)>,
     names: Names<Arc<str>>,
     pub(super) available: Tally<Key>,
     pub(super) progressing: Tally<Key>,
@@ -36,15 +43,12 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// One says this, instead of what it said before. No other has its key.
-    pub(super) fn put(&mut self, whose: Whose, key: Key, word: &Word) {
+    /// One says this, instead of what it said before.
+    pub(super) fn put(&mut self, whose: Whose, called: Called, word: &Word) {
         self.remove(whose);
-        if let Some(other) = self.whose(&key) {
-            debug_assert!(false, "two components are one: {other:?} and {whose:?}");
-            self.remove(other);
-        }
+        let key = Key { called: Arc::new(called), whose };
         let set = |tally: &mut Tally<Key>, said: &Contribution<'_>| {
-            tally.set(Arc::clone(&key), said.class, said.since);
+            tally.set(key.clone(), said.class, said.since);
         };
         set(&mut self.available, &word.available);
         set(&mut self.progressing, &word.progressing);
@@ -53,20 +57,19 @@ impl Sources {
             set(&mut self.upgradeable, upgradeable);
         }
         if word.triple().is_stuck() {
-            self.stuck.set(Arc::clone(&key), Class::Issue, word.progressing.since);
+            self.stuck.set(key.clone(), Class::Issue, word.progressing.since);
         }
-        self.names.add(&key);
-        self.whose.insert(Arc::clone(&key), whose);
-        self.order.insert((rank(word), Arc::clone(&key)), whose);
+        self.names.add(&key.called);
+        self.order.insert((rank(word), key.clone()));
         self.keys.insert(whose, (rank(word), key));
     }
 
     /// One is no more.
     pub(super) fn remove(&mut self, whose: Whose) {
-        let Some((rank, key)) = self.keys.remove(&whose) else { return };
-        self.whose.remove(&key);
-        self.names.remove(&key);
-        self.order.remove(&(rank, Arc::clone(&key)));
+        let Some(place) = self.keys.remove(&whose) else { return };
+        self.order.remove(&place);
+        let (_, key) = place;
+        self.names.remove(&key.called);
         let tallies = [
             &mut self.available,
             &mut self.progressing,
@@ -81,17 +84,12 @@ impl Sources {
 
     /// All of them, the worst first.
     pub(super) fn worst_first(&self) -> impl Iterator<Item = Whose> {
-        self.order.values().copied()
-    }
-
-    /// Who a key is of.
-    pub(super) fn whose(&self, key: &Key) -> Option<Whose> {
-        self.whose.get(key).copied()
+        self.order.iter().map(|(_, key)| key.whose)
     }
 
     /// What one is called.
     pub(super) fn display(&self, key: &Key) -> String {
-        self.names.display(key).into_owned()
+        self.names.display(&key.called).into_owned()
     }
 }
 

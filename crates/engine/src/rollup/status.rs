@@ -127,7 +127,7 @@ impl Words {
 /// What a component says in a condition.
 fn said<'a>(rollup: &Rollup, feeds: &Feeds, key: &Key, which: fn(&Word) -> Words) -> Said<'a> {
     let name = rollup.sources.display(key).into();
-    let word = rollup.sources.whose(key).and_then(|whose| rollup.word(whose, feeds));
+    let word = rollup.word(key.whose, feeds);
     let Words(reason, message) = word.as_ref().map_or_else(|| Words(String::new(), String::new()), which);
     Said { name, reason: reason.into(), message: message.into() }
 }

@@ -124,7 +124,11 @@ impl Word {
             Lack::Lost { reason, text } => nobody_can_tell(policy, reason, text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
-        let may_object = matches!(lack, Lack::Unreadable(why) if *why != Unreadable::NotServed);
+        let may_object = match lack {
+            Lack::NotFound | Lack::NotServed | Lack::NothingSelected => false,
+            Lack::Unreadable(why) => *why != Unreadable::NotServed,
+            Lack::Circle | Lack::Lost { .. } => true,
+        };
         Self {
             available: say(&policies.available),
             progressing: say(&policies.progressing),

@@ -91,9 +91,9 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found 
                     // What each says rests on what the other does: neither counts.
                     let says = nobody_can_tell("Circle");
                     component.state = State::Unknown;
+                    component.upgradeable = Some(says.clone());
                     [component.available, component.progressing, component.degraded] =
                         [says.clone(), says.clone(), says];
-                    component.upgradeable = None;
                 }
                 found.components.push(component);
             }
@@ -122,7 +122,7 @@ fn lost(kind: Kind, index: usize, reason: &str) -> Component {
         available: says(),
         progressing: says(),
         degraded: says(),
-        upgradeable: None,
+        upgradeable: Some(says()),
         is_one: false,
     }
 }
@@ -300,7 +300,20 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
         _ => INSTALL_INVALID.to_owned(),
     };
     let since = text(&first["lastTransitionTime"]).parse().map_or(Since::Nobody, Since::At);
-    let message = format!("{}{twice}", text(&first["message"])).trim().to_owned();
+    let own = text(&first["message"]);
+    let message = match &*text(&first["status"]) {
+        "True" | "False" | "Unknown" => own,
+        other => {
+            let what = if other.is_empty() {
+                "none of True, False and Unknown".to_owned()
+            } else {
+                format!("{other:?}, not True, False or Unknown")
+            };
+            let colon = if own.is_empty() { "" } else { ": " };
+            format!("its status is {what}{colon}{own}")
+        }
+    };
+    let message = format!("{message}{twice}").trim().to_owned();
     Says { status, reason, message: Some(message), since }
 }
 

@@ -61,6 +61,36 @@ fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case
     assert!(world.umbrella().component_count <= Some(2));
 }
 
+/// Who cannot be asked whether they object to an upgrade may: nobody is told that they do not.
+#[rstest]
+#[case::circle(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "low"}]), "Circle")]
+#[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), "Circle")]
+#[case::name_and_selector(
+    json!([{"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
+    "NameAndSelector"
+)]
+fn what_cannot_be_had_may_object_to_an_upgrade(#[case] components: Value, #[case] reason: &str) {
+    let upgradeable = json!({"upgradeable": true});
+    let mut low =
+        rollup(&json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &upgradeable);
+    low["metadata"]["name"] = "low".into();
+    let world = world([rollup(&components, &upgradeable), low]);
+    let said = world.of_umbrella("Upgradeable");
+    assert!(said.starts_with(&format!("Unknown {reason}: ")), "{said}");
+}
+
+/// Entries that mean the same in other words are one; others that only sound alike are two.
+#[test]
+fn selectors_that_sound_alike() {
+    let selects = |values: Value| {
+        let expression = json!({"key": "tier", "operator": "In", "values": values});
+        json!({"group": "ops.example", "kind": "Virt", "selector": {"matchExpressions": [expression]}})
+    };
+    let world = world([rollup(&json!([selects(json!(["x,y"])), selects(json!(["x", "y"]))]), &json!({}))]);
+    let said = "Virt with tier in (x,y) matches no object";
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown NothingSelected: {said}; {said}"));
+}
+
 /// Rollups that are components of one another would keep each other from ever being well again.
 #[test]
 fn a_circle_says_so_and_opens() {

@@ -2,7 +2,8 @@
 
 use bellwether_api::RollupHealth;
 use jiff::SignedDuration;
-use serde_json::json;
+use rstest::rstest;
+use serde_json::{Value, json};
 
 use super::{HEALTHY, condition, conditions, rollup, virt, virt_named, world};
 use crate::world::World;
@@ -77,6 +78,19 @@ fn missing_conditions_are_named_one_by_one() {
     let no_reason = condition("Available", "False", "", "is down", 2);
     world.put(virt("b", &[no_reason]));
     assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b is down");
+}
+
+/// Nobody guesses what a status means that is none, and whoever wrote it is told.
+#[rstest]
+#[case::another_case(json!("true"), "works", "its status is \"true\", not True, False or Unknown: works")]
+#[case::without_a_word(json!("yes"), "", "its status is \"yes\", not True, False or Unknown")]
+#[case::another_type(json!(true), "works", "its status is none of True, False and Unknown: works")]
+#[case::none_at_all(Value::Null, "", "its status is none of True, False and Unknown")]
+fn what_is_no_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] said: &str) {
+    let mut available = condition("Available", "", "Works", message, 1);
+    available["status"] = status;
+    let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &[available])]);
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: a {said}"));
 }
 
 #[test]
