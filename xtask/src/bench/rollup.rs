@@ -20,8 +20,8 @@ pub(crate) struct Rollup {
 /// So many components there are for the engine alone,
 const ALONE: [u32; 5] = [5, 50, 500, 5_000, 50_000];
 
-/// and on a control plane.
-const LIVE: [u32; 2] = [5, 5_000];
+/// and on a control plane. A status lists a hundred of them at most.
+const LIVE: [u32; 3] = [5, 100, 5_000];
 
 #[derive(Debug, Deserialize)]
 struct Times {

@@ -103,7 +103,7 @@ pub(super) fn statements(
     let upgradeable = rollup.spec.upgradeable.then(|| {
         let damped = Damped { class: sources.upgradeable.worst(), until: None };
         say(&policies.upgradeable, &sources.upgradeable, damped, |word| {
-            Words::of(word.upgradeable.as_ref().unwrap_or(&word.available))
+            word.upgradeable.as_ref().map(Words::of).unwrap_or_default()
         })
     });
     [
@@ -116,6 +116,7 @@ pub(super) fn statements(
 }
 
 /// The reason and the message of a condition.
+#[derive(Default)]
 struct Words(String, String);
 
 impl Words {
@@ -127,8 +128,7 @@ impl Words {
 /// What a component says in a condition.
 fn said<'a>(rollup: &Rollup, feeds: &Feeds, key: &Key, which: fn(&Word) -> Words) -> Said<'a> {
     let name = rollup.sources.display(key).into();
-    let word = rollup.word(key.whose, feeds);
-    let Words(reason, message) = word.as_ref().map_or_else(|| Words(String::new(), String::new()), which);
+    let Words(reason, message) = rollup.word(key.whose, feeds).as_ref().map(which).unwrap_or_default();
     Said { name, reason: reason.into(), message: message.into() }
 }
 
