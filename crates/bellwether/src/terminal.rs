@@ -90,6 +90,23 @@ pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
+/// So much of what many objects say a person can be expected to read.
+const MOST_ITEMS: usize = 200;
+
+/// The first items of a message that has many: `a is late; b is late; and more`. How many more, nobody can tell from the
+/// message: items may have semicolons in them.
+pub(crate) fn first_items(message: &str) -> Cow<'_, str> {
+    if columns(message) <= MOST_ITEMS {
+        return Cow::Borrowed(message);
+    }
+    let ends = || message.match_indices("; ").map(|(end, _)| &message[..end]);
+    // The first is whole, however long it is.
+    match ends().take_while(|shown| columns(shown) <= MOST_ITEMS).last().or_else(|| ends().next()) {
+        Some(shown) => Cow::Owned(format!("{shown}; and more")),
+        None => Cow::Borrowed(message),
+    }
+}
+
 /// As much of the beginning and the end of a text as fits into so many columns, with a sign in between.
 pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
@@ -189,6 +206,18 @@ mod tests {
     #[case("any", 0, "…")]
     fn cuts_in_the_middle(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
         assert_eq!(cut_middle(text, most), shown);
+    }
+
+    #[test]
+    fn few_items_of_many() {
+        let item = "a thing does not do what it should";
+        let some = [item; 3].join("; ");
+        assert_eq!(first_items(&some), some);
+        let many = format!("{}; and 16 more", [item; 30].join("; "));
+        assert_eq!(first_items(&many), format!("{}; and more", [item; 5].join("; ")));
+        let long = item.repeat(10);
+        assert_eq!(first_items(&long), long);
+        assert_eq!(first_items(&format!("{long}; {long}; {long}")), format!("{long}; and more"));
     }
 
     #[rstest]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Kind};
+use bellwether_engine::{Group, Kind, StandsFor};
 use bellwether_model::State;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
     output::Outcome,
     said::{sign, style},
     sight::{Meant, Sight},
-    status::{as_json, as_yaml, family_of, with_problems},
+    status::{Called, as_json, as_yaml, family_of, with_problems},
     terminal::{Screen, columns, cut, cut_middle, how_long, printable},
 };
 
@@ -160,7 +160,7 @@ impl Drawing {
             lines.push(Line {
                 lead: format!("{lead}{branch}"),
                 kind: printable(&what).into_owned(),
-                name: printable(&called(&node.name, node.is_selector, home)).into_owned(),
+                name: printable(&called(&node.name, node.stands_for, home)).into_owned(),
                 state: Some(node.state),
                 says: printable(&says).into_owned(),
             });
@@ -182,10 +182,10 @@ impl Drawing {
     }
 }
 
-/// The names of what is there, as kubectl takes them: with the namespace, if it is not that of the group.
+/// The names of objects, as kubectl takes them: with the namespace, if it is not that of the group.
 fn names(nodes: &[Node], home: &str) -> String {
     let mut text = String::new();
-    for node in nodes.iter().filter(|node| !node.is_selector) {
+    for node in nodes.iter().filter(|node| node.stands_for == StandsFor::Object) {
         let kind = node.kind.to_string().to_lowercase();
         let place = match &*node.name.namespace {
             namespace if namespace == home || namespace.is_empty() => String::new(),
@@ -204,11 +204,8 @@ struct Branch<'n> {
     kind: &'n str,
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'n str,
-    /// Nothing for what stands for a selector that matches nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'n str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    selector: Option<&'n str>,
+    #[serde(flatten)]
+    called: Called<'n>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
@@ -230,8 +227,7 @@ impl<'n> Branch<'n> {
             group: &group.kind.group,
             kind: &group.kind.kind,
             namespace: &group.name.namespace,
-            name: Some(&group.name.name),
-            selector: None,
+            called: Called::new(&group.name, StandsFor::Object),
             state: group.state,
             progress: group.progress,
             reason,
@@ -248,8 +244,7 @@ impl<'n> Branch<'n> {
             group,
             kind,
             namespace: &node.name.namespace,
-            name: Some(&*node.name.name).filter(|_| !node.is_selector),
-            selector: Some(&*node.name.name).filter(|_| node.is_selector),
+            called: Called::new(&node.name, node.stands_for),
             state: node.state,
             progress: Some(node.progress),
             reason: &node.reason,

@@ -21,7 +21,7 @@ use crate::{
     sight::{ClusterSight, Live, Meant, Sight, View},
     signals::{INTERRUPTED, Stop},
     status::{family_of, title, why},
-    terminal::{Screen, bar, columns, cut, how_long, printable},
+    terminal::{Screen, bar, columns, cut, first_items, how_long, printable},
 };
 
 /// How it ended, as the exit code says.
@@ -83,7 +83,7 @@ fn because(group: &Group, sight: &Sight) -> Result<String> {
     for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
         let node = cause.node;
-        let what = in_full(&node.kind, &node.name, node.is_selector, &group.name.namespace);
+        let what = in_full(&node.kind, &node.name, node.stands_for, &group.name.namespace);
         let says = format!("{what}{more}: {}", node.message);
         let _ = writeln!(text, "because of {}", printable(&says));
     }
@@ -191,7 +191,11 @@ impl Vigil {
             if elapsed.saturating_sub(since) < self.stable {
                 return None;
             }
-            return Some(End { code: REACHED, says: format!("{} after {}", self.word(), in_short(since)) });
+            // Whoever asks for damping is content with it, and may want to know.
+            let but = group.held_back().filter(|_| self.goal == Goal::Ready);
+            let but = but.map(|held| format!("; {}", first_items(&held.says.message))).unwrap_or_default();
+            let says = format!("{} after {}{but}", self.word(), in_short(since));
+            return Some(End { code: REACHED, says });
         }
         self.reached = None;
         let failed = self.fail_fast && has_failed(group);
@@ -243,7 +247,7 @@ fn condition(goal: Goal, group: &Group) -> Option<&bellwether_conditions::Statem
         Goal::Settled => "Settled",
         Goal::Installed => "Installed",
     };
-    group.conditions.iter().find(|(condition, _)| *condition == wanted).map(|(_, says)| says)
+    group.conditions.iter().find(|condition| condition.kind == wanted).map(|condition| &condition.says)
 }
 
 /// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.
@@ -274,7 +278,7 @@ fn in_short(duration: SignedDuration) -> String {
 
 /// What a member of a group is called.
 fn named(group: &Group, member: &Member) -> String {
-    in_full(&member.kind, &member.name, member.is_selector, &group.name.namespace)
+    in_full(&member.kind, &member.name, member.stands_for, &group.name.namespace)
 }
 
 /// The bars: one for the whole, one for each member that is not ready.

@@ -48,4 +48,4 @@ pub use operator::{OperatorCondition, OperatorFacts};
 pub use outbox::Outbox;
 pub use rollup::rollup_mistakes;
 pub use rules::user_rule;
-pub use view::{Claim, Group, Insight, Member, OperatorSays, Outlook, Relation};
+pub use view::{Claim, Condition, Group, Insight, Member, OperatorSays, Outlook, Relation, StandsFor};

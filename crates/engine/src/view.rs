@@ -1,6 +1,6 @@
 //! How a group is at this moment, for whoever asks: a person at a terminal, a page, a program.
 
-use bellwether_api::{DependencyStatus, ObjectCounts};
+use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
 use bellwether_health::Rule;
 use bellwether_model::{ConditionStatus, State};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::{
     event::Unreadable,
     id::{Kind, Name},
-    operator::{AVAILABLE, DEGRADED, PROGRESSING},
+    operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
 };
 
 /// Objects that belong together, and how they are as one.
@@ -27,10 +27,12 @@ pub struct Group {
     pub state: State,
     /// Since when, as far as anybody knows.
     pub since: Option<Timestamp>,
+    /// The shortest answer, which only a Rollup has.
+    pub health: Option<RollupHealth>,
     /// What its conditions mean together, where that needs a sentence: a Rollup's.
     pub meaning: Option<String>,
-    /// Its conditions with what they say; of an Application, Ready before all others; of a Rollup, Available.
-    pub conditions: Vec<(&'static str, Statement)>,
+    /// Its conditions; of an Application, Ready before all others; of a Rollup, Available.
+    pub conditions: Vec<Condition>,
     /// How many members are in which state.
     pub counts: ObjectCounts,
     /// How far along the members are on average.
@@ -39,6 +41,20 @@ pub struct Group {
     pub members: Vec<Member>,
     /// The Applications that it needs.
     pub dependencies: Vec<DependencyStatus>,
+}
+
+/// A condition of a group.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// Its type.
+    pub kind: &'static str,
+    /// What it says.
+    pub says: Statement,
+    /// Since when it has its status, as far as anybody knows.
+    pub since: Option<Timestamp>,
+    /// If there is a turn for the worse that it does not tell yet, because that has to last: until when. What it would tell
+    /// is in its message.
+    pub held_until: Option<Timestamp>,
 }
 
 /// How a group is as one, without its members: however many they are, it costs no more than its words.
@@ -83,10 +99,10 @@ impl Insight {
 pub struct Member {
     /// Its kind.
     pub kind: Kind,
-    /// Its name.
+    /// Its name, or what it has instead.
     pub name: Name,
-    /// Whether it is none, but stands for a selector that matches nothing or cannot be looked for, whose text its name is.
-    pub is_selector: bool,
+    /// What there should be.
+    pub stands_for: StandsFor,
     /// Its identity, if it is there.
     pub uid: Option<Box<str>>,
     /// How it is.
@@ -105,7 +121,18 @@ pub struct Member {
     pub operator: Option<OperatorSays>,
 }
 
-/// What an operator says of a component in its three conditions, or what has to be assumed.
+/// What is meant by a member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandsFor {
+    /// An object, whether it is there or not.
+    Object,
+    /// The objects of a selector that matches nothing or cannot be looked for. Its name is the text of the selector.
+    Selector,
+    /// Nobody can tell, because nobody understands what is written. Its name is the place in the spec.
+    Entry,
+}
+
+/// What an operator says of a component in its conditions, or what has to be assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorSays {
     /// It works.
@@ -114,6 +141,8 @@ pub struct OperatorSays {
     pub progressing: ConditionStatus,
     /// It does not work completely.
     pub degraded: ConditionStatus,
+    /// It may be upgraded, if anybody wants to know and it says anything of that.
+    pub upgradeable: Option<ConditionStatus>,
 }
 
 /// What a group has to do with an object.
@@ -156,11 +185,12 @@ impl Outlook {
     }
 }
 
-/// The conditions of a Rollup from the one that decides first on, each with its status as long as it does not.
-const OF_ROLLUPS: [(&str, ConditionStatus); 4] = [
+/// The conditions of a Rollup from the one that decides first on, each with its status as long as all is well.
+const OF_ROLLUPS: [(&str, ConditionStatus); 5] = [
     (AVAILABLE, ConditionStatus::True),
     (DEGRADED, ConditionStatus::False),
     (PROGRESSING, ConditionStatus::False),
+    (UPGRADEABLE, ConditionStatus::True),
     ("Resolved", ConditionStatus::True),
 ];
 
@@ -172,12 +202,39 @@ impl Group {
 
     /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
     pub fn deciding(&self) -> Option<&Statement> {
-        let order = if self.is_rollup() { &OF_ROLLUPS[..] } else { &[] };
-        let bad = |(wanted, fine): &(&str, ConditionStatus)| {
-            let mut all = self.conditions.iter();
-            all.find(|(condition, says)| condition == wanted && says.status != *fine)
+        // Whether it may be upgraded says nothing of how it is.
+        let mut bad = self
+            .of_rollup()
+            .filter(|(condition, fine)| !fine && condition.kind != UPGRADEABLE)
+            .map(|(bad, _)| bad);
+        bad.next().or(self.conditions.first()).map(|condition| &condition.says)
+    }
+
+    /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
+    /// what would not be if nothing were held back, and that nobody is at work where nothing works. Of anything else, none.
+    pub fn remarkable(&self) -> impl Iterator<Item = &Condition> {
+        let is = |kind: &str, status: ConditionStatus| {
+            self.conditions.iter().any(|condition| condition.kind == kind && condition.says.status == status)
         };
-        order.iter().find_map(bad).or(self.conditions.first()).map(|(_, says)| says)
+        let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
+        let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
+            !fine || condition.held_until.is_some() || is_broken && condition.kind == PROGRESSING
+        };
+        self.of_rollup().filter(is_remarkable).map(|(condition, _)| condition)
+    }
+
+    /// The first of those whose turn for the worse is held back.
+    pub fn held_back(&self) -> Option<&Condition> {
+        self.remarkable().find(|condition| condition.held_until.is_some())
+    }
+
+    /// The conditions of a Rollup in their order, and whether each is as it should be. Of anything else, none.
+    fn of_rollup(&self) -> impl Iterator<Item = (&Condition, bool)> {
+        let order = if self.is_rollup() { &OF_ROLLUPS[..] } else { &[] };
+        order.iter().filter_map(|(kind, fine)| {
+            let condition = self.conditions.iter().find(|condition| condition.kind == *kind)?;
+            Some((condition, condition.says.status == *fine))
+        })
     }
 }
 
@@ -191,7 +248,12 @@ mod tests {
     };
 
     fn group(kind: Kind, conditions: &[(&'static str, ConditionStatus)]) -> Group {
-        let says = |status: ConditionStatus, of: &'static str| Statement::new(status, of, "");
+        let condition = |(kind, status): &(&'static str, ConditionStatus)| Condition {
+            kind,
+            says: Statement::new(*status, *kind, ""),
+            since: None,
+            held_until: None,
+        };
         Group {
             kind,
             name: Name::new("", "a"),
@@ -199,8 +261,9 @@ mod tests {
             version: None,
             state: State::Unknown,
             since: None,
+            health: None,
             meaning: None,
-            conditions: conditions.iter().map(|(kind, status)| (*kind, says(*status, kind))).collect(),
+            conditions: conditions.iter().map(condition).collect(),
             counts: ObjectCounts::default(),
             progress: None,
             members: Vec::new(),
@@ -217,15 +280,41 @@ mod tests {
     #[case::not_resolved([True, False, False, False], "Resolved")]
     fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
         let [available, progressing, degraded, resolved] = statuses;
+        let rollup = rollup([available, progressing, degraded, False, resolved]);
+        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+    }
+
+    fn rollup([available, progressing, degraded, upgradeable, resolved]: [ConditionStatus; 5]) -> Group {
         let conditions = [
             ("Available", available),
             ("Progressing", progressing),
             ("Degraded", degraded),
-            ("Upgradeable", False),
+            ("Upgradeable", upgradeable),
             ("Resolved", resolved),
         ];
-        let rollup = group(Kind::own("Rollup"), &conditions);
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+        group(Kind::own("Rollup"), &conditions)
+    }
+
+    #[rstest]
+    #[case::all_fine([True, False, False, True, True], &[])]
+    #[case::on_its_way([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::needs_a_human([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::at_rest([True, False, True, True, True], &["Degraded"])]
+    #[case::not_to_be_upgraded([True, False, False, False, True], &["Upgradeable"])]
+    #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
+    fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
+        let rollup = rollup(statuses);
+        assert_eq!(rollup.remarkable().map(|condition| condition.kind).collect::<Vec<_>>(), told);
+    }
+
+    #[test]
+    fn what_is_held_back_is_told_and_does_not_decide() {
+        let mut rollup = rollup([True, True, False, True, True]);
+        for condition in rollup.conditions.iter_mut().filter(|condition| condition.kind == "Degraded") {
+            condition.held_until = Some(Timestamp::UNIX_EPOCH);
+        }
+        assert_eq!(rollup.held_back().map(|condition| condition.kind), Some("Degraded"));
+        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn deeper(family: &[Node], screen: Screen) -> Vec<String> {
         let node = cause.node;
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
         let state = screen.paint(&state, style(Some(node.state))).into_owned();
-        let what = in_full(&node.kind, &node.name, node.is_selector, "");
+        let what = in_full(&node.kind, &node.name, node.stands_for, "");
         format!("{what} {state} {}: {}", node.reason, node.message)
     };
     failed.map(line).collect()

@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
 };
 
-use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner};
+use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner, StandsFor};
 use bellwether_health::Rule;
 use bellwether_model::State;
 use jiff::Timestamp;
@@ -20,8 +20,8 @@ use crate::{said::rank, sight::Beside};
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) name: Name,
-    /// Whether it stands for a selector that matches nothing.
-    pub(crate) is_selector: bool,
+    /// What there should be.
+    pub(crate) stands_for: StandsFor,
     pub(crate) state: State,
     pub(crate) progress: u8,
     pub(crate) reason: String,
@@ -46,21 +46,22 @@ pub(crate) struct Cause<'n> {
     pub(crate) more: usize,
 }
 
-/// What an object is called among those of a namespace: by its name alone if it is there, too. What stands for a selector
-/// has no name.
-pub(crate) fn called<'n>(name: &'n Name, is_selector: bool, home: &str) -> Cow<'n, str> {
+/// What an object is called among those of a namespace: by its name alone if it is there, too. What stands for a selector,
+/// or for what nobody understands, has no name.
+pub(crate) fn called<'n>(name: &'n Name, stands_for: StandsFor, home: &str) -> Cow<'n, str> {
     let Name { namespace, name: own } = name;
-    match (is_selector, **namespace == *home || namespace.is_empty()) {
-        (false, true) => Cow::Borrowed(own),
-        (false, false) => Cow::Owned(name.to_string()),
-        (true, true) => Cow::Owned(format!("with {own}")),
-        (true, false) => Cow::Owned(format!("with {own} in {namespace}")),
+    match (stands_for, **namespace == *home || namespace.is_empty()) {
+        (StandsFor::Object, true) => Cow::Borrowed(own),
+        (StandsFor::Object, false) => Cow::Owned(name.to_string()),
+        (StandsFor::Selector, true) => Cow::Owned(format!("with {own}")),
+        (StandsFor::Selector, false) => Cow::Owned(format!("with {own} in {namespace}")),
+        (StandsFor::Entry, _) => Cow::Owned(format!("at {own}")),
     }
 }
 
 /// The same after its kind.
-pub(crate) fn in_full(kind: &Kind, name: &Name, is_selector: bool, home: &str) -> String {
-    format!("{} {}", kind.kind, called(name, is_selector, home))
+pub(crate) fn in_full(kind: &Kind, name: &Name, stands_for: StandsFor, home: &str) -> String {
+    format!("{} {}", kind.kind, called(name, stands_for, home))
 }
 
 /// The kinds of objects that the members of a group may own, as far as anybody knows.
@@ -189,7 +190,7 @@ impl<'g> Kin<'g> {
             Self::Member(member) => Node {
                 kind: member.kind.clone(),
                 name: member.name.clone(),
-                is_selector: member.is_selector,
+                stands_for: member.stands_for,
                 state: member.state,
                 progress: member.progress,
                 reason: member.reason.clone(),
@@ -203,7 +204,7 @@ impl<'g> Kin<'g> {
             Self::Beside(Beside { kind, name, facts }) => Node {
                 kind: kind.clone(),
                 name: name.clone(),
-                is_selector: false,
+                stands_for: StandsFor::Object,
                 state: facts.verdict.state,
                 progress: facts.verdict.progress,
                 reason: facts.verdict.reason.to_string(),
@@ -267,7 +268,7 @@ mod tests {
         Node {
             kind: Kind::new("", kind),
             name: Name::new("", name),
-            is_selector: false,
+            stands_for: StandsFor::Object,
             state,
             progress: 0,
             reason: reason.to_owned(),

@@ -358,6 +358,9 @@ fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
         for member in &mut group.members {
             member.since.take_if(is_invented);
         }
+        for condition in &mut group.conditions {
+            condition.since.take_if(is_invented);
+        }
     }
 }
 

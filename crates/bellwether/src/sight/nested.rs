@@ -90,12 +90,12 @@ fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
     if !group.is_rollup() {
         return before.clone();
     }
-    let conditions = group.conditions.iter().filter(|(kind, _)| *kind != "Resolved");
-    let conditions = conditions.map(|(kind, says)| OperatorCondition {
-        kind,
-        status: says.status,
-        reason: says.reason.as_ref().into(),
-        message: says.message.as_ref().into(),
+    let conditions = group.conditions.iter().filter(|condition| condition.kind != "Resolved");
+    let conditions = conditions.map(|condition| OperatorCondition {
+        kind: condition.kind,
+        status: condition.says.status,
+        reason: condition.says.reason.as_ref().into(),
+        message: condition.says.message.as_ref().into(),
         since: group.since,
         observed_generation: before.generation,
     });

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use bellwether_api::{DependencyStatus, ObjectCounts};
-use bellwether_engine::{Group, Member, OperatorSays};
+use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
+use bellwether_engine::{Group, Member, Name, OperatorSays, StandsFor};
 use bellwether_health::Rule;
 use bellwether_model::{ConditionStatus, State};
 use serde::Serialize;
@@ -44,6 +44,8 @@ pub(crate) struct Entry<'g> {
     version: Option<&'g str>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<RollupHealth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
@@ -58,12 +60,38 @@ pub(crate) struct Entry<'g> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Condition<'g> {
     #[serde(rename = "type")]
     type_: &'g str,
     status: ConditionStatus,
     reason: &'g str,
     message: &'g str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    /// Until when a turn for the worse is not told by the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<String>,
+}
+
+/// What something is called, under the key that says what it is: an object has a name, a selector its text, and an entry of
+/// a spec that nobody understands its place.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Called<'g> {
+    Name(&'g str),
+    Selector(&'g str),
+    Entry(&'g str),
+}
+
+impl<'g> Called<'g> {
+    pub(crate) fn new(name: &'g Name, stands_for: StandsFor) -> Self {
+        match stands_for {
+            StandsFor::Object => Self::Name(&name.name),
+            StandsFor::Selector => Self::Selector(&name.name),
+            StandsFor::Entry => Self::Entry(&name.name),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -72,11 +100,8 @@ struct Object<'g> {
     kind: &'g str,
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'g str,
-    /// Nothing for what stands for a selector that matches nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'g str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    selector: Option<&'g str>,
+    #[serde(flatten)]
+    called: Called<'g>,
     state: State,
     #[serde(flatten)]
     operator: Option<Operator>,
@@ -95,6 +120,8 @@ struct Operator {
     available: ConditionStatus,
     progressing: ConditionStatus,
     degraded: ConditionStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upgradeable: Option<ConditionStatus>,
 }
 
 impl<'g> Everything<'g> {
@@ -128,6 +155,7 @@ impl<'g> Entry<'g> {
             type_: group.type_.as_deref(),
             version: group.version.as_deref(),
             state: group.state,
+            health: group.health,
             meaning: group.meaning.as_deref(),
             since: group.since.map(|since| since.to_string()),
             components_ready: ready(group),
@@ -136,11 +164,13 @@ impl<'g> Entry<'g> {
             conditions: group
                 .conditions
                 .iter()
-                .map(|(type_, says)| Condition {
-                    type_,
-                    status: says.status,
-                    reason: &says.reason,
-                    message: &says.message,
+                .map(|condition| Condition {
+                    type_: condition.kind,
+                    status: condition.says.status,
+                    reason: &condition.says.reason,
+                    message: &condition.says.message,
+                    since: condition.since.map(|since| since.to_string()),
+                    held_until: condition.held_until.map(|until| until.to_string()),
                 })
                 .collect(),
             dependencies: &group.dependencies,
@@ -155,14 +185,16 @@ impl<'g> Object<'g> {
             group: &member.kind.group,
             kind: &member.kind.kind,
             namespace: &member.name.namespace,
-            name: Some(&*member.name.name).filter(|_| !member.is_selector),
-            selector: Some(&*member.name.name).filter(|_| member.is_selector),
+            called: Called::new(&member.name, member.stands_for),
             state: member.state,
-            operator: member.operator.map(|OperatorSays { available, progressing, degraded }| Operator {
-                available,
-                progressing,
-                degraded,
-            }),
+            operator: member.operator.map(
+                |OperatorSays { available, progressing, degraded, upgradeable }| Operator {
+                    available,
+                    progressing,
+                    degraded,
+                    upgradeable,
+                },
+            ),
             progress: member.progress,
             reason: &member.reason,
             message: &member.message,

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_conditions::Statement;
-use bellwether_engine::{Group, Member};
+use bellwether_engine::{Condition, Group, Member};
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
@@ -132,24 +131,37 @@ fn has_no_rule(member: &Member) -> bool {
 /// Why it is as it is: the first cause in words.
 pub(crate) fn why(group: &Group) -> String {
     match group.state {
-        State::Ready => return String::new(),
+        State::Ready => return but(group),
         State::Terminating => return "it is being deleted".to_owned(),
         _ => {}
     }
     // An Application of app.k8s.io says in one condition that another one knows why.
-    let is_error = |(condition, says): &&(&'static str, Statement)| {
-        *condition == "Error" && says.status == ConditionStatus::True
-    };
-    if let Some((_, says)) = group.conditions.iter().find(is_error) {
-        return printable(&says.message).into_owned();
+    let is_error =
+        |condition: &&Condition| condition.kind == "Error" && condition.says.status == ConditionStatus::True;
+    if let Some(error) = group.conditions.iter().find(is_error) {
+        return printable(&error.says.message).into_owned();
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {
         return printable(group.deciding().map_or("", |says| &says.message)).into_owned();
     };
-    let first_in_full = in_full(&first.kind, &first.name, first.is_selector, &group.name.namespace);
-    let mut why = format!("{first_in_full}: {}", first.message);
-    let more = bad.count();
+    because_of(group, first, bad.count())
+}
+
+/// What somebody should know of a group that is ready all the same. Only of Rollups, there may be such a thing.
+fn but(group: &Group) -> String {
+    if let Some(Condition { kind, says, held_until, .. }) = group.remarkable().next() {
+        let is = if held_until.is_some() { String::new() } else { format!("{kind} is {:?}: ", says.status) };
+        return printable(&format!("{is}{}", says.message)).into_owned();
+    }
+    let mut bad = group.members.iter().filter(|member| group.is_rollup() && is_bad(member.state));
+    bad.next().map(|first| because_of(group, first, bad.count())).unwrap_or_default()
+}
+
+/// A member, what is said of it, and how many more there are.
+fn because_of(group: &Group, first: &Member, more: usize) -> String {
+    let what = in_full(&first.kind, &first.name, first.stands_for, &group.name.namespace);
+    let mut why = format!("{what}: {}", first.message);
     if more > 0 {
         let _ = write!(why, " (and {more} more)");
     }

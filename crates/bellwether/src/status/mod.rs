@@ -20,7 +20,7 @@ use crate::{
     terminal::{Screen, printable},
 };
 
-pub(crate) use entry::{Entry, Everything, as_json, as_yaml};
+pub(crate) use entry::{Called, Entry, Everything, as_json, as_yaml};
 pub(crate) use list::{List, why};
 pub(crate) use one::{One, headline, needs};
 pub(crate) use rollup::meaning;

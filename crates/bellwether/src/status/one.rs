@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
-use bellwether_engine::{Group, Member, Name, OperatorSays};
+use bellwether_engine::{Condition, Group, Member, Name, OperatorSays, StandsFor};
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use crate::{
     said::{sign, style},
     sight::Flags,
     table::{Cell, Table},
-    terminal::{Screen, bar, columns, cut, how_long, printable, wrap},
+    terminal::{Screen, bar, columns, cut, first_items, how_long, printable, wrap},
 };
 
 /// One group for a person.
@@ -44,7 +44,7 @@ impl One<'_> {
         let mut text = headline(self.group, self.now, screen);
         text.push_str(&rollup::meaning(self.group, screen));
         text.push('\n');
-        let because = rollup::because(self.group, screen);
+        let because = rollup::because(self.group, self.wide, screen);
         if !because.is_empty() {
             let _ = writeln!(text, "{because}");
         }
@@ -59,7 +59,13 @@ impl One<'_> {
         }
         self.remarks(&mut text, screen);
         if self.all && !self.group.members.is_empty() {
-            let _ = writeln!(text, "{}", self.members(screen));
+            if !text.ends_with("\n\n") {
+                text.push('\n');
+            }
+            text.push_str(&self.members(screen));
+            if !causes.is_empty() {
+                text.push('\n');
+            }
         }
         self.next(&mut text, causes.first(), screen);
         text
@@ -93,7 +99,7 @@ impl One<'_> {
         let long = node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
         let home = &self.group.name.namespace;
-        let what = printable(&in_full(&node.kind, &node.name, node.is_selector, home)).into_owned();
+        let what = printable(&in_full(&node.kind, &node.name, node.stands_for, home)).into_owned();
         let (reason, mut message) =
             (printable(&node.reason).into_owned(), printable(&node.message).into_owned());
         let beside = 2 + columns(&state) + columns(&long);
@@ -114,7 +120,7 @@ impl One<'_> {
         }
         let mut facts = Vec::new();
         if let Some(blocks) = cause.blocks {
-            let what = in_full(&blocks.kind, &blocks.name, blocks.is_selector, home);
+            let what = in_full(&blocks.kind, &blocks.name, blocks.stands_for, home);
             facts.push(format!("blocks {what}: {}", blocks.message));
         }
         facts.extend(cause.blocks.unwrap_or(node).operator.map(rollup::operator));
@@ -134,14 +140,16 @@ impl One<'_> {
     /// What is to be said besides.
     fn remarks(&self, text: &mut String, screen: Screen) {
         let group = self.group;
-        for (condition, says) in &group.conditions {
-            let is_remarkable = match *condition {
+        for Condition { kind, says, .. } in &group.conditions {
+            let is_remarkable = match *kind {
                 "Resolved" | "HealthCheckValid" | "Adopted" => says.status != ConditionStatus::True,
                 "DependencyCycle" | "Error" => says.status == ConditionStatus::True,
                 _ => false,
             };
             if is_remarkable {
-                let remark = format!("{condition} is {:?}: {}", says.status, says.message);
+                let message =
+                    if self.wide { says.message.as_ref().into() } else { first_items(&says.message) };
+                let remark = format!("{kind} is {:?}: {message}", says.status);
                 for line in wrap(&printable(&remark), screen.page() - 2) {
                     let _ = writeln!(text, "  {line}");
                 }
@@ -166,14 +174,15 @@ impl One<'_> {
         let is_rollup = self.group.is_rollup();
         let mut headers = vec![if is_rollup { "COMPONENT" } else { "MEMBER" }, "STATE", "FOR"];
         // Components are judged by what their operators say, and nobody says how far along they are.
-        headers.extend(if is_rollup { &["AVAILABLE", "PROGRESSING", "DEGRADED"][..] } else { &["PROGRESS"] });
+        let of_rollup = ["AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADEABLE"];
+        headers.extend(if is_rollup { &of_rollup[..] } else { &["PROGRESS"] });
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
         let mut table = Table::new(headers);
         for member in &self.group.members {
             table.push(self.member(member), Vec::new());
         }
-        format!("\n{}", table.print(screen))
+        table.print(screen)
     }
 
     fn member(&self, member: &Member) -> Vec<Cell> {
@@ -181,14 +190,15 @@ impl One<'_> {
         let text = |text: &str| Cell::from(printable(text).into_owned());
         let mut cells = vec![
             text(&match member.operator {
-                Some(_) => in_full(&member.kind, &member.name, member.is_selector, ""),
+                Some(_) => in_full(&member.kind, &member.name, member.stands_for, ""),
                 None => format!("{}/{}", member.kind.kind, member.name.name),
             }),
             Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
         ];
-        if let Some(OperatorSays { available, progressing, degraded }) = member.operator {
+        if let Some(OperatorSays { available, progressing, degraded, upgradeable }) = member.operator {
             cells.extend([available, progressing, degraded].map(|status| text(status.name())));
+            cells.push(text(upgradeable.map_or("", |status| status.name())));
         } else {
             let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
             cells.push(bar(progress).into());
@@ -214,7 +224,7 @@ impl One<'_> {
         let name = &self.group.name;
         let called = if self.group.is_rollup() { title(self.group) } else { name.name.to_string() };
         let mut next = vec![format!("bellwether tree {called}{}{}", in_namespace(name), self.flags.own)];
-        let is_there = node.state != State::Missing && !node.is_selector;
+        let is_there = node.state != State::Missing && node.stands_for == StandsFor::Object;
         if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| is_there) {
             let kind = &node.kind;
             let is_known = ["", "apps", "batch"].contains(&&*kind.group);
@@ -305,8 +315,14 @@ pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String 
     };
     let bad = group.members.iter().filter(|member| is_bad(member.state)).count();
     let total = group.members.len();
+    let ready = group.members.iter().filter(|member| member.state == State::Ready).count();
     let tail = match (group.state, total) {
         (State::Ready, 0) => String::new(),
+        // What is held back for a while, or suspended, keeps nothing from being ready.
+        (State::Ready, total) if ready < total => {
+            let are = if total - ready == 1 { "is" } else { "are" };
+            format!(", but {} of {total} {} {are} not.", total - ready, members(group, total))
+        }
         (State::Ready, 1) => format!(": its one {} is.", members(group, 1)),
         (State::Ready, total) => format!(": all {total} {} are.", members(group, total)),
         // A kind that cannot be read, or a health check, is no member.

@@ -3,17 +3,8 @@
 use std::fmt::Write as _;
 
 use bellwether_engine::{Group, OperatorSays};
-use bellwether_model::ConditionStatus;
 
-use crate::terminal::{Screen, printable, wrap};
-
-/// The conditions of a Rollup, each with its status as long as nobody needs to be told.
-const FINE: [(&str, ConditionStatus); 4] = [
-    ("Available", ConditionStatus::True),
-    ("Degraded", ConditionStatus::False),
-    ("Progressing", ConditionStatus::False),
-    ("Upgradeable", ConditionStatus::True),
-];
+use crate::terminal::{Screen, first_items, printable, wrap};
 
 /// What the conditions of a Rollup mean together, in a sentence. Of anything else, nothing.
 pub(crate) fn meaning(group: &Group, screen: Screen) -> String {
@@ -22,10 +13,10 @@ pub(crate) fn meaning(group: &Group, screen: Screen) -> String {
     wrap(&printable(&format!("{meaning}{full_stop}")), screen.page()).join("\n") + "\n"
 }
 
-/// The conditions of a Rollup that are the reason, a paragraph each.
-pub(super) fn because(group: &Group, screen: Screen) -> String {
+/// The conditions of a Rollup that are the reason, a paragraph each; a short one, unless somebody wants to see all.
+pub(super) fn because(group: &Group, wide: bool, screen: Screen) -> String {
     let mut text = String::new();
-    for (is, why) in reasons(group) {
+    for (is, why) in reasons(group, wide) {
         for (index, line) in wrap(&printable(&format!("{is} {why}")), screen.page() - 4).iter().enumerate() {
             let _ = writeln!(text, "{}{line}", if index == 0 { "  " } else { "    " });
         }
@@ -34,16 +25,15 @@ pub(super) fn because(group: &Group, screen: Screen) -> String {
 }
 
 /// The conditions that are not as they should be: what they are, and why. Those that say the same say it together.
-fn reasons(group: &Group) -> Vec<(String, String)> {
+/// Whether all that is asked for can be had is told elsewhere.
+fn reasons(group: &Group, wide: bool) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
-    if !group.is_rollup() {
-        return reasons;
-    }
-    for (wanted, fine) in FINE {
-        let mut found = group.conditions.iter().filter(|(condition, _)| *condition == wanted);
-        let Some((condition, says)) = found.next().filter(|(_, says)| says.status != fine) else { continue };
-        let is = format!("{condition} is {:?}", says.status);
-        let why = format!("({}): {}", says.reason, says.message);
+    for condition in group.remarkable().filter(|condition| condition.kind != "Resolved") {
+        let says = &condition.says;
+        let still = if condition.held_until.is_some() { "still " } else { "" };
+        let is = format!("{} is {still}{:?}", condition.kind, says.status);
+        let message = if wide { says.message.as_ref().into() } else { first_items(&says.message) };
+        let why = format!("({}): {message}", says.reason);
         match reasons.last_mut() {
             Some((before, same)) if *same == why => before.extend([", ", &is]),
             _ => reasons.push((is, why)),
@@ -53,6 +43,8 @@ fn reasons(group: &Group) -> Vec<(String, String)> {
 }
 
 /// What an operator says of a component, in a line.
-pub(super) fn operator(OperatorSays { available, progressing, degraded }: OperatorSays) -> String {
-    format!("Available={available:?} Progressing={progressing:?} Degraded={degraded:?}")
+pub(super) fn operator(says: OperatorSays) -> String {
+    let OperatorSays { available, progressing, degraded, upgradeable } = says;
+    let upgradeable = upgradeable.map(|status| format!(" Upgradeable={status:?}")).unwrap_or_default();
+    format!("Available={available:?} Progressing={progressing:?} Degraded={degraded:?}{upgradeable}")
 }

@@ -4,6 +4,7 @@ mod from_files;
 mod on_a_cluster;
 mod rollups;
 mod rollups_on_a_cluster;
+mod rollups_told;
 
 use std::process::Command;
 

@@ -13,7 +13,7 @@ use crate::{
     members::{Share, Whose},
     said,
     says::Says,
-    view::{Claim, Group, Insight, Member, Outlook, Relation},
+    view::{Claim, Condition, Group, Insight, Member, Outlook, Relation, StandsFor},
 };
 
 use super::{
@@ -63,6 +63,12 @@ impl Applications {
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
         let state = state(app, ready);
+        let condition = |(kind, says): (&'static str, Statement)| Condition {
+            kind,
+            since: app.publication.since(kind, says.status),
+            says,
+            held_until: None,
+        };
         Group {
             kind: app.dialect().kind(),
             name: app.name.clone(),
@@ -70,8 +76,9 @@ impl Applications {
             version: app.spec.version.clone(),
             since: since(app, state, ready),
             state,
+            health: None,
             meaning: None,
-            conditions,
+            conditions: conditions.into_iter().map(condition).collect(),
             counts: app.members.counts(),
             progress: app.members.progress(),
             members: app
@@ -178,7 +185,7 @@ fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
     Member {
         kind: share.kind.clone(),
         name: share.name.clone(),
-        is_selector: false,
+        stands_for: StandsFor::Object,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,

@@ -9,7 +9,8 @@ use crate::{
     feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
-    view::{Claim, Group, Insight, Member, OperatorSays, Outlook, Relation},
+    operator::{AVAILABLE, DEGRADED},
+    view::{Claim, Condition, Group, Insight, Member, OperatorSays, Outlook, Relation, StandsFor},
 };
 
 use super::{
@@ -92,7 +93,17 @@ impl Rollups {
 
 fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     let weighed = rollup.weigh(now);
-    let (triple, conditions) = (weighed.triple(), statements(rollup, &weighed, feeds));
+    let triple = weighed.triple();
+    let condition = |(kind, says): (&'static str, Statement)| Condition {
+        kind,
+        since: rollup.publication.since(kind, says.status),
+        says,
+        held_until: match kind {
+            AVAILABLE => weighed.available.until,
+            DEGRADED => weighed.degraded.until,
+            _ => None,
+        },
+    };
     let state = state(rollup, triple);
     Group {
         kind: Kind::own("Rollup"),
@@ -101,8 +112,9 @@ fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
         version: None,
         state,
         since: since(rollup, state, triple),
+        health: Some(triple.health()),
         meaning: Some(triple.meaning().into_owned()),
-        conditions,
+        conditions: statements(rollup, &weighed, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),
         progress: rollup.members.progress(),
         members: rollup
@@ -158,18 +170,21 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option
         Whose::Object(id) => feeds.object(id),
         Whose::Component(_) => None,
     };
-    let is_selector = match whose {
-        Whose::Object(_) => false,
-        Whose::Component(index) => {
-            rollup.choices.get(index).is_some_and(|choice| matches!(choice.what, What::Selected { .. }))
-        }
+    let stands_for = match whose {
+        Whose::Object(_) => StandsFor::Object,
+        Whose::Component(index) => match rollup.choices.get(index).map(|choice| &choice.what) {
+            Some(What::Named(_)) => StandsFor::Object,
+            Some(What::Selected { .. }) => StandsFor::Selector,
+            None => StandsFor::Entry,
+        },
     };
     let Triple { available, progressing, degraded } = word.triple();
+    let upgradeable = word.upgradeable.as_ref().filter(|_| rollup.spec.upgradeable).map(|said| said.status);
     let message = if telling.message.is_empty() { &telling.reason } else { &telling.message };
     Some(Member {
         kind: share.kind.clone(),
         name: share.name.clone(),
-        is_selector,
+        stands_for,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,
@@ -178,6 +193,6 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option
         since: share.since,
         // Its own operator has.
         rule: None,
-        operator: Some(OperatorSays { available, progressing, degraded }),
+        operator: Some(OperatorSays { available, progressing, degraded, upgradeable }),
     })
 }

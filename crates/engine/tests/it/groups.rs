@@ -46,9 +46,10 @@ fn it_says_what_its_status_says() {
     let world =
         World::with([app_of_kinds("web"), widget("a", Some("True")), deployment("b", 2, 3), failed("c")]);
     let group = group(&world, "web");
-    for (condition, says) in &group.conditions {
+    for condition in &group.conditions {
+        let says = &condition.says;
         let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
-        assert_eq!(world.of_app("web", condition), told);
+        assert_eq!(world.of_app("web", condition.kind), told);
     }
     let members: Vec<_> = group.members.iter().map(|member| (&*member.name.name, member.state)).collect();
     assert_eq!(members, [("c", State::Failed), ("b", State::InProgress), ("a", State::Ready)]);

@@ -135,6 +135,28 @@ fn conditions_do_not_wait_for_each_other() {
     assert_eq!(world.says(), BAD);
 }
 
+/// Those who ask are told what is not told by the statuses yet, and when it will be.
+#[test]
+fn what_is_held_back_is_no_secret() {
+    let mut world = world();
+    world.turn("x", ["False", "False", "False"]);
+    let begun = world.now;
+    world.pass(seconds(3));
+    world.turn("y", SLOW);
+    world.pass(seconds(1));
+    let held = |world: &World| -> Vec<_> {
+        let groups = world.engine.groups();
+        let conditions = groups.iter().flat_map(|group| &group.conditions);
+        conditions.filter_map(|condition| Some((condition.kind, condition.held_until?))).collect()
+    };
+    let (first, second) = (begun + seconds(HOLD), begun + seconds(HOLD + 3));
+    assert_eq!(held(&world), [("Available", first), ("Degraded", second)]);
+    world.pass(seconds(HOLD - 4));
+    assert_eq!(held(&world), [("Degraded", second)]);
+    world.pass(seconds(3));
+    assert_eq!(held(&world), []);
+}
+
 /// What is not there is missed from the moment on when that is noticed, also by those who come after.
 #[rstest]
 #[case::undisturbed(false)]

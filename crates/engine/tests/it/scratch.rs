@@ -12,6 +12,7 @@ use crate::{
     actions::{Action, action},
     oracle::{Oracle, needed, shape, wished},
     server::merge,
+    views,
     world::{Feed, World},
 };
 
@@ -182,9 +183,10 @@ fn compare_group(world: &World, name: &Name, said: &Value) {
     let Insight::Known(outlook) = world.engine.outlook(&group.kind, name) else {
         panic!("nothing is known of {name}");
     };
-    assert_eq!((&outlook.conditions, &outlook.meaning), (&group.conditions, &group.meaning), "of {name}");
+    assert_eq!((&outlook.conditions, &outlook.meaning), (&views::said(group), &group.meaning), "of {name}");
+    assert_eq!(json!(group.health), said["health"], "of {name}");
     assert_eq!(outlook.healthy, said["health"] == "Healthy", "of {name}");
-    for (kind, statement) in &group.conditions {
+    for (kind, statement) in &outlook.conditions {
         let conditions = said["conditions"].as_array().into_iter().flatten();
         let stored = conditions
             .filter(|it| it["type"] == **kind)

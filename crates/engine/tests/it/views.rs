@@ -1,9 +1,16 @@
 //! What can be read in the cluster, in the words of the stories.
 
 use bellwether_api::ApplicationStatus;
+use bellwether_conditions::Statement;
+use bellwether_engine::Group;
 use serde_json::Value;
 
 use crate::{objects, world::World};
+
+/// What the conditions of a group say.
+pub(crate) fn said(group: &Group) -> Vec<(&'static str, Statement)> {
+    group.conditions.iter().map(|condition| (condition.kind, condition.says.clone())).collect()
+}
 
 impl World {
     /// The status of an Application, as the cluster has it.
