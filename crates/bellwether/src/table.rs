@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use crate::terminal::{Screen, columns, cut};
+use crate::terminal::{Screen, columns, cut, cut_middle};
 
 /// A table.
 #[derive(Debug)]
@@ -39,6 +39,11 @@ impl From<String> for Cell {
 /// The least that is left of the last column: a screen may be narrower than the names.
 const LEAST: usize = 20;
 
+/// Only names are longer than this. If the screen has no room for them, they are cut in their middle,
+const LONGEST_WORD: usize = 14;
+/// and this is left.
+const LEAST_OF_NAMES: usize = 12;
+
 /// How many columns are between two others.
 const GAP: usize = 2;
 
@@ -61,7 +66,7 @@ impl Table {
 
     /// The text. A column that is empty in all rows is left out.
     pub(crate) fn print(&self, screen: Screen) -> String {
-        let widths: Vec<_> = self
+        let mut widths: Vec<_> = self
             .headers
             .iter()
             .enumerate()
@@ -70,6 +75,9 @@ impl Table {
                 if widest == 0 { 0 } else { widest.max(columns(header)) }
             })
             .collect();
+        if let Some(screen) = screen.width {
+            make_room(&mut widths, screen);
+        }
         let headers: Vec<_> = self.headers.iter().map(|header| Cell::from((*header).to_owned())).collect();
         let mut text = String::new();
         print_cells(&mut text, &headers, &widths, screen);
@@ -85,6 +93,20 @@ impl Table {
     }
 }
 
+/// Takes from the widest names what the last column needs.
+fn make_room(widths: &mut [usize], screen: usize) {
+    let Some((last, others)) = widths.split_last_mut() else { return };
+    let used: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+    let mut lacking = (used + LEAST.min(*last)).saturating_sub(screen);
+    let mut names: Vec<_> = others.iter_mut().filter(|width| **width > LONGEST_WORD).collect();
+    while lacking > 0
+        && let Some(widest) = names.iter_mut().max().filter(|width| ***width > LEAST_OF_NAMES)
+    {
+        **widest -= 1;
+        lacking -= 1;
+    }
+}
+
 fn print_cells(text: &mut String, cells: &[Cell], widths: &[usize], screen: Screen) {
     let line = text.len();
     let mut used = 0;
@@ -94,7 +116,7 @@ fn print_cells(text: &mut String, cells: &[Cell], widths: &[usize], screen: Scre
             Some(screen) if column + 1 == widths.len() => {
                 cut(&cell.text, screen.saturating_sub(used).max(LEAST))
             }
-            _ => cell.text.as_str().into(),
+            _ => cut_middle(&cell.text, *width),
         };
         text.push_str(&screen.paint(&shown, cell.style));
         text.extend(std::iter::repeat_n(' ', width.saturating_sub(columns(&shown)) + GAP));
@@ -151,6 +173,17 @@ mod tests {
         assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is longer…"));
         let text = table().print(Screen { colours: false, width: Some(5) });
         assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is…"), "but not to nothing");
+    }
+
+    #[test]
+    fn long_names_leave_room_for_the_last_column() {
+        let mut table = Table::new(vec!["NAMESPACE", "NAME", "STATE", "WHY"]);
+        let name = format!("{}-x2k", "a".repeat(249));
+        let cells = ["shop", &name, "◐ InProgress", "1 of 3 replicas is ready"];
+        table.push(cells.map(|text| text.to_owned().into()).into(), Vec::new());
+        let text = table.print(Screen { colours: false, width: Some(60) });
+        assert_eq!(text.lines().nth(1), Some("shop       aaaaaa…aa-x2k  ◐ InProgress  1 of 3 replicas is…"));
+        assert!(table.print(Screen { colours: false, width: None }).contains(&name), "a pipe has room");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     io::{IsTerminal as _, stdout},
 };
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::Style;
 use jiff::Timestamp;
 use terminal_size::terminal_size_of;
@@ -156,12 +156,12 @@ pub(crate) fn bar(done: Option<u8>) -> String {
     format!("{bar} {}", percent(done)).trim_end().to_owned()
 }
 
-/// A text as lines of at most so many columns.
+/// A text as lines of at most so many columns. Its words may have colours.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if columns(line) + 1 + columns(word) <= width => {
+            Some(line) if seen(line) + 1 + seen(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -169,6 +169,11 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// How many columns a text takes that may have colours.
+fn seen(text: &str) -> usize {
+    if text.contains('\u{1b}') { columns(&strip_str(text).to_string()) } else { columns(text) }
 }
 
 #[cfg(test)]
@@ -251,5 +256,6 @@ mod tests {
     fn wraps() {
         assert_eq!(wrap("one two  three four", 9), ["one two", "three", "four"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+        assert_eq!(wrap("\u{1b}[31mone\u{1b}[0m two three", 9), ["\u{1b}[31mone\u{1b}[0m two", "three"]);
     }
 }

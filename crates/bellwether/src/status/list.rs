@@ -16,6 +16,9 @@ use crate::{
     terminal::{Screen, bar, how_long, percent, printable, wrap},
 };
 
+/// On narrower screens, how many are ready has to say how far along they are.
+const ROOM_FOR_PERCENT: usize = 70;
+
 /// Groups for a person.
 pub(crate) struct List {
     pub(crate) groups: Vec<Group>,
@@ -78,7 +81,11 @@ impl List {
             cells.push(group.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
             cells.push(ready(group).into());
             let progress = group.progress.filter(|_| group.state != State::Unknown);
-            cells.push(if bars { bar(progress) } else { percent(progress) }.into());
+            cells.push(match screen.width {
+                None | Some(ROOM_FOR_BARS..) => bar(progress).into(),
+                Some(ROOM_FOR_PERCENT..) => percent(progress).into(),
+                Some(_) => Cell::default(),
+            });
             if self.wide {
                 cells.push(text(group.deciding().map_or("", |says| &says.reason)));
             }

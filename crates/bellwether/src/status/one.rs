@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{entry::ready, rollup, title};
 use crate::{
     family::{Cause, Node, causes, in_full, is_bad},
-    said::{sign, style},
+    said::{ROOM_FOR_BARS, sign, style},
     sight::Flags,
     table::{Cell, Table},
     terminal::{Screen, bar, columns, cut, first_items, how_long, printable, wrap},
@@ -180,12 +180,12 @@ impl One<'_> {
         headers.push("WHY");
         let mut table = Table::new(headers);
         for member in &self.group.members {
-            table.push(self.member(member), Vec::new());
+            table.push(self.member(member, screen), Vec::new());
         }
         table.print(screen)
     }
 
-    fn member(&self, member: &Member) -> Vec<Cell> {
+    fn member(&self, member: &Member, screen: Screen) -> Vec<Cell> {
         let state = Some(member.state);
         let text = |text: &str| Cell::from(printable(text).into_owned());
         let mut cells = vec![
@@ -197,8 +197,11 @@ impl One<'_> {
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
         ];
         if let Some(OperatorSays { available, progressing, degraded, upgradeable }) = member.operator {
-            cells.extend([available, progressing, degraded].map(|status| text(status.name())));
-            cells.push(text(upgradeable.map_or("", |status| status.name())));
+            // A narrow screen needs its room for the reasons: a column without anything in it is left out.
+            let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+            let statuses = [Some(available), Some(progressing), Some(degraded), upgradeable];
+            let statuses = statuses.map(|status| status.filter(|_| has_room));
+            cells.extend(statuses.map(|status| text(status.map_or("", ConditionStatus::name))));
         } else {
             let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
             cells.push(bar(progress).into());
@@ -336,6 +339,8 @@ pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String 
         }
     };
     let tail = if tail.is_empty() { ".".to_owned() } else { tail };
-    let is = screen.paint(&is, style(Some(group.state))).into_owned();
-    format!("{} {is}{}\n", printable(&title(group)), printable(&tail))
+    // Each word has its colour, so that each line has.
+    let is: Vec<_> = is.split(' ').map(|word| screen.paint(word, style(Some(group.state)))).collect();
+    let text = format!("{} {}{}", printable(&title(group)), is.join(" "), printable(&tail));
+    wrap(&text, screen.width.unwrap_or(usize::MAX)).join("\n") + "\n"
 }

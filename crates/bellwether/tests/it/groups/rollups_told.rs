@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::on;
-use crate::{NOW, Run, bellwether};
+use crate::{NOW, Run, bellwether, terminal::on_a_terminal};
 
 /// The command about the Rollup of a file, at the time of these tests.
 fn about(file: &str, arguments: &[&str]) -> Command {
@@ -103,4 +103,49 @@ fn a_page_is_no_wall_of_text() {
     assert!(because.lines().count() <= 13 && because.contains("; and more\n"), "{page}");
     let wide = on(&many(), &["status", "gizmos", "-o", "wide"]);
     assert!(!wide.stdout.contains("; and more\n"), "who wants it whole has it: {wide}");
+}
+
+/// Names may be as long as four lines of a terminal.
+#[rstest]
+#[case(60)]
+#[case(80)]
+fn a_list_of_long_names_fits(#[case] columns: u16) {
+    let name = format!("{}-the-end", "long".repeat(61));
+    let objects = format!(
+        "{{apiVersion: bellwether.dev/v1alpha1, kind: Rollup, metadata: {{name: {name}}}, spec: {{components: [{{group: \
+         acme.io, kind: Gizmo, name: {name}}}]}}}}"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("objects.yaml"), objects).expect("a file");
+    let mut command = bellwether(&["status", "--from"]);
+    command.arg(directory.path()).env("NO_COLOR", "1");
+    let list = on_a_terminal(&mut command, columns).stdout;
+    let is_narrow = |line: &str| line.chars().count() <= usize::from(columns);
+    assert!(list.lines().all(is_narrow) && list.contains("…") && list.contains("end  "), "{list}");
+}
+
+#[rstest]
+#[case(60)]
+#[case(80)]
+fn pages_fit_on_narrow_screens(#[case] columns: u16) {
+    let is_narrow = |line: &str| line.chars().count() <= usize::from(columns);
+    for file in ["held", "objection", "itself", "worst_is_false"] {
+        for arguments in [&["status", "gizmos", "--all"][..], &["status", "gizmos"], &["status"]] {
+            let page = on_a_terminal(about(file, arguments).env("NO_COLOR", "1"), columns).stdout;
+            assert!(page.contains("rollup/gizmos ") && page.lines().all(is_narrow), "{file}: {page}");
+        }
+    }
+}
+
+/// A word of a colour is as wide as one without.
+#[test]
+fn a_sentence_in_colours_is_broken_where_it_is_without() {
+    let page = |name: &str, value: &str| {
+        let mut command = about("held", &["status", "gizmos"]);
+        command.env("TERM", "xterm-256color").env(name, value);
+        on_a_terminal(&mut command, 60).stdout
+    };
+    let coloured = page("CLICOLOR", "1");
+    assert!(coloured.contains("\u{1b}[32mhas\u{1b}[0m"), "{coloured}");
+    assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), page("NO_COLOR", "1"));
 }
