@@ -141,8 +141,18 @@ impl Eye {
         }
     }
 
-    /// The groups of the view.
+    /// The groups of the view of which somebody can tell how they are.
     pub(super) fn groups(&self) -> Vec<Group> {
-        self.engine.groups()
+        let mut groups = self.engine.groups();
+        let is_restless = |group: &Group| {
+            self.restless().iter().any(|(kind, name)| (kind, name) == (&group.kind, &group.name))
+        };
+        groups.retain(|group| !is_restless(group));
+        groups
+    }
+
+    /// The groups of which nobody can, because they count one another.
+    pub(super) fn restless(&self) -> &[(Kind, Name)] {
+        &self.nested.restless
     }
 }

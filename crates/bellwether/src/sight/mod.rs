@@ -136,6 +136,13 @@ impl Sight {
             // If a kind is asked for twice, it is the second lens that counts.
             let asked: BTreeMap<_, _> = effects.into_iter().filter_map(followed).collect();
             if asked.is_empty() {
+                self.problems.extend(eye.restless().iter().map(|(kind, name)| {
+                    format!(
+                        "nobody can tell how {} {name} is, because it counts groups that count one another: leave one \
+                         of them out",
+                        kind.kind
+                    )
+                }));
                 return Ok(eye);
             }
             let news = self.show(&asked, eye.view.namespace.as_deref())?;

@@ -10,14 +10,13 @@ use jiff::Timestamp;
 
 use super::{eye::rollup, is_application};
 
-/// So deep may groups be members of members. Those in a circle come to no end.
-const DEEPEST: usize = 16;
-
 /// The groups that were seen.
 #[derive(Default)]
 pub(super) struct Nested {
     feeds: HashMap<Kind, FeedId>,
     seen: HashMap<(FeedId, Name), Box<Seen>>,
+    /// Those that count one another and come to no end: of them nobody can tell how they are.
+    pub(super) restless: Vec<(Kind, Name)>,
 }
 
 impl Nested {
@@ -40,20 +39,30 @@ impl Nested {
         }
     }
 
-    /// Tells the engine of those among its groups that others count how they are by its own account, from the inside out. Gives back what follows from that.
+    /// Tells the engine of those among its groups that others count how they are by its own account, from the inside out,
+    /// until it knows. Gives back what follows from that.
     pub(super) fn settle(&mut self, engine: &mut Engine, now: Timestamp) -> Vec<Effect> {
         let mut effects = Vec::new();
-        for _ in 0..DEEPEST {
+        self.restless.clear();
+        for round in 0.. {
             let groups = engine.groups();
             let counts_some = |group: &Group| group.members.iter().any(|member| is_group(&member.kind));
             if !groups.iter().any(counts_some) {
                 break;
             }
-            let events: Vec<_> = groups.iter().filter_map(|group| self.correct(group)).collect();
+            let corrected = groups.iter().filter_map(|group| Some((group, self.correct(group)?)));
+            let (restless, events): (Vec<_>, Vec<_>) = corrected.unzip();
             if events.is_empty() {
                 break;
             }
             effects.extend(engine.step(now, events));
+            // Each round is right about those that count only what the one before was right about: there are never more
+            // rounds than groups, unless some of them count one another.
+            if round >= groups.len() {
+                self.restless =
+                    restless.iter().map(|group| (group.kind.clone(), group.name.clone())).collect();
+                break;
+            }
         }
         effects
     }
@@ -62,16 +71,7 @@ impl Nested {
     fn correct(&mut self, group: &Group) -> Option<Event> {
         let feed = *self.feeds.get(&group.kind)?;
         let seen = self.seen.get_mut(&(feed, group.name.clone()))?;
-        let says = group.deciding()?;
-        let verdict = Verdict {
-            state: group.state,
-            progress: group.progress.unwrap_or_default(),
-            reason: says.reason.to_string().into(),
-            message: says.message.to_string().into(),
-            since: group.since,
-            later: None,
-            ..seen.facts.verdict.clone()
-        };
+        let verdict = verdict_on(group, &seen.facts.verdict)?;
         let operator = seen.facts.operator.as_deref().map(|facts| Box::new(as_operator(group, facts)));
         if (&seen.facts.verdict, &seen.facts.operator) == (&verdict, &operator) {
             return None;
@@ -81,8 +81,23 @@ impl Nested {
     }
 }
 
-fn is_group(kind: &Kind) -> bool {
+/// Whether objects of a kind are groups of others.
+pub(crate) fn is_group(kind: &Kind) -> bool {
     is_application(kind) || *kind == rollup()
+}
+
+/// The verdict on a group as the engine sees it, in place of that on what is stored.
+pub(crate) fn verdict_on(group: &Group, stored: &Verdict) -> Option<Verdict> {
+    let says = group.deciding()?;
+    Some(Verdict {
+        state: group.state,
+        progress: group.progress.unwrap_or_default(),
+        reason: says.reason.to_string().into(),
+        message: says.message.to_string().into(),
+        since: group.since,
+        later: None,
+        ..stored.clone()
+    })
 }
 
 /// What is said of a group in the words of operators. What is no Rollup does not speak so, and stays as it was read.

@@ -1,5 +1,6 @@
 //! The commands about groups: Applications from files here, Rollups and real control planes in `groups/`.
 
+mod doubts;
 mod from_files;
 mod on_a_cluster;
 mod rollups;
