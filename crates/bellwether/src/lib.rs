@@ -20,6 +20,7 @@ mod output;
 mod rules;
 mod said;
 mod schema;
+mod shell;
 mod sight;
 mod signals;
 mod status;

@@ -35,6 +35,17 @@ impl From<String> for Outcome {
     }
 }
 
+/// So many notes of one sort a person can be expected to read.
+const MOST_NOTES: usize = 5;
+
+/// The first few notes of one sort, and how many more there are.
+pub(crate) fn first_few(mut notes: Vec<String>) -> Vec<String> {
+    let more = notes.len().saturating_sub(MOST_NOTES);
+    notes.truncate(MOST_NOTES);
+    notes.extend((more > 0).then(|| format!("and {more} more like these")));
+    notes
+}
+
 /// The exit code for input that makes no sense; the parser of the command line has the same.
 pub(crate) const BAD_INPUT: u8 = 2;
 

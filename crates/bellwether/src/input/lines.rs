@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::{Place, Source, yaml::options};
+use super::{Fault, Place, Problem, Source, yaml::options};
 
 /// What an object was read from.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,11 @@ impl Spot<'_> {
         self.source.to_string()
     }
 
+    /// What is wrong with the object, which is passed over.
+    pub(crate) fn problem(&self, what: String) -> Problem {
+        Fault { place: self.stretch.place, what }.at(self.source)
+    }
+
     /// The places of the fields of the object.
     pub(crate) fn lines(&self) -> Lines {
         let Stretch { text, place, way } = self.stretch;
@@ -59,6 +64,18 @@ impl Spot<'_> {
         let Some((line, node)) = found else { return Lines::unknown(place.line) };
         // Lines count from 1, in the text as in the file.
         Lines { above: place.line.saturating_sub(1), line, node }
+    }
+}
+
+/// The file and the line, as far as they are known without another look.
+impl fmt::Display for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stretch { place: Place { item, line, .. }, way, .. } = self.stretch;
+        write!(f, "{}:{line}", self.source)?;
+        match item {
+            Some(item) if way == Way::Items => write!(f, " (item {item})"),
+            _ => Ok(()),
+        }
     }
 }
 

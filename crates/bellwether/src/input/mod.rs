@@ -185,8 +185,7 @@ fn read_one<R: Send>(
     };
     let judge = |object: &Object<'_>, stretch: Stretch<'_>| judge(object, &Spot { source, stretch });
     let (documents, found) = read_text(text, source.has_json_lines(), plan, &judge);
-    entries
-        .extend(found.into_iter().map(|entry| entry.map_err(|fault| Problem(format!("{source}, {fault}")))));
+    entries.extend(found.into_iter().map(|entry| entry.map_err(|fault| fault.at(source))));
     documents
 }
 
@@ -206,6 +205,12 @@ struct Place {
 struct Fault {
     place: Place,
     what: String,
+}
+
+impl Fault {
+    fn at(&self, source: Source<'_>) -> Problem {
+        Problem(format!("{source}, {self}"))
+    }
 }
 
 impl fmt::Display for Fault {

@@ -7,7 +7,7 @@ use std::{
 
 use bellwether_model::Plan;
 
-use super::{Entries, Judge, Problem, Source, files_in, holds_objects, read_input};
+use super::{Entries, Judge, JudgeOnSpot, Problem, Source, files_in, holds_objects, read_input};
 
 /// A text, or why there is none.
 pub(super) struct Text {
@@ -54,9 +54,14 @@ impl Texts {
 
     /// Reads what the plan keeps of every object, and judges it.
     pub(crate) fn read<R: Send>(&self, plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
+        self.read_with_spots(plan, &|object, _| judge(object))
+    }
+
+    /// The same, and says where every object stands.
+    pub(crate) fn read_with_spots<R: Send>(&self, plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
-            read_input(input, texts.iter(), plan, &|object, _| judge(object), &mut entries);
+            read_input(input, texts.iter(), plan, judge, &mut entries);
         }
         entries
     }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::Asked;
-use crate::cli::Place;
+use crate::{cli::Place, shell::flag};
 
 /// So long may an answer take to begin, and pause. People wait for it.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
@@ -53,8 +53,8 @@ impl ClusterSight {
             anyhow::Ok((connection, glance, namespace))
         };
         let (connection, glance, namespace) = runtime.block_on(look).map_err(with_hint)?;
-        let kubeconfig = place.kubeconfig.iter().map(|file| format!(" --kubeconfig {}", file.display()));
-        let context = place.context.iter().map(|context| format!(" --context {context}"));
+        let kubeconfig = place.kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));
+        let context = place.context.iter().map(|context| flag("context", context));
         let flags = kubeconfig.chain(context).collect();
         Ok(Self { runtime, connection, glance: Arc::new(glance), namespace, flags })
     }

@@ -7,12 +7,16 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable, Version};
+use bellwether_api::{GROUP, VERSION};
+use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{Asked, eye::rollup, word};
-use crate::input::Texts;
+use super::{Asked, eye::rollup, nested::is_group, twice, word};
+use crate::{
+    input::{Spot, Texts},
+    shell::flag,
+};
 
 /// Where objects are that name no namespace, if nobody says otherwise.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -27,6 +31,7 @@ pub(super) struct Files {
     /// Whether the objects of a kind are in namespaces, where the files say so.
     scopes: HashMap<Kind, bool>,
     problems: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// What the files have of a kind.
@@ -95,6 +100,17 @@ fn named_by(object: &Object<'_>) -> Vec<Kind> {
     named.collect()
 }
 
+/// Why an object is passed over, if it is: what we would read from it is not what was meant.
+fn unfit(object: &Object<'_>) -> Option<String> {
+    let kind = object.kind();
+    if object.group() == GROUP && object.version() != VERSION {
+        let unknown = object.api_version();
+        return Some(format!("no {kind} of {unknown} is known here: write it as {GROUP}/{VERSION}"));
+    }
+    let is_ours = is_group(&Kind::new(object.group(), kind)) || object.group() == GROUP;
+    (is_ours && object.name().is_empty()).then(|| format!("the {kind} has no name: give it a metadata.name"))
+}
+
 impl Files {
     pub(super) fn open(paths: &[PathBuf], namespace: Option<&str>, now: Timestamp) -> Self {
         let mut files = Self {
@@ -104,11 +120,16 @@ impl Files {
             kinds: BTreeMap::new(),
             scopes: HashMap::new(),
             problems: Vec::new(),
+            notes: Vec::new(),
         };
         let mut met = Vec::new();
         let plan = Plan::identity().with_all(&OF_DEFINITIONS).with_all(&OF_OTHERS);
-        for entry in files.texts.read(&plan, &Met::of) {
-            match entry {
+        let look = |object: &Object<'_>, spot: &Spot<'_>| match unfit(object) {
+            Some(why) => Err(spot.problem(why)),
+            None => Ok(Met::of(object)),
+        };
+        for entry in files.texts.read_with_spots(&plan, &look) {
+            match entry.flatten() {
                 Ok(one) => {
                     files.scopes.extend(one.defines.clone());
                     met.push(one);
@@ -117,13 +138,28 @@ impl Files {
             }
         }
         files.guess_scopes(&met);
+        let mut twice = BTreeSet::new();
         for Met { kind, version, name, .. } in met {
             let name = files.name(&kind, &name.namespace, &name.name);
-            let given = files.kinds.entry(kind).or_default();
+            let given = files.kinds.entry(kind.clone()).or_default();
             given.versions.insert(version);
-            given.names.insert(name);
+            // What has no name, such as a Kustomization, is nothing that a cluster could have.
+            if !given.names.insert(name.clone()) && !name.name.is_empty() {
+                twice.insert((kind, name));
+            }
         }
+        files.notes = twice::notes(&files.texts, &twice, &|object| files.identity(object));
         files
+    }
+
+    /// Who an object is; nobody if it is passed over.
+    fn identity(&self, object: &Object<'_>) -> Option<(Kind, Name)> {
+        if unfit(object).is_some() {
+            return None;
+        }
+        let kind = Kind::new(object.group(), object.kind());
+        let name = self.name(&kind, object.namespace(), object.name());
+        Some((kind, name))
     }
 
     /// Whether the objects of operators' kinds are in namespaces, where no definition says so. They are in none if none names
@@ -151,6 +187,16 @@ impl Files {
         self.problems.clone()
     }
 
+    /// What else should be known of them, a sentence each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// The flags that name them.
+    pub(super) fn flags(&self) -> String {
+        self.texts.inputs().map(|path| flag("from", &path.to_string_lossy())).collect()
+    }
+
     pub(super) fn answer(&self, asked: Vec<Asked>) -> Vec<(Kind, Vec<News>)> {
         let lenses: HashMap<_, _> = asked
             .iter()
@@ -158,10 +204,9 @@ impl Files {
             .map(|(index, asked)| (asked.kind.clone(), (index, &*asked.lens)))
             .collect();
         let look = |object: &Object<'_>| {
-            let kind = Kind::new(object.group(), object.kind());
+            let (kind, name) = self.identity(object)?;
             let (index, lens) = lenses.get(&kind)?;
             let (_, mut seen) = lens.look(object, Light { now: self.now, has_status: None });
-            let name = self.name(&kind, object.namespace(), object.name());
             // Manifests have no identity yet: their names are theirs.
             if seen.facts.uid.is_empty() {
                 seen.facts.uid = format!("{}/{}/{name}", kind.group, kind.kind).into();
@@ -171,8 +216,8 @@ impl Files {
         let mut found: Vec<BTreeMap<Name, Seen>> = asked.iter().map(|_| BTreeMap::new()).collect();
         for (index, name, seen) in self.texts.read(&Plan::whole(), &look).into_iter().flatten().flatten() {
             let Some(found) = found.get_mut(index) else { continue };
-            let is_older = |known: &Seen| seen.facts.version.is_before(&known.facts.version);
-            if !found.get(&name).is_some_and(is_older) {
+            let counts = |known: &Seen| twice::replaces(&seen.facts.version, &known.facts.version);
+            if found.get(&name).is_none_or(counts) {
                 found.insert(name, seen);
             }
         }
@@ -206,7 +251,11 @@ impl Files {
             self.kinds.iter().filter(|(kind, _)| word::means(word, &kind.kind, &kind.group)).collect();
         match &*meant {
             [(kind, given)] => Ok(((*kind).clone(), self.meant(kind, given, name)?)),
-            [] => bail!("no object of kind {word:?} is in {self}"),
+            [] => {
+                // It may be what could not be read.
+                let unread = self.problems.iter().map(|problem| format!("; {problem}")).collect::<Vec<_>>();
+                bail!("no object of kind {word:?} is in {self}{}", unread.concat())
+            }
             several => {
                 let names: Vec<_> = several.iter().map(|(kind, _)| kind.to_string()).collect();
                 bail!("{word:?} may be {}: say which", names.join(" or "))
@@ -239,14 +288,11 @@ impl Files {
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
     ) -> Option<R> {
         let make = |object: &Object<'_>| {
-            let is_it = object.kind() == &*kind.kind
-                && object.group() == &*kind.group
-                && self.name(kind, object.namespace(), object.name()) == *name;
-            let version = object.at("metadata.resourceVersion").and_then(Value::as_text).unwrap_or_default();
-            is_it.then(|| (Version::new(version), make(object)))
+            let (of, called) = self.identity(object)?;
+            ((&of, &called) == (kind, name)).then(|| (twice::version(object), make(object)))
         };
         let found = self.texts.read(&Plan::whole(), &make).into_iter().flatten().flatten();
-        let newest = found.reduce(|known, one| if one.0.is_before(&known.0) { known } else { one });
+        let newest = found.reduce(|known, one| if twice::replaces(&one.0, &known.0) { one } else { known });
         newest.map(|(_, made)| made)
     }
 
@@ -313,7 +359,7 @@ const OF_THE_CLUSTER: &[(&str, &str)] = &[
 
 /// Whether a group is neither one of Kubernetes nor our own.
 fn is_of_operators(group: &str) -> bool {
-    group.contains('.') && !group.ends_with(".k8s.io") && group != bellwether_api::GROUP
+    group.contains('.') && !group.ends_with(".k8s.io") && group != GROUP
 }
 
 /// Whether objects of a kind are certainly in no namespace.

@@ -6,6 +6,7 @@ mod files;
 mod live;
 mod meant;
 mod nested;
+mod twice;
 mod word;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -95,18 +96,17 @@ impl Sight {
     /// Stands before a place, with nothing looked at yet.
     fn before(place: &Place, now: Option<Timestamp>, all_namespaces: bool, view: View) -> Result<Self> {
         let now = now.unwrap_or_else(Timestamp::now);
-        let (source, scope, problems) = if place.from.is_empty() {
+        let (source, scope, problems, notes) = if place.from.is_empty() {
             let cluster = ClusterSight::open(place, all_namespaces)?;
             let scope = (!all_namespaces).then(|| cluster.namespace().to_owned());
-            (Source::Cluster(Box::new(cluster)), scope, Vec::new())
+            (Source::Cluster(Box::new(cluster)), scope, Vec::new(), Vec::new())
         } else {
             let files = Files::open(&place.from, place.namespace.as_deref(), now);
-            let problems = files.problems();
+            let (problems, notes) = (files.problems(), files.notes());
             // What is in files is what was meant.
-            (Source::Files(files), place.namespace.clone(), problems)
+            (Source::Files(files), place.namespace.clone(), problems, notes)
         };
-        let (eye, notes) = (Eye::new(view), Vec::new());
-        Ok(Self { eye, far: None, now, source, scope, problems, notes, no_rollups: None })
+        Ok(Self { eye: Eye::new(view), far: None, now, source, scope, problems, notes, no_rollups: None })
     }
 
     /// Shows the engine these of our own kinds, and nothing of what they speak of.
@@ -335,7 +335,7 @@ impl Sight {
                 let flags = cluster.flags();
                 Flags { own: flags.clone(), kubectl: Some(flags) }
             }
-            Source::Files(files) => Flags { own: format!(" --from {files}"), kubectl: None },
+            Source::Files(files) => Flags { own: files.flags(), kubectl: None },
         }
     }
 
