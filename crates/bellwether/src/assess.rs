@@ -14,6 +14,7 @@ use crate::{
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{MANY, ROOM_FOR_BARS, Row, Speaker, WORST_FIRST, entries, in_words, rank, sign, style},
+    sight::is_group,
     table::{BELOW, Cell, Table},
     terminal::{Screen, bar, how_long, percent, printable},
 };
@@ -44,12 +45,24 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
             page.print(if wide { screen.without_end() } else { screen }, read.len())
         }
     };
+    // Other tools know no groups.
+    let notes = if command.dialect == Dialect::Native { stored_groups(&read) } else { None };
     Ok(chosen.spoken_of(Outcome {
         text,
         errors: errors(&read),
+        notes: notes.into_iter().collect(),
         code: exit_code(&read),
-        ..Outcome::default()
     }))
+}
+
+/// That groups are judged by what somebody stored in them, if there are any: what they count may be otherwise by now.
+pub(crate) fn stored_groups(read: &[Result<Row, Problem>]) -> Option<String> {
+    let group = read.iter().flatten().find(|row| is_group(&row.identity.kind()))?;
+    Some(format!(
+        "Applications and Rollups, such as {}, are judged by what is stored in them: bellwether status --from FILE looks at \
+         what they count",
+        group.identity.in_words()
+    ))
 }
 
 /// Whether all is well: 0 if it is, 1 if something is not, 2 if something could not be read.

@@ -3,20 +3,20 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::Kind;
-use bellwether_health::{Context, Rule, RuleText, Source, Verdict, rules};
-use bellwether_model::State;
+use bellwether_engine::{Condition, Group, Kind};
+use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
+use bellwether_model::{State, Value};
 use jiff::Timestamp;
 
 use crate::{
-    assess::{NO_OBJECTS, errors, exit_code},
-    cli::{Dialect, Explain, ExplainFormat, Objects},
+    assess::{NO_OBJECTS, errors, exit_code, stored_groups},
+    cli::{Dialect, Explain, ExplainFormat, Objects, Scene},
     evidence,
     input::{self, Problem},
-    output::Outcome,
+    output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{Row, Speaker, entries, style},
-    sight::Sight,
+    said::{Row, Said, Speaker, entries, style},
+    sight::{Meant, Sight, is_group, verdict_on},
     terminal::{Screen, bar, cut, how_long, printable, wrap},
 };
 
@@ -37,7 +37,8 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
     let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
-    let outcome = told(command.output, &read, context.now, screen)?;
+    let mut outcome = told(command.output, &read, context.now, screen)?;
+    outcome.notes.extend(stored_groups(&read));
     Ok(chosen.spoken_of(outcome))
 }
 
@@ -70,22 +71,67 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         let context =
             if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
         let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
-        let mut rows = Vec::new();
+        let (mut rows, mut problems, mut notes) = (Vec::new(), sight.problems.clone(), sight.notes.clone());
         for word in objects {
             let (kind, name) = sight.object_named(word)?;
             let row = sight.with(&kind, &name, &|object| speaker.of(object))?;
             let absent = || format!("there is no {kind} {:?} {}", &*name.name, sight.whereabouts());
-            rows.push(Ok(row.with_context(absent)?));
+            let mut row = row.with_context(absent)?;
+            // Whoever asks for rules wants to see what they make of what is stored.
+            if is_group(&kind) && rules.is_empty() && !no_builtin {
+                let anew = Sight::open(&Scene { place: place.clone(), now: *now }, Meant::One(word))?;
+                let is_it = |group: &Group| (&group.kind, &group.name) == (&kind, &name);
+                notes.extend(look_anew(&mut row, anew.groups().into_iter().find(is_it).as_ref()));
+                let more = anew.problems.into_iter().filter(|problem| !sight.problems.contains(problem));
+                problems.extend(more);
+            }
+            rows.push(Ok(row));
         }
-        anyhow::Ok((rows, sight.now, sight.problems))
+        anyhow::Ok((rows, sight.now, problems, notes))
     };
-    let (rows, now, problems) = match read() {
+    let (rows, now, problems, notes) = match read() {
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
     let mut outcome = chosen.spoken_of(told(command.output, &rows, now, screen)?);
+    if !problems.is_empty() {
+        outcome.code = BAD_INPUT;
+    }
     outcome.errors.extend(problems);
+    outcome.notes.extend(notes);
     Ok(outcome)
+}
+
+/// What is stored in a group may be of long ago: if it is not so any more, what is found now takes its place. Gives back
+/// what should be known of that.
+fn look_anew(row: &mut Row, group: Option<&Group>) -> Option<String> {
+    let who = row.identity.in_words();
+    let stored = row.said.verdict()?.clone();
+    let Some(group) = group else {
+        return Some(format!("{who} is told as it is stored, because what it counts could not be looked at"));
+    };
+    let verdict = verdict_on(group, &stored)?;
+    if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
+        return None;
+    }
+    row.said = Said::Native(verdict);
+    row.evidence = Some(group.conditions.iter().map(condition).collect());
+    Some(format!(
+        "{who} is told as it is now; what is stored of it says {}: {}",
+        stored.state.name(),
+        stored.message
+    ))
+}
+
+/// A condition as it would be written now.
+fn condition(Condition { kind, says, .. }: &Condition) -> Evidence {
+    let fields = [
+        ("status", says.status.name().to_owned()),
+        ("reason", says.reason.to_string()),
+        ("message", says.message.to_string()),
+    ];
+    let fields = fields.into_iter().map(|(field, text)| (field.into(), Value::Text(text.into())));
+    Evidence { path: format!("status.conditions[{kind}]"), value: Some(Value::Map(fields.collect())) }
 }
 
 /// The stories of all that was read.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
+use bellwether_engine::Kind;
 use bellwether_health::{
     Context, Evidence, Later, Source, Verdict, assess,
     dialect::{argo, kstatus},
@@ -75,6 +76,10 @@ impl Speaker<'_> {
 }
 
 impl Identity {
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::new(self.api_version.split_once('/').map_or("", |(group, _)| group), &self.kind)
+    }
+
     /// For a column of a table: `Deployment/web`.
     pub(crate) fn short(&self) -> String {
         printable(&format!("{}/{}", self.kind, self.name)).into_owned()

@@ -27,6 +27,7 @@ pub(crate) use files::is_of_the_cluster;
 pub(crate) use live::Live;
 pub(crate) use meant::Meant;
 use meant::views;
+pub(crate) use nested::{is_group, verdict_on};
 
 /// What is to be seen, and the engines that have seen it.
 pub(crate) struct Sight {

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 
 use super::on;
-use crate::{NOW, Run, bellwether};
+use crate::{NOW, Run, bellwether, judged_from};
 
 /// Runs a command on files that are written here.
 #[expect(
@@ -108,7 +108,7 @@ fn the_last_counts_and_is_named() {
 #[case::of_one_version(", resourceVersion: '9'", ", resourceVersion: '9'", "False", true)]
 fn a_doubt_is_told(#[case] first: &str, #[case] second: &str, #[case] available: &str, #[case] doubt: bool) {
     let objects = rollup("a") + &gizmo("a", "True", first) + &gizmo("a", available, second);
-    for arguments in [&["status"][..], &["wait", "all"], &["tree", "all"]] {
+    for arguments in [&["status"][..], &["wait", "all"], &["tree", "all"], &["explain", "gizmo/a"]] {
         let run = among(&[("all.yaml", &objects)], arguments);
         let told =
             "note: Gizmo a is also in all.yaml:6, and differs: all.yaml:15 counts, because it is read last\n";
@@ -172,4 +172,32 @@ fn the_next_command_runs() {
     let run = among(&files, &["status", "all", "-o", "wide"]);
     let next = r"  Next: bellwether tree rollup/all --from one.yaml --from 'bo'\''s dump.yaml'";
     assert!(run.stdout.lines().any(|line| line == next), "{run}");
+}
+
+/// A Rollup that was well when somebody stored its status, over a Gizmo that is available or not.
+fn once_well(available: &str) -> String {
+    rollup("a").replacen("---\n", &format!("{WELL}---\n"), 1) + &gizmo("a", available, "")
+}
+
+/// The commands say the same of the same files.
+#[test]
+fn what_is_stored_is_not_explained_as_if_it_were_so() {
+    let explained = |available| among(&[("all.yaml", &once_well(available))], &["explain", "rollup/all"]);
+    assert_snapshot!("explained_anew", explained("False"));
+    let run = explained("True");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "it is so: {run}");
+}
+
+/// Where only one object is looked at, it is said that this is so.
+#[rstest]
+#[case("assess")]
+#[case("explain")]
+fn one_by_one_groups_are_as_they_were_stored(#[case] command: &str) {
+    let told = |objects: &str| judged_from(&[command, "-"], objects);
+    let run = told(&once_well("False"));
+    let expected = "note: Applications and Rollups, such as Rollup all, are judged by what is stored in them: bellwether \
+                    status --from FILE looks at what they count\n";
+    assert_eq!(run.stderr, expected, "{run}");
+    let run = told(&gizmo("a", "False", ""));
+    assert_eq!(run.stderr, "", "{run}");
 }
