@@ -22,7 +22,10 @@ use std::{
 
 use bellwether_model::{Object, Plan};
 
-pub(crate) use self::{lines::Spot, texts::Texts};
+pub(crate) use self::{
+    lines::{Lines, Spot},
+    texts::Texts,
+};
 use self::{
     lines::{Stretch, Way},
     seeds::Head,

@@ -2,6 +2,7 @@
 
 mod application;
 mod rollup;
+mod together;
 
 use std::{
     fmt::Write as _,
@@ -23,6 +24,7 @@ use crate::{
     schema::{self, KindSchema},
     terminal::{Screen, printable},
 };
+use together::Ties;
 
 /// What is said of an object.
 #[derive(Serialize)]
@@ -36,6 +38,8 @@ struct Checked {
     valid: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     faults: Vec<Fault>,
+    #[serde(skip)]
+    ties: Ties,
 }
 
 /// One thing that is wrong, and where.
@@ -78,6 +82,7 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
             Err(problem) => errors.push(problem.to_string()),
         }
     }
+    let notes = together::look(&mut checked);
     if checked.is_empty() && errors.is_empty() {
         let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
         errors.push(format!("there is no object of Bellwether's kinds in {}", inputs.join(", ")));
@@ -85,7 +90,7 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
     let text = printed(&checked, command.output, || page(&checked, others, screen))?;
     let is_wrong = checked.iter().any(|object| !object.valid);
     let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, code, ..Outcome::default() })
+    Ok(Outcome { text, errors, notes, code })
 }
 
 fn inputs(command: &Lint) -> Result<Vec<PathBuf>, String> {
@@ -142,6 +147,7 @@ impl Checked {
             name: object.name().to_owned(),
             valid: faults.is_empty(),
             faults,
+            ties: Ties::of(object, &lines),
         }
     }
 }
