@@ -197,7 +197,7 @@ const OF_ROLLUPS: [(&str, ConditionStatus); 5] = [
 impl Group {
     /// Whether it is a Rollup.
     pub fn is_rollup(&self) -> bool {
-        self.kind == Kind::own("Rollup")
+        self.kind.is_rollup()
     }
 
     /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.

@@ -61,7 +61,7 @@ impl View {
 
     /// Whether an object is understood rather than merely seen.
     fn means(&self, kind: &Kind, name: &Name) -> bool {
-        let is_another = |only: &String| *kind == rollup() && *name.name != **only;
+        let is_another = |only: &String| kind.is_rollup() && *name.name != **only;
         self.shows(kind) && !self.only.as_ref().is_some_and(is_another)
     }
 }
@@ -131,7 +131,7 @@ impl Eye {
                     self.nested.follow(*feed, kind);
                     let is_known = self.followed.insert(*feed, kind.clone()).is_some();
                     // Some Rollup counts others, which have to be understood as well.
-                    if is_known && *kind == rollup() {
+                    if is_known && kind.is_rollup() {
                         self.view.only = None;
                     }
                 }

@@ -12,7 +12,7 @@ use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{Asked, eye::rollup, nested::is_group, twice, word};
+use super::{Asked, nested::is_group, twice, word};
 use crate::{
     input::{Spot, Texts},
     shell::flag,
@@ -90,7 +90,7 @@ fn defined_by(object: &Object<'_>) -> Option<(Kind, bool)> {
 
 /// The kinds of components that a Rollup names in no namespace: it may do so only of those that are in none.
 fn named_by(object: &Object<'_>) -> Vec<Kind> {
-    let is_rollup = Kind::new(object.group(), object.kind()) == rollup();
+    let is_rollup = Kind::new(object.group(), object.kind()).is_rollup();
     let components = object.at("spec.components").and_then(Value::as_list).filter(|_| is_rollup);
     let named = components.into_iter().flatten().filter_map(|component| {
         let text = |field: &str| component.get(field).and_then(Value::as_text);

@@ -188,7 +188,7 @@ impl Sight {
                 "HealthRules cannot be read, so objects are judged without them: {unreadable}"
             ));
         }
-        let is_read = is_application(kind) || [Kind::own("HealthRule"), rollup()].contains(kind);
+        let is_read = is_group(kind) || *kind == Kind::own("HealthRule");
         for news in news.iter().filter(|_| is_read) {
             if let News::Seen(name, seen) = news
                 && seen.own.is_none()
@@ -211,7 +211,7 @@ impl Sight {
                 (unreadable, _) => self.problems.push(format!("{kind} cannot be read: {unreadable}")),
             }
         }
-        if *kind == rollup()
+        if kind.is_rollup()
             && let (Some(News::Unreadable(unreadable)), Source::Cluster(cluster)) =
                 (news.last(), &self.source)
         {

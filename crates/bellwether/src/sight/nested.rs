@@ -8,7 +8,7 @@ use bellwether_engine::{
 use bellwether_health::Verdict;
 use jiff::Timestamp;
 
-use super::{eye::rollup, is_application};
+use super::is_application;
 
 /// The groups that were seen.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Nested {
 
 /// Whether objects of a kind are groups of others.
 pub(crate) fn is_group(kind: &Kind) -> bool {
-    is_application(kind) || *kind == rollup()
+    is_application(kind) || kind.is_rollup()
 }
 
 /// The verdict on a group as the engine sees it, in place of that on what is stored.
