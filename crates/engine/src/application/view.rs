@@ -50,7 +50,7 @@ impl Applications {
         Some(Insight::Known(Box::new(Outlook {
             kind: dialect.kind(),
             name: app.name.clone(),
-            healthy: ready == ConditionStatus::True,
+            healthy: ready == ConditionStatus::True && !app.deleting,
             state: state(app, ready),
             since: app.publication.since(READY, ready),
             conditions,

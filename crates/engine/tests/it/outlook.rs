@@ -200,6 +200,25 @@ fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
     assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Available"));
 }
 
+/// However well its members are: who waits for it waits for something that will not be there.
+#[test]
+fn what_is_being_deleted_is_not_healthy() {
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-14T10:00:00Z"}});
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    assert!(outlook(&world, "web").healthy);
+    world.put(with(app_of_kinds("web"), &deleted)).settle();
+    let of_application = outlook(&world, "web");
+    assert_eq!((of_application.healthy, of_application.state), (false, State::Terminating));
+
+    let well = ["True", "False", "False"];
+    let mut world = rolling_up([rollup(), component("a", well), component("b", well)]);
+    world.settle();
+    assert!(known(of_rollup(&world)).healthy);
+    world.put(with(rollup(), &deleted)).settle();
+    let of_rollup = known(of_rollup(&world));
+    assert_eq!((of_rollup.healthy, of_rollup.state), (false, State::Terminating));
+}
+
 /// Nobody can tell before its kinds are known; and a list that is begun again is no news.
 #[test]
 fn a_rollup_is_known_when_its_kinds_are() {
