@@ -5,17 +5,19 @@ use std::{
     fmt,
 };
 
-use bellwether_api::{Application, Ownership, State};
-use bellwether_engine::{Change, Kind, Name, Part, Slot, Turn};
+use bellwether_api::{Application, Ownership};
+use bellwether_engine::{Change, Kind, Part, Slot, Turn};
 use http::{Method, Request};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     api::Deed,
+    asked::Sayings,
     known::Known,
     object::Object,
     oracle::{Oracle, belongs, is_announced, shape},
+    past::Past,
     rollup_checks, rollup_oracle,
     store::Store,
 };
@@ -67,14 +69,16 @@ pub(crate) fn expected(
 
 /// What a write is judged by.
 pub(crate) struct Context<'a> {
-    pub(crate) store: &'a Store,
+    /// What had been when it was sent, and has been since.
+    pub(crate) past: Past<'a>,
     pub(crate) change: &'a Change,
-    /// Up to which change each kind was known when it was sent.
-    pub(crate) knew: &'a [(Kind, u64)],
-    /// What had changed by then.
+    /// What had changed by the time when it was sent.
     pub(crate) sent: u64,
     pub(crate) expected: Option<&'a Value>,
-    pub(crate) now: Timestamp,
+    /// When the controller that sends it began, unless its clock was put back since.
+    pub(crate) began: Option<Timestamp>,
+    /// What it had told those who asked about the object.
+    pub(crate) told: &'a Sayings,
 }
 
 impl Context<'_> {
@@ -91,11 +95,6 @@ impl Context<'_> {
             (Deed::Deleted(object), Change::Delete { .. }) => self.deleted(object),
             (deed, change) => Err(Wrong::new(format!("{deed:?} came of {change:?}"))),
         }
-    }
-
-    /// Up to which change a kind was known.
-    fn knew(&self, kind: &Kind) -> u64 {
-        self.knew.iter().find(|(other, _)| other == kind).map_or(0, |(_, revision)| *revision)
     }
 
     fn status(&self, before: &Object, after: &Object) -> Result<(), Wrong> {
@@ -129,8 +128,15 @@ impl Context<'_> {
         };
         let earlier = stated(before);
         for (kind, [status, since]) in stated(after) {
-            let moves = earlier.get(&kind).is_some_and(|[before, then]| *before == status && *then != since);
-            must!(!moves, "{kind} of {name} is {status} as before, and has turned at {since}");
+            match earlier.get(&kind) {
+                Some([before, then]) if *before == status => {
+                    must!(
+                        *then == since,
+                        "{kind} of {name} is {status} as before, and has turned at {since}"
+                    );
+                }
+                _ => self.has_turned(&kind, &status, &since)?,
+            }
         }
         let (observed, generation) = (&status["observedGeneration"], &after.metadata()["generation"]);
         must!(
@@ -146,63 +152,24 @@ impl Context<'_> {
             must!(said == *expected, "by what was known, {name} says{}", difference(&said, expected));
         }
         if let Some(rollup) = after.rollup().filter(|_| status["health"] == "Healthy") {
-            return rollup_checks::is_healthy(rollup, self.store, |kind| self.knew(kind));
+            return self.past.is_healthy(rollup);
         }
         let Some(app) = after.application() else { return Ok(()) };
         let conditions = status["conditions"].as_array().into_iter().flatten();
         let is_ready = conditions.filter(|it| it["type"] == "Ready").any(|it| it["status"] == "True");
-        if is_ready { self.is_ready(app) } else { Ok(()) }
+        if is_ready { self.past.is_ready(app) } else { Ok(()) }
     }
 
-    /// Whether an Application can be ready: nothing of it was not, all the time since it was last known.
-    fn is_ready(&self, app: &Application) -> Result<(), Wrong> {
-        let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
-        let own = app.metadata.name.as_deref().unwrap_or_default();
-        let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
-        for kind in Oracle::wishes(&app.spec).into_keys() {
-            let names: Vec<_> =
-                self.store.log.iter().map(|entry| &entry.object).filter(|it| it.kind == kind).collect();
-            for object in names {
-                if *object.name.namespace != *namespace || !counts(app, &kind) {
-                    continue;
-                }
-                let states = self.store.since(&kind, &object.name, self.knew(&kind));
-                let is_wrong = states.iter().all(|state| {
-                    state.is_some_and(|it| belongs(app, it) && is_bad(it.verdict(self.now, Some(true)).state))
-                });
-                must!(
-                    !is_wrong,
-                    "{own} is said to be ready, and {kind} {} has not been since it was known",
-                    object.name
-                );
-            }
-        }
-        for (key, component) in &app.spec.components {
-            let kind = Kind::new(&component.group, &component.kind);
-            let name = Name::new(namespace, component.name.as_ref().unwrap_or(key));
-            let states = self.store.since(&kind, &name, self.knew(&kind));
-            must!(
-                states.iter().any(Option::is_some),
-                "{own} is said to be ready, and there is no {kind} {name}"
-            );
-        }
-        if app.spec.health_check.is_some() {
-            let uid = app.metadata.uid.as_deref();
-            let was_ready = |pod: &Object| {
-                let mut conditions = pod.value["status"]["conditions"].as_array().into_iter().flatten();
-                conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
-            };
-            let pods = self.store.log.iter().map(|entry| &entry.object);
-            let mut checks = pods.filter(|pod| pod.is_check() && pod.owners().next() == uid);
-            let knew = self.knew(&Kind::pod());
-            must!(
-                checks.any(|pod| {
-                    let states = self.store.since(&pod.kind, &pod.name, knew);
-                    states.iter().flatten().any(|state| was_ready(state))
-                }),
-                "{own} is said to be ready, and its check has not been since it was known"
-            );
-        }
+    /// A condition that turns says when: not before the controller has said so to those who asked, nor later than now. By a
+    /// clock that was put back, nobody can tell.
+    fn has_turned(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Wrong> {
+        let Some(began) = self.began else { return Ok(()) };
+        let told = self.told.get(kind).filter(|(told, _)| json!(told) == *status);
+        let (first, last) = (told.map_or(began, |(_, since)| *since), self.past.now);
+        let says: Option<Timestamp> = since.as_str().and_then(|since| since.parse().ok());
+        // Conditions have whole seconds.
+        let is_right = says.is_some_and(|says| first.as_second() <= says.as_second() && says <= last);
+        must!(is_right, "{kind} turns {status} between {first} and {last}, and says {since}");
         Ok(())
     }
 
@@ -231,7 +198,7 @@ impl Context<'_> {
                 self.was_so(
                     uid,
                     |app, stays| stays && owns(app, before),
-                    self.knew(&Kind::own("Application"))
+                    self.past.knew(&Kind::own("Application"))
                 ),
                 "{kind} {name} is given to {uid}, which has no right to it"
             );
@@ -249,7 +216,7 @@ impl Context<'_> {
                 self.was_so(
                     uid,
                     |app, stays| !stays || !owns(app, before),
-                    self.knew(&Kind::own("Application"))
+                    self.past.knew(&Kind::own("Application"))
                 ),
                 "{kind} {name} is taken from {uid}, which has a right to it"
             );
@@ -260,7 +227,7 @@ impl Context<'_> {
     /// Whether the status of an Application has named a kind before something of it came to be owned.
     fn was_announced(&self, uid: &str, kind: &Kind) -> Result<(), Wrong> {
         must!(
-            self.was_so(uid, |app, _| is_announced(app, kind), self.knew(&Kind::own("Application"))),
+            self.was_so(uid, |app, _| is_announced(app, kind), self.past.knew(&Kind::own("Application"))),
             "{uid} owns something of {kind}, and does not say where to look for it"
         );
         Ok(())
@@ -269,7 +236,7 @@ impl Context<'_> {
     /// Whether something was so of the Application of this uid at some moment since this change. One that is gone does
     /// not stay.
     fn was_so(&self, uid: &str, is_so: impl Fn(&Application, bool) -> bool, since: u64) -> bool {
-        let entries: Vec<_> = self.store.log.iter().filter(|entry| entry.object.uid() == uid).collect();
+        let entries: Vec<_> = self.past.store.log.iter().filter(|entry| entry.object.uid() == uid).collect();
         let first = entries.partition_point(|entry| entry.revision <= since).saturating_sub(1);
         entries[first.min(entries.len())..].iter().any(|entry| {
             let stays = !entry.gone && !entry.object.is_deleting();
@@ -292,7 +259,7 @@ impl Context<'_> {
                 || self.was_so(
                     uid,
                     |app, stays| !stays || !asks_for_it(app),
-                    self.knew(&Kind::own("Application"))
+                    self.past.knew(&Kind::own("Application"))
                 ),
             "{} is deleted, and {uid} needs it",
             pod.name
@@ -305,7 +272,7 @@ impl Context<'_> {
         let uid = after.owners().next().unwrap_or_default();
         let has_check = |app: &Application, stays: bool| stays && app.spec.health_check.is_some();
         must!(
-            self.was_so(uid, has_check, self.knew(&Kind::own("Application"))),
+            self.was_so(uid, has_check, self.past.knew(&Kind::own("Application"))),
             "{} is created for {uid}, which has no check",
             after.name
         );
@@ -365,7 +332,7 @@ impl Adopted {
 }
 
 /// Whether the objects of a kind count for an Application.
-fn counts(app: &Application, kind: &Kind) -> bool {
+pub(crate) fn counts(app: &Application, kind: &Kind) -> bool {
     let named = app.spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
     named
         .chain(app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind)))

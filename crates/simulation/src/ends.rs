@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    asked,
     checks::{Adopted, Wrong, difference, may_own},
     known::Known,
     object::Object,
@@ -26,14 +27,7 @@ pub(crate) fn is_right(
     now: Timestamp,
 ) -> Result<(), Wrong> {
     must!(leader.is_some(), "nobody leads");
-    let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
-    for kind in store.kinds.keys() {
-        kinds.insert(kind.clone(), store.known(kind));
-    }
-    for nowhere in ["Gone", "Widget"] {
-        let unreadable = Some(bellwether_engine::Unreadable::NotServed);
-        kinds.insert(Kind::new("no.where", nowhere), Known { unreadable, ..Known::default() });
-    }
+    let kinds = all_kinds(store);
     let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(app) else {
@@ -92,6 +86,26 @@ pub(crate) fn is_right(
     processes.iter().filter(|process| process.alive).try_for_each(|process| {
         has_let_go(store, process, &needed).and_then(|()| counts_rollups(store, process))
     })
+}
+
+/// All that there is.
+fn all_kinds(store: &Store) -> BTreeMap<Kind, Known> {
+    let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
+    for kind in store.kinds.keys() {
+        kinds.insert(kind.clone(), store.known(kind));
+    }
+    for nowhere in ["Gone", "Widget"] {
+        let unreadable = Some(bellwether_engine::Unreadable::NotServed);
+        kinds.insert(Kind::new("no.where", nowhere), Known { unreadable, ..Known::default() });
+    }
+    kinds
+}
+
+/// Whether those who ask a controller hear what there is to say, at the time that its clock says.
+pub(crate) fn answers_are_right(store: &Store, process: &Process, now: Timestamp) -> Result<(), Wrong> {
+    let kinds = all_kinds(store);
+    let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
+    asked::is_right(&oracle, &process.driver)
 }
 
 /// Whether every Rollup says what there is to say, and holds nothing back any more.

@@ -18,8 +18,10 @@ pub mod rollup_oracle;
 mod api;
 #[macro_use]
 mod checks;
+mod asked;
 mod ends;
 mod load;
+mod past;
 mod process;
 mod rollup_checks;
 mod shrink;

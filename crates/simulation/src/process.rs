@@ -9,8 +9,11 @@ use std::{
 
 use bellwether_engine::{Driver, Engine, FeedId, Kind, Lens, News, Served, Unreadable};
 use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
+use jiff::Timestamp;
 
 use crate::{
+    asked::Answers,
+    checks::Wrong,
     known::Known,
     object::Object,
     plan::{Moment, Point},
@@ -36,6 +39,7 @@ pub(crate) struct Feed {
 }
 
 /// What the engine must know of a kind by now.
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     pub(crate) served: Option<Served>,
@@ -49,9 +53,16 @@ pub(crate) struct View {
     pub(crate) empty: bool,
     /// A list that was believed although it is older than what was known.
     pub(crate) old_list: Option<u64>,
+    /// Whether it could be read and then not, or the other way round.
+    pub(crate) fickle: bool,
 }
 
 impl View {
+    /// Whether all of it is known, and of one time; or that this cannot be.
+    pub(crate) fn is_whole(&self) -> bool {
+        (self.listed || self.unreadable.is_some()) && !(self.telling && self.unreadable.is_none())
+    }
+
     fn hear(&mut self, news: &News, revision: Option<u64>) {
         match news {
             News::Served(served) => self.served = Some(served.clone()),
@@ -60,10 +71,13 @@ impl View {
                 if *why == Unreadable::NotServed {
                     (self.empty, self.telling) = (true, false);
                 }
+                let is_known = self.listed || self.unreadable.is_some();
+                self.fickle |= is_known && self.unreadable.as_ref() != Some(why);
                 self.unreadable = Some(why.clone());
             }
             News::Listing => self.telling = true,
             News::Listed => {
+                self.fickle |= self.unreadable.is_some();
                 (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
                 self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }
@@ -87,6 +101,10 @@ pub(crate) struct Process {
     pub(crate) kinds: Option<Rc<BTreeMap<Kind, Served>>>,
     /// None if there is no other.
     pub(crate) election: Option<Election>,
+    /// When it was started, by its clock.
+    pub(crate) began: Timestamp,
+    /// What it has told those who asked.
+    pub(crate) answers: Answers,
     /// How many seconds its clock is ahead.
     pub(crate) skew: i64,
     /// Whether its clock was put back: then what time has made of objects is wrong for a while.
@@ -114,6 +132,8 @@ impl Process {
             inbox: VecDeque::new(),
             kinds: None,
             election: (candidates > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
+            began: Timestamp::UNIX_EPOCH,
+            answers: Answers::default(),
             skew: 0,
             put_back: false,
             unaware: 0,
@@ -126,8 +146,9 @@ impl Process {
     }
 
     /// It begins, and knows nothing.
-    pub(crate) fn start(&mut self) {
+    pub(crate) fn start(&mut self, now: Timestamp) {
         self.alive = true;
+        (self.began, self.answers) = (now, Answers::default());
         self.epoch += 1;
         self.driver = Driver::new(Engine::new().with_app_k8s_io(), WRITES_AT_A_TIME);
         self.feeds.clear();
@@ -180,6 +201,22 @@ impl Process {
             taken.push((id, news));
         }
         taken
+    }
+
+    /// Up to which change it knows each kind.
+    pub(crate) fn knew(&self) -> Vec<(Kind, u64)> {
+        self.feeds.values().map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
+    }
+
+    /// Whether a kind could be read and then not, or the other way round.
+    pub(crate) fn is_fickle(&self, kind: &Kind) -> bool {
+        self.feeds.values().any(|feed| feed.follower.kind() == kind && feed.view.fickle)
+    }
+
+    /// Somebody asks it about everything.
+    pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Wrong> {
+        let knew = self.knew();
+        self.answers.ask(&self.driver, &self.feeds, &knew, store, now)
     }
 
     /// What it must know of all kinds by now.

@@ -1,7 +1,7 @@
 //! What must be so whenever something is written about a Rollup.
 
-use bellwether_api::Rollup;
 use bellwether_engine::{Change, Kind, Name};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
@@ -34,34 +34,68 @@ pub(crate) fn expected(
     Ok(expected.map(|expected| expected.status))
 }
 
-/// Whether a Rollup can be healthy: none of its components has been anything else all the time since it was last known, as
-/// far as nothing may be held back.
-pub(crate) fn is_healthy(rollup: &Rollup, store: &Store, knew: impl Fn(&Kind) -> u64) -> Result<(), Wrong> {
-    if !rollup.spec.degraded_after.value().is_zero() {
-        return Ok(());
-    }
-    let own = rollup.metadata.name.as_deref().unwrap_or_default();
-    for entry in &rollup.spec.components {
-        let kind = Kind::new(&entry.group, &entry.kind);
-        let is_bad =
-            |object: &Object| rollup_oracle::means(rollup, entry, object) && !rollup_oracle::is_well(object);
-        let objects = store.log.iter().map(|change| &change.object);
-        for object in objects.filter(|object| object.kind == kind) {
-            let states = store.since(&kind, &object.name, knew(&kind));
-            must!(
-                !states.iter().all(|state| state.is_some_and(|object| is_bad(object))),
-                "{own} is said to be healthy, and {kind} {} has not been since it was known",
-                object.name
-            );
+/// What is written of components that are not there, and when.
+pub(crate) struct Missed<'a> {
+    pub(crate) store: &'a Store,
+    /// The Rollup.
+    pub(crate) uid: &'a str,
+    /// When the controller that writes it began, by its clock,
+    pub(crate) began: Timestamp,
+    /// and what its clock says now.
+    pub(crate) now: Timestamp,
+}
+
+impl Missed<'_> {
+    /// Whether it can be since then that they are missed: as was written before, or since a moment of this life. What never
+    /// was there, and was said to be missed, is missed since then still, unless for a while nobody could tell.
+    pub(crate) fn check(
+        &self,
+        version: &str,
+        patch: &Value,
+        is_fickle: impl Fn(&Kind) -> bool,
+    ) -> Result<(), Wrong> {
+        let log = || self.store.log.iter().map(|entry| &entry.object);
+        let mine = || log().filter(|it| *it.uid() == *self.uid);
+        let before = |miss: &Miss, object: &Object| {
+            missed(&object.value["status"])
+                .find(|other| (&other.kind, &other.name) == (&miss.kind, &miss.name))
+        };
+        for miss in missed(patch) {
+            let Miss { kind, name, message, since } = &miss;
+            let stored = mine().find(|it| it.version().to_string() == version);
+            let stored = stored.and_then(|stored| before(&miss, stored)).filter(|it| it.message == *message);
+            let was_there = log().any(|it| it.kind == *kind && it.name == *name);
+            if let Some(stored) = stored.filter(|_| !was_there && !is_fickle(kind)) {
+                let then = stored.since;
+                must!(*since == then, "{kind} {name} is missed since {then:?}, and {since:?} is said");
+                continue;
+            }
+            let was_said = mine().any(|it| before(&miss, it).is_some_and(|other| other.since == *since));
+            let is_of_this_life =
+                since.is_some_and(|since| self.began.as_second() <= since.as_second() && since <= self.now);
+            must!(was_said || is_of_this_life, "{kind} {name} cannot be missed since {since:?}");
         }
-        if let Some(name) = &entry.name {
-            let name = Name::new(entry.namespace.as_deref().unwrap_or_default(), name);
-            let states = store.since(&kind, &name, knew(&kind));
-            must!(
-                states.iter().any(Option::is_some),
-                "{own} is said to be healthy, and there is no {kind} {name}"
-            );
-        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// A component that is said not to be there.
+struct Miss {
+    kind: Kind,
+    name: Name,
+    message: String,
+    since: Option<Timestamp>,
+}
+
+/// The components that a status says are not there.
+fn missed(status: &Value) -> impl Iterator<Item = Miss> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let components = status["components"].as_array().into_iter().flatten();
+    let components = components.filter(move |it| text(&it["message"]).starts_with("not found"));
+    components.map(move |it| Miss {
+        kind: Kind::new(&text(&it["group"]), &text(&it["kind"])),
+        name: Name::new(&text(&it["namespace"]), &text(&it["name"])),
+        message: text(&it["message"]),
+        since: text(&it["since"]).parse().ok(),
+    })
 }

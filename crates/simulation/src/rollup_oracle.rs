@@ -3,12 +3,13 @@
 //! The times of the Rollup's own conditions are left out: they depend on what was before.
 
 mod components;
+mod words;
 
 use std::{collections::BTreeSet, time::Duration};
 
 use bellwether_api::{
     ConditionStatus::{self, False, True, Unknown},
-    ProgressingPolicy, Rollup, RollupSpec,
+    ProgressingPolicy, Rollup, RollupSpec, State,
 };
 use bellwether_engine::{Kind, Name};
 use bellwether_model::text::legal_reason;
@@ -16,8 +17,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::oracle::Oracle;
-use components::{Component, Found, Says, Since, find, good};
+use components::{Component, Found, Says, Since, find, good, state};
 pub(crate) use components::{is_well, means};
+use words::{joined, meaning, said_as, words};
 
 /// What is to be said of a Rollup.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,10 @@ pub struct Expected {
     pub status: Value,
     /// Whether a turn for the worse is held back, so that time alone will change it.
     pub held: bool,
+    /// How it is in one word, for those who ask.
+    pub state: State,
+    /// Its components and what stands for them, by [`in_a_line`].
+    pub members: Vec<String>,
 }
 
 /// All Rollups that have been told of.
@@ -49,7 +55,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     if !oracle.is_open() || !wishes(&rollup.spec).iter().all(is_known) {
         return None;
     }
-    let Found { mut components, resolved } = find(oracle, rollup, said);
+    let Found { mut components, problems } = find(oracle, rollup, said);
     let kinds = wishes(&rollup.spec);
     components.sort_by_key(|it| identity(it, &kinds));
     let mode = rollup.spec.progressing;
@@ -71,6 +77,19 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
         rollup.spec.upgradeable.then(|| judge("Upgradeable", |it| it.upgradeable.as_ref()).plain());
     let triple = [&available, &progressing, &degraded].map(|condition| condition[0].clone());
     let ones: Vec<_> = components.iter().filter(|it| it.is_one).collect();
+    let state = match state(status_of(&triple[0]), status_of(&triple[1]), status_of(&triple[2])) {
+        State::Unknown | State::InProgress if components.iter().any(|it| it.state == State::Missing) => {
+            State::Missing
+        }
+        state => state,
+    };
+    let problems = problems.all();
+    let resolved = match problems.first() {
+        None => json!(["True", "AllKindsResolved", "All kinds can be read"]),
+        Some((reason, _)) => {
+            json!(["False", reason, problems.iter().map(|(_, place)| place).collect::<Vec<_>>()])
+        }
+    };
     let status = json!({
         "observedGeneration": rollup.metadata.generation,
         "health": health(&triple),
@@ -81,9 +100,27 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
         "Progressing": progressing,
         "Degraded": degraded,
         "Upgradeable": upgradeable,
-        "Resolved": if resolved { "True" } else { "False" },
+        "Resolved": resolved,
     });
-    Some(Expected { status, held })
+    let mut members: Vec<_> = components.iter().map(member).collect();
+    members.sort();
+    Some(Expected { status, held, state, members })
+}
+
+fn status_of(value: &Value) -> ConditionStatus {
+    ConditionStatus::of(value.as_str().unwrap_or_default())
+}
+
+/// What is told of a component besides words. What a selector is called is not for us to say.
+pub fn in_a_line(kind: &Kind, name: &str, state: State, says: Option<[ConditionStatus; 3]>) -> String {
+    format!("{kind} {name} is {state:?}: {says:?}")
+}
+
+fn member(it: &Component) -> String {
+    let is_selector = !it.is_one && !it.name.name.starts_with("spec.components[");
+    let name = if is_selector { String::new() } else { it.name.to_string() };
+    let says = [it.available.status, it.progressing.status, it.degraded.status];
+    in_a_line(&it.kind, &name, it.state, Some(says))
 }
 
 /// Where a component stands among the others: its kind, with its group where two groups have it, its namespace, its name.
@@ -161,12 +198,10 @@ impl Judgement<'_> {
         let is_unknown = stored != self.good.name() || !self.of(Unknown).is_empty();
         let mut says = self.say(if is_unknown { Unknown } else { self.good });
         // What the status does not tell yet, the words do.
-        let until = times.iter().min().map(|since| later(*since));
-        let named = self.named();
-        says[2] = match (until, named) {
-            (Some(until), Some(named)) if named.len() < 900 => {
-                json!(format!("held back until {until}: {named}"))
-            }
+        let until = times.iter().min().map(|since| format!("held back until {}: ", later(*since)));
+        says[2] = match (until, self.named()) {
+            (Some(until), Value::String(named)) if named.len() < 900 => json!(until + &named),
+            (Some(until), Value::Array(named)) => [json!(until)].into_iter().chain(named).collect(),
             _ => Value::Null,
         };
         (says, true)
@@ -179,7 +214,7 @@ impl Judgement<'_> {
             let why = words(&it.degraded)?;
             Some(format!("{} needs a human: {why}", self.called(it)?))
         });
-        let message = joined(items.collect());
+        let message = joined(&items.collect::<Vec<_>>());
         json!(["False", self.reason(&stuck, "NeedsHuman"), message])
     }
 
@@ -194,13 +229,13 @@ impl Judgement<'_> {
     }
 
     /// Those that are bad and those of which nobody can tell, in words.
-    fn named(&self) -> Option<String> {
+    fn named(&self) -> Value {
         let named = self.of(self.bad()).into_iter().chain(self.of(Unknown));
         let items = named.map(|it| {
             let words = (self.which)(it).and_then(words)?;
             Some(format!("{} {words}", self.called(it)?))
         });
-        joined(items.collect())
+        joined(&items.collect::<Vec<_>>())
     }
 
     /// The reason of the one that changed last; of several, of the first. Nothing if that depends on who noticed when.
@@ -251,23 +286,6 @@ impl Judgement<'_> {
             _ => "No component objects to an upgrade",
         }
     }
-}
-
-/// What it says in words.
-fn words(says: &Says) -> Option<String> {
-    let message = says.message.as_ref()?;
-    Some(if message.is_empty() { says.reason.clone() } else { message.clone() })
-}
-
-/// Items in one message of at most 1,024 bytes: whole ones only, and how many more there are. Nothing if one is not known, or
-/// not even the first has room.
-fn joined(items: Vec<Option<String>>) -> Option<String> {
-    let items: Vec<String> = items.into_iter().collect::<Option<_>>()?;
-    (1..=items.len()).rev().find_map(|shown| {
-        let rest = items.len() - shown;
-        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        Some(items[..shown].join("; ") + &more).filter(|message| message.len() <= 1024)
-    })
 }
 
 /// The components: those in error, those of which there is something to tell, the others.
@@ -321,29 +339,6 @@ fn health([available, progressing, degraded]: &[Value; 3]) -> &'static str {
     }
 }
 
-/// The sentence of the matrix; nothing where not all three are known.
-fn meaning([available, progressing, degraded]: &[Value; 3]) -> Option<&'static str> {
-    let is = |status: &Value| match status.as_str() {
-        Some("True") => Some(true),
-        Some("False") => Some(false),
-        _ => None,
-    };
-    Some(match (is(available)?, is(progressing)?, is(degraded)?) {
-        (true, false, false) => "Component is 100% healthy and the Operator is idle",
-        (true, true, false) => "Component is functional but, either upgrading or healing",
-        (true, true, true) => "Component is functioning below capacity and an upgrade or heal is in progress",
-        (false, false, true) => {
-            "Component and operator are in a failed state that requires human intervention.  Failed upgrade or failed heal"
-        }
-        (false, true, true) => "Component is in a failed state and an operator is healing",
-        (false, true, false) => "Operator is deploying the component",
-        (true, false, true) => {
-            "Component is functioning below capacity and the Operator does nothing about it"
-        }
-        (false, false, false) => "Component is not available and the Operator is idle",
-    })
-}
-
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -360,7 +355,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
         let [_, reason, message] = [0, 1, 2].map(|index| expected[kind].get(index).unwrap_or(&Value::Null));
         find(kind).map(|it| {
             let reason = unless_unknown(reason, it["reason"].clone());
-            json!([it["status"], reason, unless_unknown(message, it["message"].clone())])
+            json!([it["status"], reason, said_as(message, &it["message"])])
         })
     };
     let components = status["components"].as_array().into_iter().flatten().enumerate();
@@ -377,13 +372,13 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
     json!({
         "observedGeneration": status["observedGeneration"],
         "health": status["health"],
-        "meaning": unless_unknown(&expected["meaning"], status["meaning"].clone()),
+        "meaning": status["meaning"],
         "componentCount": status["componentCount"],
         "components": components.collect::<Vec<_>>(),
         "Available": condition("Available"),
         "Progressing": condition("Progressing"),
         "Degraded": condition("Degraded"),
         "Upgradeable": condition("Upgradeable"),
-        "Resolved": find("Resolved").map_or(Value::Null, |it| it["status"].clone()),
+        "Resolved": condition("Resolved"),
     })
 }

@@ -99,6 +99,13 @@ impl Store {
         objects
     }
 
+    /// The object of this name after this change, if there was one.
+    pub(crate) fn get_at(&self, kind: &Kind, name: &Name, revision: u64) -> Option<&Rc<Object>> {
+        let is_it =
+            |it: &&Entry| it.revision <= revision && it.object.kind == *kind && it.object.name == *name;
+        self.log.iter().rfind(is_it).filter(|entry| !entry.gone).map(|entry| &entry.object)
+    }
+
     /// All that was so of an object of this name at some moment from this change on; none where it was not there.
     pub(crate) fn since(&self, kind: &Kind, name: &Name, revision: u64) -> Vec<Option<&Rc<Object>>> {
         let mut states = vec![None];

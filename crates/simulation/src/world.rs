@@ -314,8 +314,10 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Writes what is due, and sees to what is next.
+    /// Writes what is due, and sees to what is next. Before that, somebody asks.
     fn go_on(&mut self, process: usize) -> Result<(), Wrong> {
+        let now = self.wall(process);
+        self.processes[process].ask(&self.store, now)?;
         self.write(process)?;
         if !self.processes[process].alive {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The components of a Rollup, and what each of them says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_api::{ConditionStatus, ProgressingPolicy, Rollup, RollupComponent, State};
+use bellwether_api::{ConditionStatus, ProgressingPolicy, Rollup, RollupComponent, RollupSpec, State};
 use bellwether_engine::{Kind, Name, Unreadable};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -49,42 +49,66 @@ pub(super) enum Since {
     Noticed,
 }
 
-/// All of them, in no order; and whether all that the spec asks for can be had.
+/// All of them, in no order; and what the spec asks for and cannot be had.
 pub(super) struct Found {
     pub(super) components: Vec<Component>,
-    pub(super) resolved: bool,
+    pub(super) problems: Problems,
+}
+
+/// What cannot be had, in the order in which it is told: why, and what it is about.
+#[derive(Default)]
+pub(super) struct Problems {
+    mistakes: Vec<(&'static str, String)>,
+    kinds: BTreeMap<Kind, &'static str>,
+    choices: Vec<(&'static str, String)>,
+    circles: BTreeSet<Name>,
+}
+
+impl Problems {
+    pub(super) fn all(&self) -> Vec<(&'static str, String)> {
+        let kinds = self.kinds.iter().map(|(kind, reason)| (*reason, kind.to_string()));
+        let circles = self.circles.iter().map(|name| ("Circle", format!("Rollup {name}")));
+        self.mistakes
+            .iter()
+            .cloned()
+            .chain(kinds)
+            .chain(self.choices.iter().cloned())
+            .chain(circles)
+            .collect()
+    }
 }
 
 /// Finds them. `said` is the status that is to be judged: only it can tell since when something is missed.
 pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found {
-    let mut found = Found { components: Vec::new(), resolved: true };
+    let mut found = Found { components: Vec::new(), problems: Problems::default() };
     let mut counted: BTreeSet<(Kind, Name)> = BTreeSet::new();
     let mut asked: Vec<&RollupComponent> = Vec::new();
     for (index, entry) in rollup.spec.components.iter().enumerate() {
         let kind = Kind::new(&entry.group, &entry.kind);
         let is_clear = entry.name.is_some() != entry.selector.is_some();
-        if is_clear && asked.contains(&entry) {
-            found.resolved = false;
+        let place = format!("spec.components[{index}]");
+        let is_itself =
+            kind == Kind::own("Rollup") && entry.namespace.is_none() && entry.name == rollup.metadata.name;
+        if is_clear && !is_itself && asked.contains(&entry) {
+            found.problems.mistakes.push(("ComponentTwice", place));
             continue;
         }
         asked.push(entry);
-        let is_itself =
-            kind == Kind::own("Rollup") && entry.namespace.is_none() && entry.name == rollup.metadata.name;
         if !is_clear || is_itself {
-            found.resolved = false;
             let reason = match (is_clear, &entry.name) {
                 (true, _) => "Circle",
                 (false, Some(_)) => "NameAndSelector",
                 (false, None) => "NoNameNoSelector",
             };
             found.components.push(lost(kind, index, reason));
+            found.problems.mistakes.push((reason, place));
             continue;
         }
         let known = oracle.kinds[&kind];
         let objects: Vec<_> = known.objects.values().filter(|object| means(rollup, entry, object)).collect();
         for object in &objects {
             let leads_back = leads_to(oracle, object, rollup);
-            found.resolved &= !leads_back;
+            found.problems.circles.extend(leads_back.then(|| object.name.clone()));
             if counted.insert((kind.clone(), object.name.clone())) {
                 let mut component = there(rollup.spec.progressing, known, object);
                 if leads_back {
@@ -98,15 +122,15 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found 
                 found.components.push(component);
             }
         }
-        let misplaced = known.served.as_ref().is_some_and(|served| {
-            if served.namespaced {
-                entry.namespace.is_none() && entry.name.is_some()
-            } else {
-                entry.namespace.is_some()
-            }
-        });
-        let is_empty = entry.selector.is_some() && objects.is_empty();
-        found.resolved &= known.unreadable.is_none() && !misplaced && !is_empty;
+        found.problems.kinds.extend(known.unreadable.as_ref().map(|why| (kind.clone(), reason(why))));
+        let is_namespaced = known.served.as_ref().map(|served| served.namespaced);
+        let problem = match (is_namespaced, &entry.namespace, &entry.name) {
+            (Some(false), Some(_), _) => Some("ClusterScoped"),
+            (Some(true), None, Some(_)) => Some("NamespaceMissing"),
+            (_, _, None) if objects.is_empty() && known.unreadable.is_none() => Some("NothingSelected"),
+            _ => None,
+        };
+        found.problems.choices.extend(problem.map(|problem| (problem, place)));
         found.components.extend(lack(entry, known, objects.is_empty(), said));
     }
     found
@@ -217,7 +241,7 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
     Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one })
 }
 
-/// Since when a component is missed, as the status says.
+/// Since when a component is missed, as the status says. Whether that can be, the checks of every write see to.
 fn noticed(kind: &Kind, name: &Name, said: &Value) -> Since {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let is_it = |it: &&Value| {
@@ -317,10 +341,20 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
     Says { status, reason, message: Some(message), since }
 }
 
-/// Whether it is available and not degraded, by its own word. Whether it progresses is not always everybody's concern.
-pub(crate) fn is_well(object: &Object) -> bool {
-    let status = |kind: &str| of(object, kind, ProgressingPolicy::Matrix).status;
-    (status("Available"), status("Degraded")) == (True, False)
+/// Whether a Rollup that has it can be healthy at this time: by its own word it is available and not degraded, or has not
+/// been otherwise for as long as the Rollup waits; and it does not progress, where that is everybody's concern.
+pub(crate) fn is_well(spec: &RollupSpec, object: &Object, now: Timestamp) -> bool {
+    let (mode, after) = (spec.progressing, spec.degraded_after.value());
+    let is_fine = |kind: &str| {
+        let says = of(object, kind, mode);
+        let may_be_held = match says.since {
+            Since::At(since) => since.checked_add(after).is_ok_and(|until| now < until) && !after.is_zero(),
+            Since::Nobody | Since::Noticed => false,
+        };
+        says.status == good(kind, mode) || says.status != Unknown && may_be_held
+    };
+    let is_at_rest = || of(object, "Progressing", mode).status == False && !object.is_deleting();
+    is_fine("Available") && is_fine("Degraded") && (mode == ProgressingPolicy::WorstIsFalse || is_at_rest())
 }
 
 /// The status of a type that is as it should be.
@@ -333,7 +367,11 @@ pub(super) fn good(kind: &str, mode: ProgressingPolicy) -> ConditionStatus {
 }
 
 /// Three conditions as one state. What is bad is on its way as long as somebody is at work on it.
-fn state(available: ConditionStatus, progressing: ConditionStatus, degraded: ConditionStatus) -> State {
+pub(super) fn state(
+    available: ConditionStatus,
+    progressing: ConditionStatus,
+    degraded: ConditionStatus,
+) -> State {
     match (available, progressing, degraded) {
         (_, True, _) => State::InProgress,
         (False, False, _) | (_, False | Unknown, True) => State::Failed,

@@ -157,6 +157,9 @@ impl World<'_> {
         let leader = self.leader();
         let now = self.wall(leader.unwrap_or_default());
         ends::is_right(&self.store, &self.processes, leader, &self.adopted, now)?;
+        for process in self.processes.iter().filter(|process| process.alive) {
+            ends::answers_are_right(&self.store, process, self.wall(process.name))?;
+        }
         if let (Some((_, before)), Some(leader)) = (&self.begun_anew, leader) {
             ends::keeps_as_much(before, &self.processes[leader].driver.census())?;
         }

@@ -120,7 +120,8 @@ impl World<'_> {
 
     pub(super) fn start(&mut self, process: usize) {
         self.tell(|| format!("controller {process} begins"));
-        self.processes[process].start();
+        let now = self.wall(process);
+        self.processes[process].start(now);
         let epoch = self.processes[process].epoch;
         self.soon(Happening::Kinds(process, epoch));
         if self.processes[process].election.is_some() {

@@ -3,15 +3,18 @@
 use bellwether_engine::{Change, Kind, Outcome, Part, Slot};
 use bellwether_wire::{Attempt, Done};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
 use serde_json::Value;
 
 use crate::{
     api::{self, Answer},
+    asked::Sayings,
     checks::{self, Wrong},
+    past::Past,
     plan::{Moment, Point},
     process::Feed,
+    rollup_checks::Missed,
 };
 
 use super::{Happening, World};
@@ -34,6 +37,12 @@ pub(super) struct Flight {
     knew: Vec<(Kind, u64)>,
     /// What had changed by then.
     sent: u64,
+    /// The time then, by its clock.
+    at: Timestamp,
+    /// When it had begun, unless its clock was put back since.
+    began: Option<Timestamp>,
+    /// What it had told of the object.
+    told: Sayings,
 }
 
 /// Where a write is.
@@ -96,14 +105,35 @@ impl World<'_> {
         let is_clear = !it.put_back && !it.feeds.values().any(is_unclear);
         let expected = if is_status && is_clear {
             let views = it.views(&self.store);
+            if let Change::Status { uid, version, patch, .. } = &change {
+                let missed = Missed { store: &self.store, uid, began: it.began, now: self.wall(process) };
+                missed.check(version.as_str(), patch, |kind| it.is_fickle(kind))?;
+            }
             checks::expected(&views, (&slot, &change), &self.store, self.wall(process))?
         } else {
             None
         };
-        let knew = it.feeds.values().map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect();
+        let told = match &change {
+            Change::Status { uid, .. } => it.answers.of(uid),
+            Change::Owners { .. } | Change::Create { .. } | Change::Delete { .. } => Sayings::new(),
+        };
+        let (knew, at, began) = (it.knew(), self.wall(process), Some(it.began).filter(|_| !it.put_back));
         let attempt = Attempt::new(served, slot.clone(), change.clone());
         let (epoch, deadline, sent) = (it.epoch, self.now + within, self.store.revision);
-        self.send(Box::new(Flight { process, epoch, slot, change, attempt, deadline, expected, knew, sent }));
+        self.send(Box::new(Flight {
+            process,
+            epoch,
+            slot,
+            change,
+            attempt,
+            deadline,
+            expected,
+            knew,
+            sent,
+            at,
+            began,
+            told,
+        }));
         Ok(true)
     }
 
@@ -149,12 +179,12 @@ impl World<'_> {
                 self.tally.writes += 1;
                 self.tell(|| format!("it is done: {:?} of {}", flight.slot.part, flight.slot.object));
                 let context = checks::Context {
-                    store: &self.store,
+                    past: Past { store: &self.store, knew: &flight.knew, now: flight.at },
                     change: &flight.change,
-                    knew: &flight.knew,
                     sent: flight.sent,
                     expected: flight.expected.as_ref(),
-                    now: self.wall(flight.process),
+                    began: flight.began,
+                    told: &flight.told,
                 };
                 context.check(deed)?;
                 self.adopted.note(deed, &flight.change);

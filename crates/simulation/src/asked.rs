@@ -1,0 +1,256 @@
+//! What those hear who ask a controller: a probe, OLM, somebody at a terminal.
+//!
+//! In the end it is what there is to say. On the way, who is said to be well must have been, at some moment since the
+//! controller knew; and it is noted since when it says what, so that nobody can say that something turned before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_api::{ConditionStatus, Rollup, State};
+use bellwether_conditions::Statement;
+use bellwether_engine::{Driver, FeedId, Group, Insight, Kind, Member, Name, Outlook, StandsFor};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    checks::{Wrong, difference},
+    load::{APP, ROLLUP},
+    object::Object,
+    objects,
+    oracle::{Oracle, shape},
+    past::Past,
+    process::Feed,
+    rollup_oracle,
+    store::Store,
+};
+
+/// What a controller says of one object, and since when by its clock.
+pub(crate) type Sayings = BTreeMap<&'static str, (ConditionStatus, Timestamp)>;
+
+/// What a controller has told those who asked, in one of its lives.
+#[derive(Default)]
+pub(crate) struct Answers {
+    /// Of each Application and Rollup, by its uid.
+    sayings: BTreeMap<String, Sayings>,
+    /// Up to which change each kind was known when all of them last were, each of one time.
+    whole: Vec<(Kind, u64)>,
+}
+
+/// All that may be asked about.
+fn targets() -> impl Iterator<Item = (Kind, Name)> {
+    let apps = ["a", "b", "c"].map(|name| objects::key(APP, name));
+    apps.into_iter().chain(["r", "s", "t"].map(|name| objects::key(ROLLUP, name)))
+}
+
+impl Answers {
+    /// What was told of an object.
+    pub(crate) fn of(&self, uid: &str) -> Sayings {
+        self.sayings.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// Asks about everything. While a kind is being listed again, the last word counts: it must have been true when all was
+    /// last known.
+    pub(crate) fn ask(
+        &mut self,
+        driver: &Driver,
+        feeds: &BTreeMap<FeedId, Feed>,
+        knew: &[(Kind, u64)],
+        store: &Store,
+        now: Timestamp,
+    ) -> Result<(), Wrong> {
+        let find = |kind: &Kind| feeds.values().find(|feed| feed.follower.kind() == kind);
+        if feeds.values().all(|feed| feed.view.is_whole()) {
+            knew.clone_into(&mut self.whole);
+        }
+        for (kind, name) in targets() {
+            // In the middle of a list of its own kind, nobody can tell what is known of it.
+            let Some(own) = find(&kind).filter(|feed| !feed.view.telling) else { continue };
+            let Insight::Known(outlook) = driver.outlook(&kind, &name) else { continue };
+            let Some(object) = store.get_at(&kind, &name, own.view.revision) else { continue };
+            if object.is_deleting() {
+                must!(!outlook.healthy, "{kind} {name} is said to be well, and is being deleted");
+                continue;
+            }
+            let is_known = needs(object).iter().all(|kind| find(kind).is_some_and(|it| it.view.is_whole()));
+            if is_known {
+                self.note(object.uid(), &outlook, now);
+            }
+            if !outlook.healthy {
+                continue;
+            }
+            let past = Past { store, knew: if is_known { knew } else { &self.whole }, now };
+            if let Some(app) = object.application() {
+                past.is_ready(app)?;
+            } else if let Some(rollup) = object.rollup() {
+                past.is_healthy(rollup)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, uid: &str, outlook: &Outlook, now: Timestamp) {
+        let before = self.of(uid);
+        let since = |(kind, says): &(&'static str, Statement)| {
+            let same = before.get(kind).filter(|(status, _)| *status == says.status);
+            (*kind, same.copied().unwrap_or((says.status, now)))
+        };
+        self.sayings.insert(uid.to_owned(), outlook.conditions.iter().map(since).collect());
+    }
+}
+
+/// The kinds that an Application or a Rollup needs.
+fn needs(object: &Object) -> BTreeSet<Kind> {
+    let app = object.application().map(|app| Oracle::wishes(&app.spec).into_keys().collect());
+    app.or_else(|| object.rollup().map(|rollup| rollup_oracle::wishes(&rollup.spec))).unwrap_or_default()
+}
+
+/// Whether all that a controller tells in the end is what there is to say.
+pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver) -> Result<(), Wrong> {
+    let groups = driver.groups();
+    for (kind, name) in targets() {
+        let object = oracle.kinds.get(&kind).and_then(|known| known.objects.get(&name));
+        let insight = driver.outlook(&kind, &name);
+        let group = groups.iter().find(|group| group.kind == kind && group.name == name);
+        let (outlook, group) = match (object, insight, group) {
+            (None, Insight::Absent, None) => continue,
+            (Some(_), Insight::Known(outlook), Some(group)) => (outlook, group),
+            (object, insight, group) => {
+                let is_there = if object.is_some() { "it is there" } else { "there is none" };
+                let is_seen = if group.is_some() { "sees it" } else { "does not see it" };
+                return Err(Wrong::new(format!(
+                    "who asks for {kind} {name} hears {insight:?}, who looks {is_seen}, and {is_there}"
+                )));
+            }
+        };
+        let Some(object) = object else { continue };
+        let expected = if object.is_deleting() {
+            Answer { healthy: false, state: State::Terminating, words: json!({}), members: None }
+        } else if let Some(rollup) = object.rollup() {
+            Answer::of_rollup(oracle, rollup, &object.value["status"])?
+        } else {
+            Answer::of_application(oracle, object)?
+        };
+        must!(
+            (outlook.healthy, outlook.state, group.state)
+                == (expected.healthy, expected.state, expected.state),
+            "who asks for {kind} {name} hears that it is {:?} (well: {}) or {:?}, and it is {:?}",
+            outlook.state,
+            outlook.healthy,
+            group.state,
+            expected.state
+        );
+        let seen: Vec<_> = group.conditions.iter().map(|it| (it.kind, it.says.clone())).collect();
+        let heard =
+            [("asks for", &outlook.conditions, &outlook.meaning), ("looks at", &seen, &group.meaning)];
+        for (who, conditions, meaning) in heard {
+            let said = as_status(group, conditions, meaning.as_deref(), &expected.words);
+            let words = difference(&said, &expected.words);
+            must!(words.is_empty(), "who {who} {kind} {name} hears{words}");
+        }
+        if let Some(expected) = expected.members {
+            let members = members(group);
+            must!(members == expected, "who looks at {name} sees {members:?}, and there is {expected:?}");
+        }
+    }
+    Ok(())
+}
+
+/// What there is to tell somebody who asks.
+struct Answer {
+    healthy: bool,
+    state: State,
+    /// In the shape of the status, as far as it is told.
+    words: Value,
+    /// The components of a Rollup. Those of an Application are among the words.
+    members: Option<Vec<String>>,
+}
+
+impl Answer {
+    fn of_application(oracle: &Oracle<'_>, object: &Object) -> Result<Self, Wrong> {
+        let expected = object.application().and_then(|app| oracle.status(app));
+        let Some(expected) = expected else {
+            return Err(Wrong::new(format!("in the end nobody can tell of {}", object.name)));
+        };
+        let ready = expected["Ready"][0].as_str().unwrap_or_default();
+        let counts = &expected["objectCounts"];
+        let worst = [
+            ("failed", State::Failed),
+            ("missing", State::Missing),
+            ("inProgress", State::InProgress),
+            ("terminating", State::Terminating),
+        ];
+        let worst =
+            worst.into_iter().find(|(field, _)| counts[field].as_i64().is_some_and(|count| count > 0));
+        let state = match ready {
+            "True" => State::Ready,
+            "False" => worst.map_or(State::InProgress, |(_, state)| state),
+            _ => State::Unknown,
+        };
+        let fields = ["Ready", "Settled", "Installed", "Resolved", "DependencyCycle"];
+        let fields = fields.into_iter().chain(["objects", "objectCounts", "progress", "dependencies"]);
+        Ok(Self { healthy: ready == "True", state, words: only(&expected, fields), members: None })
+    }
+
+    fn of_rollup(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value) -> Result<Self, Wrong> {
+        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, stored) else {
+            return Err(Wrong::new(format!("in the end nobody can tell of {:?}", rollup.metadata.name)));
+        };
+        let fields = ["Available", "Progressing", "Degraded", "Upgradeable", "Resolved", "meaning"];
+        Ok(Self {
+            healthy: expected.status["health"] == "Healthy",
+            state: expected.state,
+            words: only(&expected.status, fields),
+            members: Some(expected.members),
+        })
+    }
+}
+
+fn only<'a>(value: &Value, fields: impl IntoIterator<Item = &'a str>) -> Value {
+    let fields = fields.into_iter().map(|field| (field.to_owned(), value[field].clone()));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+/// What is told of a group in the shape of the oracle's.
+fn as_status(
+    group: &Group,
+    conditions: &[(&'static str, Statement)],
+    meaning: Option<&str>,
+    expected: &Value,
+) -> Value {
+    let condition = |(kind, says): &(&'static str, Statement)| json!({"type": kind, "status": says.status, "reason": says.reason, "message": says.message});
+    let conditions: Vec<_> = conditions.iter().map(condition).collect();
+    if group.is_rollup() {
+        return rollup_oracle::shape(&json!({"conditions": conditions, "meaning": meaning}), expected);
+    }
+    let objects = group.members.iter().enumerate();
+    let objects: Vec<_> =
+        objects.map(|(index, member)| listed(member, &expected["objects"][index])).collect();
+    let status = json!({
+        "conditions": conditions, "objects": objects, "objectCounts": group.counts, "progress": group.progress,
+        "dependencies": group.dependencies,
+    });
+    shape(&status, expected)
+}
+
+/// A member of an Application as its status lists it. Where it is to be found is not told.
+fn listed(member: &Member, expected: &Value) -> Value {
+    let rule = member.rule.as_ref();
+    let rule = rule.map(|rule| format!("{}/{}", json!(rule.source).as_str().unwrap_or_default(), rule.id));
+    json!({
+        "link": expected["link"], "name": *member.name.name, "group": *member.kind.group, "kind": *member.kind.kind,
+        "status": member.state, "progress": member.progress,
+        "reason": member.reason, "message": member.message, "rule": rule,
+    })
+}
+
+/// The components of a Rollup in a line each, with what stands for them. What a selector that matches nothing is called is
+/// not for us to say.
+fn members(group: &Group) -> Vec<String> {
+    let line = |it: &Member| {
+        let name = if it.stands_for == StandsFor::Selector { String::new() } else { it.name.to_string() };
+        let says = it.operator.map(|says| [says.available, says.progressing, says.degraded]);
+        rollup_oracle::in_a_line(&it.kind, &name, it.state, says)
+    };
+    let mut members: Vec<_> = group.members.iter().map(line).collect();
+    members.sort();
+    members
+}

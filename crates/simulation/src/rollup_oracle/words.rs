@@ -1,0 +1,102 @@
+//! What is said of a Rollup in words, as far as they can be known.
+
+use serde_json::{Value, json};
+
+use super::components::Says;
+
+/// How long a message may be.
+const BUDGET: usize = 1024;
+
+/// What a component says in words.
+pub(super) fn words(says: &Says) -> Option<String> {
+    let message = says.message.as_ref()?;
+    Some(if message.is_empty() { says.reason.clone() } else { message.clone() })
+}
+
+/// Items in one message: whole ones only, and how many more there are. Where not all of them are known, the items
+/// themselves, for [`said_as`]; nothing if not even the first has room.
+pub(super) fn joined(items: &[Option<String>]) -> Value {
+    let Some(items) = items.iter().cloned().collect::<Option<Vec<String>>>() else { return json!(items) };
+    let message = (1..=items.len()).rev().find_map(|shown| {
+        let rest = items.len() - shown;
+        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        Some(items[..shown].join("; ") + &more).filter(|message| message.len() <= BUDGET)
+    });
+    json!(message)
+}
+
+/// A message in the shape of what is expected of it: as it is; or, where only some of its items are known, these, if it
+/// tells them in their order, as far as it has room.
+pub(super) fn said_as(expected: &Value, said: &Value) -> Value {
+    match expected {
+        Value::Null => Value::Null,
+        Value::Array(items) if tells(said.as_str().unwrap_or_default(), items) => expected.clone(),
+        _ => said.clone(),
+    }
+}
+
+fn tells(message: &str, items: &[Value]) -> bool {
+    let more = |(text, more): (_, &str)| Some((text, more.strip_suffix(" more")?.parse().ok()?));
+    let (mut rest, more) = message.rsplit_once("; and ").and_then(more).unwrap_or((message, 0));
+    let Some(shown) = items.len().checked_sub(more).filter(|shown| *shown > 0) else { return false };
+    items[..shown].iter().filter_map(Value::as_str).all(|item| {
+        let after = rest.split_once(item).map(|(_, after)| after);
+        rest = after.unwrap_or_default();
+        after.is_some()
+    })
+}
+
+/// The sentence of the matrix; or what is known, and what is not.
+pub(super) fn meaning(triple: &[Value; 3]) -> String {
+    let is = |status: &str| -> Vec<&str> {
+        let names = ["available", "progressing", "degraded"].into_iter().zip(triple);
+        names.filter(|(_, it)| **it == status).map(|(name, _)| name).collect()
+    };
+    let (yes, no, unknown) = (is("True"), is("False"), is("Unknown"));
+    let sentence = match *yes {
+        _ if !unknown.is_empty() => {
+            let known = yes.iter().map(|it| (*it).to_owned()).chain(no.iter().map(|it| format!("not {it}")));
+            let known: Vec<_> = known.collect();
+            let or = match *unknown {
+                [one] => one.to_owned(),
+                [one, other] => format!("{one} or {other}"),
+                _ => return "Nobody can tell whether it is available, progressing or degraded".to_owned(),
+            };
+            return format!("Component is {}; nobody can tell whether it is {or}", known.join(" and "));
+        }
+        ["available"] => "Component is 100% healthy and the Operator is idle",
+        ["available", "progressing"] => "Component is functional but, either upgrading or healing",
+        ["available", "progressing", "degraded"] => {
+            "Component is functioning below capacity and an upgrade or heal is in progress"
+        }
+        ["degraded"] => {
+            "Component and operator are in a failed state that requires human intervention.  Failed upgrade or failed heal"
+        }
+        ["progressing", "degraded"] => "Component is in a failed state and an operator is healing",
+        ["progressing"] => "Operator is deploying the component",
+        ["available", "degraded"] => {
+            "Component is functioning below capacity and the Operator does nothing about it"
+        }
+        _ => "Component is not available and the Operator is idle",
+    };
+    sentence.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::all("x is bad; y cannot be read; z is worse", true)]
+    #[case::cut("x is bad; y cannot be read; and 1 more", true)]
+    #[case::one_is_missing("x is bad; y cannot be read", false)]
+    #[case::another_order("z is worse; y cannot be read; x is bad", false)]
+    #[case::none_is_left("and so on; and 3 more", false)]
+    #[case::more_than_there_are("x is bad; and 7 more", false)]
+    fn what_is_known_is_told(#[case] message: &str, #[case] is_right: bool) {
+        let items = joined(&[Some("x is bad".to_owned()), None, Some("z is worse".to_owned())]);
+        assert_eq!(said_as(&items, &json!(message)) == items, is_right);
+    }
+}
