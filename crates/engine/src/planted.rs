@@ -41,11 +41,15 @@ pub enum Bug {
     KeepKind,
     /// A condition is believed though it is older than its object.
     BelieveStaleCondition,
+    /// Who asks is told what was said last, whatever is known by now.
+    TellTheLastWord,
+    /// A condition that turns keeps the time at which it turned before.
+    KeepTransitionTime,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
         Self::SkipCompare,
@@ -64,6 +68,8 @@ impl Bug {
         Self::CountItself,
         Self::KeepKind,
         Self::BelieveStaleCondition,
+        Self::TellTheLastWord,
+        Self::KeepTransitionTime,
     ];
 
     /// Whether it is switched on in this thread.

@@ -71,7 +71,10 @@ pub(crate) fn conditions<'a>(
         let is_it =
             |condition: &&Written| *condition.kind == *kind && condition.last_transition_time.is_some();
         let stored = stored.iter().find(is_it);
-        let (before, since) = (stored.map(read), since(kind, statement.status));
+        let (before, mut since) = (stored.map(read), since(kind, statement.status));
+        if let Some(before) = before.as_ref().filter(|_| Bug::KeepTransitionTime.is_planted()) {
+            since = before.last_transition_time;
+        }
         let generation = Some(generation).filter(|_| form == Form::Generation);
         let next = Condition::next(before.as_ref(), kind, statement, generation, since);
         let mut written = write(next);

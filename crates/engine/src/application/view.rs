@@ -11,6 +11,7 @@ use crate::{
     feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
+    planted::Bug,
     said,
     says::Says,
     view::{Claim, Condition, Group, Insight, Member, Outlook, Relation, StandsFor},
@@ -35,11 +36,12 @@ impl Applications {
     /// How one is as one; nothing if there is none of this name.
     pub(crate) fn outlook(&self, dialect: Dialect, name: &Name, feeds: &Feeds) -> Option<Insight> {
         let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
-        let conditions = if app.is_known(feeds) {
+        let believes_itself = Bug::TellTheLastWord.is_planted();
+        let conditions = if app.is_known(feeds) && !believes_itself {
             statements(app, feeds, &self.needed(app))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let is_true = |said: &Vec<_>| app.shown == Some(readiness(said));
+            let is_true = |said: &Vec<_>| app.shown == Some(readiness(said)) || believes_itself;
             let Some(said) = app.publication.last_said().filter(is_true) else {
                 let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
                 return Some(Insight::waits_for(feeds.not_whole(needs)));

@@ -9,7 +9,8 @@ use crate::{
     feeds::Feeds,
     id::{Kind, Name},
     members::{Share, Whose},
-    operator::{AVAILABLE, DEGRADED},
+    operator::{AVAILABLE, DEGRADED, PROGRESSING},
+    planted::Bug,
     view::{Claim, Condition, Group, Insight, Member, OperatorSays, Outlook, Relation, StandsFor},
 };
 
@@ -38,19 +39,15 @@ impl Rollups {
     /// How one is as one; nothing if there is none of this name.
     pub(crate) fn outlook(&self, name: &Name, feeds: &Feeds) -> Option<Insight> {
         let rollup = self.by_name.get(name).and_then(|id| self.all.get(id.0))?;
-        let (triple, conditions) = if rollup.is_known(feeds) {
+        let believes_itself = Bug::TellTheLastWord.is_planted();
+        let (triple, conditions) = if rollup.is_known(feeds) && !believes_itself {
             let weighed = rollup.weigh(self.now);
             (weighed.triple(), statements(rollup, &weighed, feeds))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let last_word = || {
-                let (shown, said) = (rollup.shown?, rollup.publication.last_said()?);
-                let is_said = |(kind, status): &(&str, ConditionStatus)| {
-                    said.iter().any(|(other, says)| other == kind && says.status == *status)
-                };
-                shown.conditions().iter().all(is_said).then_some((shown, said))
-            };
-            match last_word() {
+            let is_true = |(triple, _): &(Triple, _)| rollup.shown == Some(*triple) || believes_itself;
+            let last_word = rollup.publication.last_said().and_then(|said| Some((as_said(&said)?, said)));
+            match last_word.filter(is_true) {
                 Some(last_word) => last_word,
                 None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
             }
@@ -130,6 +127,16 @@ fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
 fn statements(rollup: &Rollup, weighed: &Weighed, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, weighed, feeds).into_iter();
     statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
+}
+
+/// The three conditions together, as they were said.
+fn as_said(said: &[(&'static str, Statement)]) -> Option<Triple> {
+    let status = |kind: &str| said.iter().find(|(other, _)| *other == kind).map(|(_, says)| says.status);
+    Some(Triple {
+        available: status(AVAILABLE)?,
+        progressing: status(PROGRESSING)?,
+        degraded: status(DEGRADED)?,
+    })
 }
 
 /// How it is: as its three conditions say; but if something is not there, that is why.
