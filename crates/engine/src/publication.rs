@@ -16,6 +16,7 @@ use crate::{
     event::Outcome,
     facts::{Facts, OurKind, Version},
     id::ObjectKey,
+    planted::Bug,
     said::{self, Form, Written},
     stored_status::StoredStatus,
 };
@@ -110,11 +111,15 @@ impl Publication {
         &self.stored.conditions
     }
 
-    /// What was said last in our conditions, if that was about the object as it is written now.
+    /// What was said last in our conditions, if that was about the object as it is written now, and if it is what was found
+    /// when they were last looked at: nobody may have written that yet.
     pub(crate) fn last_said(&self) -> Option<Vec<(&'static str, Statement)>> {
         let said = |kind: &&'static str| Some((*kind, said::statement(self.stored(), kind)?));
         let is_current = self.stored.observed_generation == Some(self.generation);
-        is_current.then(|| self.manner.own.iter().filter_map(said).collect())
+        let is_said = |look: &Look| said::status(self.stored(), look.kind) == look.status;
+        let is_true = !self.looks.is_empty() && self.looks.iter().all(is_said);
+        (is_current && (is_true || Bug::TellTheLastWord.is_planted()))
+            .then(|| self.manner.own.iter().filter_map(said).collect())
     }
 
     /// Since when a condition has this status: as is stored, or else since it was seen to.

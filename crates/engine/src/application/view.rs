@@ -36,13 +36,11 @@ impl Applications {
     /// How one is as one; nothing if there is none of this name.
     pub(crate) fn outlook(&self, dialect: Dialect, name: &Name, feeds: &Feeds) -> Option<Insight> {
         let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
-        let believes_itself = Bug::TellTheLastWord.is_planted();
-        let conditions = if app.is_known(feeds) && !believes_itself {
+        let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             statements(app, feeds, &self.needed(app))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let is_true = |said: &Vec<_>| app.shown == Some(readiness(said)) || believes_itself;
-            let Some(said) = app.publication.last_said().filter(is_true) else {
+            let Some(said) = app.publication.last_said() else {
                 let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
                 return Some(Insight::waits_for(feeds.not_whole(needs)));
             };

@@ -39,15 +39,12 @@ impl Rollups {
     /// How one is as one; nothing if there is none of this name.
     pub(crate) fn outlook(&self, name: &Name, feeds: &Feeds) -> Option<Insight> {
         let rollup = self.by_name.get(name).and_then(|id| self.all.get(id.0))?;
-        let believes_itself = Bug::TellTheLastWord.is_planted();
-        let (triple, conditions) = if rollup.is_known(feeds) && !believes_itself {
+        let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             let weighed = rollup.weigh(self.now);
             (weighed.triple(), statements(rollup, &weighed, feeds))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let is_true = |(triple, _): &(Triple, _)| rollup.shown == Some(*triple) || believes_itself;
-            let last_word = rollup.publication.last_said().and_then(|said| Some((as_said(&said)?, said)));
-            match last_word.filter(is_true) {
+            match rollup.publication.last_said().and_then(|said| Some((as_said(&said)?, said))) {
                 Some(last_word) => last_word,
                 None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
             }

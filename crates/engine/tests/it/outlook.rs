@@ -1,6 +1,6 @@
 //! How a group is as one, for whoever asks only for that.
 
-use bellwether_api::State;
+use bellwether_api::{ConditionStatus, State};
 use bellwether_engine::{Event, Insight, Kind, Name, News, Outlook, Served, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
@@ -198,6 +198,29 @@ fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
     assert_eq!(said(&group), outlook.conditions);
     assert_eq!((group.kind, group.name, group.meaning), (outlook.kind, outlook.name, outlook.meaning));
     assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Available"));
+}
+
+/// Nor is there a last word where it would say of an upgrade what is not so any more.
+#[test]
+fn an_objection_that_is_not_written_yet_is_not_forgotten() {
+    let widgets = Kind::new("acme.io", "Widget");
+    let upgradeable = |status: &str| {
+        let mut component = component("a", ["True", "False", "False"]);
+        let says = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
+            "lastTransitionTime": "2026-11-14T09:30:00Z"});
+        component["status"]["conditions"].as_array_mut().expect("conditions").push(says);
+        component
+    };
+    let rollup = with(rollup(), &json!({"spec": {"upgradeable": true}}));
+    let mut world = rolling_up([rollup, upgradeable("True"), component("b", ["True", "False", "False"])]);
+    world.settle();
+    let says = |world: &World| known(of_rollup(world)).condition("Upgradeable").map(|says| says.status);
+    assert_eq!(says(&world), Some(ConditionStatus::True));
+    world.writing = false;
+    world.put(upgradeable("False")).settle();
+    assert_eq!(says(&world), Some(ConditionStatus::False));
+    list_again(&mut world, &widgets);
+    assert_eq!(of_rollup(&world), unknown(&widgets, None));
 }
 
 /// However well its members are: who waits for it waits for something that will not be there.
