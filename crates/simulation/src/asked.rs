@@ -1,7 +1,7 @@
 //! What those hear who ask a controller: a probe, OLM, somebody at a terminal.
 //!
 //! In the end it is what there is to say. On the way, who is said to be well must have been, at some moment since the
-//! controller knew; and it is noted since when it says what, so that nobody can say that something turned before.
+//! controller knew, and so must who is said to be upgradeable; and it is noted since when it says what, so that nobody can say that something turned before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,14 +74,17 @@ impl Answers {
             if is_known {
                 self.note(object.uid(), &outlook, now);
             }
-            if !outlook.healthy {
-                continue;
-            }
             let past = Past { store, knew: if is_known { knew } else { &self.whole }, now };
-            if let Some(app) = object.application() {
+            if let Some(app) = object.application().filter(|_| outlook.healthy) {
                 past.is_ready(app)?;
-            } else if let Some(rollup) = object.rollup() {
+            }
+            let Some(rollup) = object.rollup() else { continue };
+            if outlook.healthy {
                 past.is_healthy(rollup)?;
+            }
+            // This is what OLM goes by.
+            if outlook.condition("Upgradeable").is_some_and(|says| says.status == ConditionStatus::True) {
+                past.is_upgradeable(rollup)?;
             }
         }
         Ok(())

@@ -112,4 +112,29 @@ impl Past<'_> {
         }
         Ok(())
     }
+
+    /// Whether nobody can object to an upgrade: no component of a Rollup has all the time since it was last known.
+    pub(crate) fn is_upgradeable(&self, rollup: &Rollup) -> Result<(), Wrong> {
+        let own = rollup.metadata.name.as_deref().unwrap_or_default();
+        for entry in &rollup.spec.components {
+            let kind = Kind::new(&entry.group, &entry.kind);
+            // What Rollups say of each other does not always count.
+            if kind == Kind::own("Rollup") {
+                continue;
+            }
+            let objects_to_it = |object: &Object| {
+                rollup_oracle::means(rollup, entry, object) && rollup_oracle::objects_to_upgrades(object)
+            };
+            let objects = self.store.log.iter().map(|change| &change.object);
+            for object in objects.filter(|object| object.kind == kind) {
+                let states = self.store.since(&kind, &object.name, self.knew(&kind));
+                must!(
+                    !states.iter().all(|state| state.is_some_and(|object| objects_to_it(object))),
+                    "{own} is said to be upgradeable, and {kind} {} has objected since it was known",
+                    object.name
+                );
+            }
+        }
+        Ok(())
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::oracle::Oracle;
 use components::{Component, Found, Says, Since, find, good, state};
-pub(crate) use components::{is_well, means};
+pub(crate) use components::{is_well, means, objects_to_upgrades};
 use words::{joined, meaning, said_as, words};
 
 /// What is to be said of a Rollup.

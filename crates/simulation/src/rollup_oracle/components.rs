@@ -357,6 +357,12 @@ pub(crate) fn is_well(spec: &RollupSpec, object: &Object, now: Timestamp) -> boo
     is_fine("Available") && is_fine("Degraded") && (mode == ProgressingPolicy::WorstIsFalse || is_at_rest())
 }
 
+/// Whether it does not say that it may be upgraded, though it says something of that.
+pub(crate) fn objects_to_upgrades(object: &Object) -> bool {
+    let kind = "Upgradeable";
+    conditions(object, kind).next().is_some() && of(object, kind, ProgressingPolicy::default()).status != True
+}
+
 /// The status of a type that is as it should be.
 pub(super) fn good(kind: &str, mode: ProgressingPolicy) -> ConditionStatus {
     match kind {
