@@ -33,6 +33,8 @@ pub(crate) struct Answers {
     sayings: BTreeMap<String, Sayings>,
     /// Up to which change each kind was known when all of them last were, each of one time.
     whole: Vec<(Kind, u64)>,
+    /// Of which nothing could be noted, and since when.
+    unclear: BTreeMap<(Kind, Name), Timestamp>,
 }
 
 /// All that may be asked about.
@@ -63,7 +65,11 @@ impl Answers {
         }
         for (kind, name) in targets() {
             // In the middle of a list of its own kind, nobody can tell what is known of it.
-            let Some(own) = find(&kind).filter(|feed| !feed.view.telling) else { continue };
+            let Some(own) = find(&kind) else { continue };
+            if own.view.telling {
+                self.unclear.entry((kind, name)).or_insert(now);
+                continue;
+            }
             let Insight::Known(outlook) = driver.outlook(&kind, &name) else { continue };
             let Some(object) = store.get_at(&kind, &name, own.view.revision) else { continue };
             if object.is_deleting() {
@@ -72,7 +78,8 @@ impl Answers {
             }
             let is_known = needs(object).iter().all(|kind| find(kind).is_some_and(|it| it.view.is_whole()));
             if is_known {
-                self.note(object.uid(), &outlook, now);
+                let since = self.unclear.remove(&(kind, name)).unwrap_or(now);
+                self.note(object.uid(), &outlook, since);
             }
             let past = Past { store, knew: if is_known { knew } else { &self.whole }, now };
             if let Some(app) = object.application().filter(|_| outlook.healthy) {
@@ -90,11 +97,12 @@ impl Answers {
         Ok(())
     }
 
-    fn note(&mut self, uid: &str, outlook: &Outlook, now: Timestamp) {
+    /// What is said now, and was not before, is said since then.
+    fn note(&mut self, uid: &str, outlook: &Outlook, then: Timestamp) {
         let before = self.of(uid);
         let since = |(kind, says): &(&'static str, Statement)| {
             let same = before.get(kind).filter(|(status, _)| *status == says.status);
-            (*kind, same.copied().unwrap_or((says.status, now)))
+            (*kind, same.copied().unwrap_or((says.status, then)))
         };
         self.sayings.insert(uid.to_owned(), outlook.conditions.iter().map(since).collect());
     }
