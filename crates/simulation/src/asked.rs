@@ -1,7 +1,8 @@
 //! What those hear who ask a controller: a probe, OLM, somebody at a terminal.
 //!
 //! In the end it is what there is to say. On the way, who is said to be well must have been, at some moment since the
-//! controller knew, and so must who is said to be upgradeable; and it is noted since when it says what, so that nobody can say that something turned before.
+//! controller knew, and so must who is said to be upgradeable; and it is noted since when it says what, so that nobody can
+//! say that something turned before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
