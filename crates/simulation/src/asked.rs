@@ -24,8 +24,8 @@ use crate::{
     store::Store,
 };
 
-/// What a controller says of one object, and since when by its clock.
-pub(crate) type Sayings = BTreeMap<&'static str, (ConditionStatus, Timestamp)>;
+/// What a controller has said of one object: for each condition, when it first had a status, by the clock of the controller.
+pub(crate) type Sayings = BTreeMap<&'static str, Vec<(ConditionStatus, Timestamp)>>;
 
 /// What a controller has told those who asked, in one of its lives.
 #[derive(Default)]
@@ -98,14 +98,15 @@ impl Answers {
         Ok(())
     }
 
-    /// What is said now, and was not before, is said since then.
+    /// What is said now, and was never said before, is said since then.
     fn note(&mut self, uid: &str, outlook: &Outlook, then: Timestamp) {
-        let before = self.of(uid);
-        let since = |(kind, says): &(&'static str, Statement)| {
-            let same = before.get(kind).filter(|(status, _)| *status == says.status);
-            (*kind, same.copied().unwrap_or((says.status, then)))
-        };
-        self.sayings.insert(uid.to_owned(), outlook.conditions.iter().map(since).collect());
+        let sayings = self.sayings.entry(uid.to_owned()).or_default();
+        for (kind, says) in &outlook.conditions {
+            let said = sayings.entry(kind).or_default();
+            if !said.iter().any(|(status, _)| *status == says.status) {
+                said.push((says.status, then));
+            }
+        }
     }
 }
 

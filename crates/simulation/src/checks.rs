@@ -160,11 +160,12 @@ impl Context<'_> {
         if is_ready { self.past.is_ready(app) } else { Ok(()) }
     }
 
-    /// A condition that turns says when: not before the controller has said so to those who asked, nor later than now. By a
-    /// clock that was put back, nobody can tell.
+    /// A condition that turns says when: not before the controller first said so to those who asked, nor later than now. By a
+    /// clock that was put back, nobody can tell. The first time it is, because what a component says of the future may hold
+    /// a turn back that was told already.
     fn has_turned(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Wrong> {
         let Some(began) = self.began else { return Ok(()) };
-        let told = self.told.get(kind).filter(|(told, _)| json!(told) == *status);
+        let told = self.told.get(kind).into_iter().flatten().find(|(told, _)| json!(told) == *status);
         let (first, last) = (told.map_or(began, |(_, since)| *since), self.past.now);
         let says: Option<Timestamp> = since.as_str().and_then(|since| since.parse().ok());
         // Conditions have whole seconds.
