@@ -27,27 +27,31 @@ impl Past<'_> {
         self.knew.iter().find(|(other, _)| other == kind).map_or(0, |(_, revision)| *revision)
     }
 
+    /// An object of a kind that has been so all the time since it was last known.
+    fn always(&self, kind: &Kind, is_so: impl Fn(&Object) -> bool) -> Option<&Name> {
+        let names = self.store.log.iter().map(|change| &change.object).filter(|object| object.kind == *kind);
+        let was_so = |name: &&Name| {
+            let states = self.store.since(kind, name, self.knew(kind));
+            states.iter().all(|state| state.is_some_and(|object| is_so(object)))
+        };
+        names.map(|object| &object.name).find(was_so)
+    }
+
     /// Whether an Application can be ready: nothing of it was not, all the time since it was last known.
     pub(crate) fn is_ready(&self, app: &Application) -> Result<(), Wrong> {
         let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
         let own = app.metadata.name.as_deref().unwrap_or_default();
         let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
-        for kind in Oracle::wishes(&app.spec).into_keys() {
-            let names: Vec<_> =
-                self.store.log.iter().map(|entry| &entry.object).filter(|it| it.kind == kind).collect();
-            for object in names {
-                if *object.name.namespace != *namespace || !counts(app, &kind) {
-                    continue;
-                }
-                let states = self.store.since(&kind, &object.name, self.knew(&kind));
-                let is_wrong = states.iter().all(|state| {
-                    state.is_some_and(|it| belongs(app, it) && is_bad(it.verdict(self.now, Some(true)).state))
-                });
-                must!(
-                    !is_wrong,
-                    "{own} is said to be ready, and {kind} {} has not been since it was known",
-                    object.name
-                );
+        for kind in Oracle::wishes(&app.spec).into_keys().filter(|kind| counts(app, kind)) {
+            let wrong = self.always(&kind, |it| {
+                *it.name.namespace == *namespace
+                    && belongs(app, it)
+                    && is_bad(it.verdict(self.now, Some(true)).state)
+            });
+            if let Some(name) = wrong {
+                return Err(Wrong::new(format!(
+                    "{own} is said to be ready, and {kind} {name} has not been since it was known"
+                )));
             }
         }
         for (key, component) in &app.spec.components {
@@ -86,18 +90,13 @@ impl Past<'_> {
         let own = rollup.metadata.name.as_deref().unwrap_or_default();
         for entry in &rollup.spec.components {
             let kind = Kind::new(&entry.group, &entry.kind);
-            let is_bad = |object: &Object| {
-                rollup_oracle::means(rollup, entry, object)
-                    && !rollup_oracle::is_well(&rollup.spec, object, self.now)
-            };
-            let objects = self.store.log.iter().map(|change| &change.object);
-            for object in objects.filter(|object| object.kind == kind) {
-                let states = self.store.since(&kind, &object.name, self.knew(&kind));
-                must!(
-                    !states.iter().all(|state| state.is_some_and(|object| is_bad(object))),
-                    "{own} is said to be healthy, and {kind} {} has not been since it was known",
-                    object.name
-                );
+            let wrong = self.always(&kind, |it| {
+                rollup_oracle::means(rollup, entry, it) && !rollup_oracle::is_well(&rollup.spec, it, self.now)
+            });
+            if let Some(name) = wrong {
+                return Err(Wrong::new(format!(
+                    "{own} is said to be healthy, and {kind} {name} has not been since it was known"
+                )));
             }
             if let Some(name) = &entry.name
                 && rollup.spec.degraded_after.value().is_zero()
@@ -122,17 +121,13 @@ impl Past<'_> {
             if kind == Kind::own("Rollup") {
                 continue;
             }
-            let objects_to_it = |object: &Object| {
-                rollup_oracle::means(rollup, entry, object) && rollup_oracle::objects_to_upgrades(object)
-            };
-            let objects = self.store.log.iter().map(|change| &change.object);
-            for object in objects.filter(|object| object.kind == kind) {
-                let states = self.store.since(&kind, &object.name, self.knew(&kind));
-                must!(
-                    !states.iter().all(|state| state.is_some_and(|object| objects_to_it(object))),
-                    "{own} is said to be upgradeable, and {kind} {} has objected since it was known",
-                    object.name
-                );
+            let wrong = self.always(&kind, |it| {
+                rollup_oracle::means(rollup, entry, it) && rollup_oracle::objects_to_upgrades(it)
+            });
+            if let Some(name) = wrong {
+                return Err(Wrong::new(format!(
+                    "{own} is said to be upgradeable, and {kind} {name} has objected since it was known"
+                )));
             }
         }
         Ok(())
