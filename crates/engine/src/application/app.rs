@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
     sync::Arc,
 };
 
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use crate::{
     desk::Timer,
     dialect::Dialect,
+    event::Unreadable,
     facts::{Facts, OurKind},
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
@@ -24,7 +26,6 @@ use super::{
     check::{Check, is_health_check},
     holdings::Holdings,
     index,
-    text::Old,
 };
 
 /// One Application.
@@ -56,6 +57,17 @@ pub(super) struct App {
     pub(super) shown: Option<ConditionStatus>,
     /// Since when objects were in a state, as was written before.
     pub(super) remembered: HashMap<(Kind, Name), (State, Timestamp)>,
+}
+
+/// What an Application of `app.k8s.io` asks for that no other does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Old {
+    /// Whether it owns its members.
+    pub(super) adds_owner: bool,
+    /// Whether it selects anything.
+    pub(super) selects: bool,
+    /// What nobody can understand of it.
+    pub(super) mistakes: Vec<String>,
 }
 
 /// A kind that an Application needs.
@@ -239,14 +251,28 @@ impl App {
 impl Unresolved {
     /// Whether there is no such kind.
     pub(super) fn is_not_served(&self) -> bool {
-        *self == Self::Unreadable(crate::event::Unreadable::NotServed)
+        *self == Self::Unreadable(Unreadable::NotServed)
     }
 }
 
 /// Why a kind cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unresolved {
-    Unreadable(crate::event::Unreadable),
+    Unreadable(Unreadable),
     ClusterScoped,
     Version { version: String, served: String },
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(unreadable) => unreadable.fmt(f),
+            Self::ClusterScoped => {
+                f.write_str("its objects are in no namespace, and members must be in the Application's")
+            }
+            Self::Version { version, served } => {
+                write!(f, "the cluster does not serve version {version} of it, only {served}")
+            }
+        }
+    }
 }

@@ -17,9 +17,8 @@ use crate::{
 };
 
 use super::{
-    app::App,
+    app::{App, Old},
     status::{BUDGET, READY, link, unresolved, what_to_do},
-    text::Old,
 };
 
 /// So many components are listed at most,

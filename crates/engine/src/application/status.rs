@@ -329,20 +329,6 @@ pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
     app.needs.iter().filter_map(why).collect()
 }
 
-impl std::fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unreadable(unreadable) => unreadable.fmt(f),
-            Self::ClusterScoped => {
-                f.write_str("its objects are in no namespace, and members must be in the Application's")
-            }
-            Self::Version { version, served } => {
-                write!(f, "the cluster does not serve version {version} of it, only {served}")
-            }
-        }
-    }
-}
-
 /// Whether the template makes a Pod; nothing where there is no health check.
 fn health_check(app: &App) -> Option<Says<'_>> {
     let stored = app.publication.stored();

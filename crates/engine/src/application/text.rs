@@ -13,24 +13,13 @@ use crate::{
     selector::Selector,
 };
 
-use super::{app_k8s_io, status};
+use super::{app::Old, app_k8s_io, status};
 
 /// What stands in an Application.
 #[derive(Clone, Copy)]
 pub(crate) enum Text<'a> {
     Ours(&'a Written<ApplicationSpec, ApplicationStatus>),
     AppK8sIo(&'a Written<AppK8sIoSpec, Value>),
-}
-
-/// What an Application of `app.k8s.io` asks for that no other does.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Old {
-    /// Whether it owns its members.
-    pub(super) adds_owner: bool,
-    /// Whether it selects anything.
-    pub(super) selects: bool,
-    /// What nobody can understand of it.
-    pub(super) mistakes: Vec<String>,
 }
 
 impl<'a> Text<'a> {
