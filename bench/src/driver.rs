@@ -141,7 +141,7 @@ impl Driver {
 
 fn followed(effects: &[Effect]) -> Vec<(FeedId, Kind, Arc<Lens>)> {
     let follow = |effect: &Effect| match effect {
-        Effect::Follow { feed, kind, lens, .. } => Some((*feed, kind.clone(), Arc::clone(lens))),
+        Effect::Follow { feed, cluster: _, kind, lens } => Some((*feed, kind.clone(), Arc::clone(lens))),
         _ => None,
     };
     effects.iter().filter_map(follow).collect()

@@ -32,6 +32,8 @@ pub enum Effect {
     Leave {
         /// The feed.
         feed: FeedId,
+        /// Where.
+        cluster: Cluster,
     },
     /// From now on there may be something to write in this place; or there is not. [`Engine::change`](crate::Engine::change)
     /// says what, when its time has come: much may happen until then that would have been put into words in vain.

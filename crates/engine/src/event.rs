@@ -56,6 +56,8 @@ pub enum Unreadable {
         /// The kind as rules of RBAC have it: `statefulsets`.
         resource: Arc<str>,
     },
+    /// No source is connected to its cluster.
+    NotConnected,
     /// Nothing of it is in what was given to read, so that nobody can tell what there is.
     NotGiven,
     /// The cluster has it, and answers all the same with an error that does not go away.
@@ -71,6 +73,7 @@ impl Unreadable {
         match self {
             Self::NotServed => "NotServed",
             Self::Forbidden { .. } => "Forbidden",
+            Self::NotConnected => "NotConnected",
             Self::NotGiven => "NotGiven",
             Self::Failing { .. } => "NotReadable",
         }
@@ -83,7 +86,7 @@ impl Unreadable {
                 "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
                 &*kind.group
             ),
-            Self::NotServed | Self::NotGiven | Self::Failing { .. } => String::new(),
+            Self::NotServed | Self::NotConnected | Self::NotGiven | Self::Failing { .. } => String::new(),
         }
     }
 }
@@ -93,6 +96,7 @@ impl fmt::Display for Unreadable {
         match self {
             Self::NotServed => f.write_str("the cluster does not serve it"),
             Self::Forbidden { .. } => f.write_str("Bellwether may not read it"),
+            Self::NotConnected => f.write_str("its cluster is not connected"),
             Self::NotGiven => f.write_str("no object of this kind is in what was read"),
             Self::Failing { why } => write!(f, "the cluster answers: {why}"),
         }

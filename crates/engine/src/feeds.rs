@@ -271,7 +271,7 @@ impl Feeds {
             for object in feed.all() {
                 self.objects.try_remove(object.0);
             }
-            effects.push(Effect::Leave { feed: id });
+            effects.push(Effect::Leave { feed: id, cluster: feed.cluster });
         }
     }
 

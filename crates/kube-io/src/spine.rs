@@ -3,7 +3,8 @@
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use bellwether_engine::{
-    Change, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Name, News, Now, Outcome, Slot,
+    Change, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Lens, Name, News, Now, Outcome, Served,
+    Slot, Source, Sources,
 };
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +14,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
     time::{Instant, sleep, timeout},
 };
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::{
     audience::{Audience, Inquirer},
@@ -34,11 +35,31 @@ const WRITES_AT_A_TIME: usize = 16;
 /// How often is counted how much there is.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
+/// A cluster that is connected: what reads it, and what writes to it.
+struct ConnectedCluster {
+    client: Client,
+    reader: Reader,
+}
+
+impl Source for ConnectedCluster {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        debug!("follows {kind}");
+        self.reader.follow(feed, kind.clone(), lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.reader.leave(feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        self.reader.served(kind)
+    }
+}
+
 /// The engine and all that it lives on.
 pub struct Spine {
-    client: Client,
     driver: Driver,
-    reader: Reader,
+    clusters: Sources<ConnectedCluster>,
     news: mpsc::Receiver<(FeedId, News)>,
     writes: JoinSet<(Done, Duration)>,
     /// What is being written, by the task that does.
@@ -54,7 +75,7 @@ pub struct Spine {
 }
 
 impl Spine {
-    /// One for a cluster, which is read from now on and written to by whoever leads.
+    /// One for the hub, which is read from now on and written to by whoever leads.
     pub fn new(
         engine: Engine,
         client: Client,
@@ -66,9 +87,8 @@ impl Spine {
         let reader = Reader::start(client.clone(), settings, sender);
         let vitals = Arc::new(Vitals::new(Arc::clone(reader.tally())));
         Self {
-            client,
             driver: Driver::new(engine, WRITES_AT_A_TIME),
-            reader,
+            clusters: Sources::hub(ConnectedCluster { client, reader }),
             news,
             writes: JoinSet::new(),
             under_way: HashMap::new(),
@@ -149,13 +169,13 @@ impl Spine {
 
     /// Does what follows from a step.
     fn follow_up(&mut self, effects: Vec<Effect>) {
+        let now = self.now();
+        let effects = self.clusters.route(effects, |unread| {
+            error!(feeds = unread.len(), "cannot follow kinds of a cluster that is not connected");
+            self.driver.step(now, unread)
+        });
         for effect in effects {
             match effect {
-                Effect::Follow { feed, kind, lens, .. } => {
-                    debug!("follows {kind}");
-                    self.reader.follow(feed, kind, lens);
-                }
-                Effect::Leave { feed } => self.reader.leave(feed),
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
@@ -171,8 +191,8 @@ impl Spine {
                         self.recorder.record(warning);
                     }
                 }
-                // The driver has kept them.
-                Effect::Want(..) | Effect::Wake(_) => {}
+                // The sources have taken the first two, the driver the others.
+                Effect::Follow { .. } | Effect::Leave { .. } | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
         self.uncounted = true;
@@ -184,13 +204,17 @@ impl Spine {
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
         for (slot, change) in self.driver.write(self.now(), leading) {
-            let (client, served) = (self.client.clone(), self.reader.inventory().served(&slot.object.kind));
+            let cluster = self.clusters.get(&slot.object.cluster);
+            let place = cluster.map(|cluster| (cluster.client.clone(), cluster.served(&slot.object.kind)));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
                 let begun = Instant::now();
-                let done = match served {
-                    Some(served) => perform(&client, Attempt::new(served, slot, change), within).await,
-                    None => Outcome::Failed("its kind is not served".into()).into(),
+                let done = match place {
+                    Ok((client, Some(served))) => {
+                        perform(&client, Attempt::new(served, slot, change), within).await
+                    }
+                    Ok((_, None)) => Outcome::Failed("its kind is not served".into()).into(),
+                    Err(error) => Outcome::from(error).into(),
                 };
                 (done, begun.elapsed())
             });

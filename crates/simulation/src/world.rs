@@ -289,13 +289,13 @@ impl<'p> World<'p> {
     fn follow_up(&mut self, process: usize, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Follow { feed, kind, lens, .. } => {
+                Effect::Follow { feed, cluster: _, kind, lens } => {
                     self.close(process, feed);
                     let seed = self.chance.random();
                     self.processes[process].follow(feed, &kind, &lens, seed);
                     self.advance(process, feed);
                 }
-                Effect::Leave { feed } => {
+                Effect::Leave { feed, cluster: _ } => {
                     self.close(process, feed);
                     self.processes[process].feeds.remove(&feed);
                 }

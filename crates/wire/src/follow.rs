@@ -451,6 +451,7 @@ mod tests {
             News::Served(_) => "served".to_owned(),
             News::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             News::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
+            News::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
             News::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
             News::Unreadable(Unreadable::Failing { .. }) => "failing".to_owned(),
             News::PutBack => "put back".to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now};
+use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now, Outcome, Sources};
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -154,7 +154,11 @@ impl Cluster {
             self.follow_up(effects);
         }
         for (slot, change) in self.driver.write(self.clocks(), true) {
-            let outcome = self.store.write(&slot, &change);
+            let mut sources = Sources::hub(&mut self.store);
+            let outcome = match sources.get_mut(&slot.object.cluster) {
+                Ok(store) => store.write(&slot, &change),
+                Err(error) => Outcome::from(error),
+            };
             let effects = self.driver.written(self.clocks(), (slot, change), outcome, None);
             self.follow_up(effects);
         }
@@ -162,14 +166,9 @@ impl Cluster {
     }
 
     fn follow_up(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Follow { feed, kind, lens, .. } => self.store.follow(feed, &kind, lens),
-                Effect::Leave { feed } => self.store.leave(feed),
-                // What turns is on the screen; the driver has kept the rest.
-                Effect::Record(_) | Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
-            }
-        }
+        let now = self.clocks();
+        // What turns is on the screen; the driver has kept the rest.
+        Sources::hub(&mut self.store).route(effects, |unread| self.driver.step(now, unread));
     }
 
     /// The groups as the engine sees them.

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use bellwether_engine::{
-    Adopter, Change, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot, Unreadable, Version,
+    Adopter, Change, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot, Source, Unreadable,
+    Version,
 };
 use bellwether_model::Object;
 use jiff::Timestamp;
@@ -191,24 +192,6 @@ impl Store {
         }
     }
 
-    /// Somebody follows a kind from now on: they are told all that there is of it, and then what changes.
-    pub(super) fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
-        let Some(served) = served(kind) else {
-            self.news.push((feed, News::Unreadable(Unreadable::NotServed)));
-            return;
-        };
-        let seen = self.seen(kind, &lens).into_iter().map(|(name, seen)| News::Seen(name, Box::new(seen)));
-        let all = [News::Served(served), News::Listing].into_iter().chain(seen).chain([News::Listed]);
-        self.news.extend(all.map(|news| (feed, news)));
-        self.feeds.insert(feed, lens);
-    }
-
-    /// They follow it no longer.
-    pub(super) fn leave(&mut self, feed: FeedId) {
-        self.feeds.remove(&feed);
-        self.news.retain(|(other, _)| *other != feed);
-    }
-
     /// What has not been told yet.
     pub(super) fn news(&mut self) -> Vec<(FeedId, News)> {
         mem::take(&mut self.news)
@@ -290,6 +273,29 @@ fn namespace(kind: &Kind) -> &'static str {
 
 fn find(kind: &Kind) -> Option<&'static Known> {
     KINDS.iter().find(|known| *known.group == *kind.group && *known.kind == *kind.kind)
+}
+
+/// All that there is of a kind is told when it is followed, and what changes when somebody asks for news.
+impl Source for Store {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        let Some(served) = self.served(kind) else {
+            self.news.push((feed, News::Unreadable(Unreadable::NotServed)));
+            return;
+        };
+        let seen = self.seen(kind, &lens).into_iter().map(|(name, seen)| News::Seen(name, Box::new(seen)));
+        let all = [News::Served(served), News::Listing].into_iter().chain(seen).chain([News::Listed]);
+        self.news.extend(all.map(|news| (feed, news)));
+        self.feeds.insert(feed, lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.feeds.remove(&feed);
+        self.news.retain(|(other, _)| *other != feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        served(kind)
+    }
 }
 
 /// The kind and the name of an object.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_engine::{Kind, Name, News};
+use bellwether_engine::{Kind, Name, News, Served};
 use bellwether_kube_io::{
     read::{Glance, Settings, Trouble},
     write::{Connection, Login, LoginError},
@@ -66,6 +66,11 @@ impl ClusterSight {
 
     pub(super) fn serves(&self, kind: &Kind) -> bool {
         self.glance.served(kind).is_some()
+    }
+
+    /// How it serves a kind.
+    pub(super) fn served(&self, kind: &Kind) -> Option<Served> {
+        self.glance.served(kind).cloned()
     }
 
     /// What is missing for a kind to be read, and the way out.

@@ -91,7 +91,7 @@ impl Eye {
         let mut unseen = Vec::new();
         for effect in self.engine.step(now, []) {
             match effect {
-                Effect::Follow { feed, kind, .. } if !self.view.shows(&kind) => {
+                Effect::Follow { feed, cluster: _, kind, lens: _ } if !self.view.shows(&kind) => {
                     unseen.push(Event::Feed(feed, News::Unreadable(Unreadable::NotGiven)));
                 }
                 effect => wanted.push(effect),
@@ -118,6 +118,11 @@ impl Eye {
             self.nested.hear(feed, &news);
             events.push(Event::Feed(feed, news));
         }
+        self.step(now, events)
+    }
+
+    /// Tells it what has happened. Gives back what it asks for next.
+    pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>) -> Vec<Effect> {
         let mut effects = self.engine.step(now, events);
         effects.extend(self.nested.settle(&mut self.engine, now));
         self.follow(&effects);
@@ -127,7 +132,7 @@ impl Eye {
     fn follow(&mut self, effects: &[Effect]) {
         for effect in effects {
             match effect {
-                Effect::Follow { feed, kind, .. } => {
+                Effect::Follow { feed, cluster: _, kind, lens: _ } => {
                     self.nested.follow(*feed, kind);
                     let is_known = self.followed.insert(*feed, kind.clone()).is_some();
                     // Some Rollup counts others, which have to be understood as well.
@@ -135,7 +140,7 @@ impl Eye {
                         self.view.only = None;
                     }
                 }
-                Effect::Leave { feed } => drop(self.followed.remove(feed)),
+                Effect::Leave { feed, cluster: _ } => drop(self.followed.remove(feed)),
                 Effect::Want(..) | Effect::Record(_) | Effect::Warn(_) | Effect::Wake(_) => {}
             }
         }

@@ -231,16 +231,21 @@ impl Files {
             .collect()
     }
 
-    fn news(&self, kind: &Kind, found: BTreeMap<Name, Seen>) -> Vec<News> {
-        let Some(given) = self.kinds.get(kind) else {
-            return vec![News::Unreadable(Unreadable::NotGiven)];
-        };
-        let served = Served {
+    /// How a cluster would serve a kind, as far as its objects tell.
+    pub(super) fn served(&self, kind: &Kind) -> Option<Served> {
+        let given = self.kinds.get(kind)?;
+        Some(Served {
             version: given.versions.first().map_or("", String::as_str).into(),
             versions: given.versions.iter().map(|version| version.as_str().into()).collect(),
             plural: kind.kind.to_lowercase().into(),
             namespaced: self.is_namespaced(kind),
             has_status: true,
+        })
+    }
+
+    fn news(&self, kind: &Kind, found: BTreeMap<Name, Seen>) -> Vec<News> {
+        let Some(served) = self.served(kind) else {
+            return vec![News::Unreadable(Unreadable::NotGiven)];
         };
         let seen = found.into_iter().map(|(name, seen)| News::Seen(name, Box::new(seen)));
         [News::Served(served), News::Listing].into_iter().chain(seen).chain([News::Listed]).collect()

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::{Effect, Facts, FeedId, Group, Kind, Lens, Name, News};
+use bellwether_engine::{Effect, Facts, FeedId, Group, Kind, Lens, Name, News, Served, Source, Sources};
 use bellwether_kube_io::read::{Reader, Settings};
 use jiff::Timestamp;
 use kube::Client;
@@ -52,6 +52,28 @@ enum Wanted {
 struct Watcher {
     eye: Eye,
     reader: Reader<Wanted>,
+}
+
+/// The feeds of one engine, among all that a reader follows.
+struct EngineFeeds<'l> {
+    index: usize,
+    reader: &'l mut Reader<Wanted>,
+    listed: &'l mut HashSet<Wanted>,
+}
+
+impl Source for EngineFeeds<'_> {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        self.reader.follow(Wanted::Engine(self.index, feed), kind.clone(), lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.listed.remove(&Wanted::Engine(self.index, feed));
+        self.reader.leave(Wanted::Engine(self.index, feed));
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        self.reader.served(kind)
+    }
 }
 
 /// A kind that is seen beside those of the engine.
@@ -152,18 +174,10 @@ impl Live {
     /// Lets one engine do something, and follows what it asks for.
     fn act(&mut self, index: usize, act: impl FnOnce(&mut Eye) -> Vec<Effect>) {
         let Some(Watcher { eye, reader }) = self.watchers.get_mut(index) else { return };
-        for effect in act(eye) {
-            match effect {
-                Effect::Follow { feed, kind, lens, .. } => {
-                    reader.follow(Wanted::Engine(index, feed), kind, lens);
-                }
-                Effect::Leave { feed } => {
-                    self.listed.remove(&Wanted::Engine(index, feed));
-                    reader.leave(Wanted::Engine(index, feed));
-                }
-                Effect::Want(..) | Effect::Record(_) | Effect::Warn(_) | Effect::Wake(_) => {}
-            }
-        }
+        let effects = act(eye);
+        let feeds = EngineFeeds { index, reader, listed: &mut self.listed };
+        // What is not about reading is not for those who only look.
+        Sources::hub(feeds).route(effects, |unread| eye.step(Timestamp::now(), unread));
     }
 
     /// Judges what is seen besides by the rules that are in force now.

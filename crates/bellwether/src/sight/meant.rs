@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use bellwether_engine::Group;
 use jiff::Timestamp;
 
-use super::{Eye, Sight, Source, View, undated, word};
+use super::{Eye, Origin, Sight, View, undated, word};
 
 /// What somebody asks for.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +106,9 @@ impl Sight {
         let (applications, rollups) = word::may_be(word);
         match (&self.no_rollups, applications, rollups) {
             (Some(why), false, _) => why.clone(),
-            (None, false, _) => match &self.source {
-                Source::Cluster(_) => format!("there is no Rollup {word:?} in the cluster"),
-                Source::Files(files) => format!("there is no Rollup {word:?} in {files}"),
+            (None, false, _) => match &self.origin {
+                Origin::Cluster(_) => format!("there is no Rollup {word:?} in the cluster"),
+                Origin::Files(files) => format!("there is no Rollup {word:?} in {files}"),
             },
             (_, true, false) => format!("there is no Application {word:?} {place}"),
             (None, true, true) => format!("there is no Application {word:?} {place}, and no Rollup"),

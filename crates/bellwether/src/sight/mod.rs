@@ -12,7 +12,9 @@ mod word;
 use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Result, bail};
-use bellwether_engine::{Claim, Dialect, Effect, Facts, FeedId, Group, Kind, Lens, Name, News, Unreadable};
+use bellwether_engine::{
+    Claim, Dialect, Effect, Facts, FeedId, Group, Kind, Lens, Name, News, Served, Source, Sources, Unreadable,
+};
 use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
 use jiff::Timestamp;
@@ -36,7 +38,7 @@ pub(crate) struct Sight {
     /// The one that sees Rollups, where the other one sees one namespace only.
     far: Option<Eye>,
     pub(crate) now: Timestamp,
-    source: Source,
+    origin: Origin,
     /// The one namespace that is meant; none for all.
     scope: Option<String>,
     /// What could not be read, a sentence each.
@@ -48,7 +50,7 @@ pub(crate) struct Sight {
 }
 
 /// Where the objects are.
-enum Source {
+enum Origin {
     Cluster(Box<ClusterSight>),
     Files(Files),
 }
@@ -87,7 +89,7 @@ impl Sight {
     pub(crate) fn at(place: &Place, now: Option<Timestamp>, meant: Meant<'_>) -> Result<Self> {
         let all_namespaces = matches!(meant, Meant::All { all_namespaces: true });
         let mut sight = Self::before(place, now, all_namespaces, View::of_all(None))?;
-        if let (Source::Cluster(_), Some(scope)) = (&sight.source, sight.scope.clone()) {
+        if let (Origin::Cluster(_), Some(scope)) = (&sight.origin, sight.scope.clone()) {
             let (view, far) = views(meant, scope);
             (sight.eye, sight.far) = (Eye::new(view), far.map(Eye::new));
         }
@@ -97,23 +99,24 @@ impl Sight {
     /// Stands before a place, with nothing looked at yet.
     fn before(place: &Place, now: Option<Timestamp>, all_namespaces: bool, view: View) -> Result<Self> {
         let now = now.unwrap_or_else(Timestamp::now);
-        let (source, scope, problems, notes) = if place.from.is_empty() {
+        let (origin, scope, problems, notes) = if place.from.is_empty() {
             let cluster = ClusterSight::open(place, all_namespaces)?;
             let scope = (!all_namespaces).then(|| cluster.namespace().to_owned());
-            (Source::Cluster(Box::new(cluster)), scope, Vec::new(), Vec::new())
+            (Origin::Cluster(Box::new(cluster)), scope, Vec::new(), Vec::new())
         } else {
             let files = Files::open(&place.from, place.namespace.as_deref(), now);
             let (problems, notes) = (files.problems(), files.notes());
             // What is in files is what was meant.
-            (Source::Files(files), place.namespace.clone(), problems, notes)
+            (Origin::Files(files), place.namespace.clone(), problems, notes)
         };
-        Ok(Self { eye: Eye::new(view), far: None, now, source, scope, problems, notes, no_rollups: None })
+        Ok(Self { eye: Eye::new(view), far: None, now, origin, scope, problems, notes, no_rollups: None })
     }
 
     /// Shows the engine these of our own kinds, and nothing of what they speak of.
     pub(crate) fn glimpse(place: &Place, now: Option<Timestamp>, own: &[Kind]) -> Result<Self> {
         let mut sight = Self::before(place, now, false, View::of(own, None))?;
-        let asked = sight.eye.open(sight.now).into_iter().filter_map(followed).collect();
+        let effects = sight.eye.open(sight.now);
+        let asked = requests(&sight.origin, &mut sight.eye, effects, sight.now);
         let scope = sight.scope.clone();
         let news = sight.show(&asked, scope.as_deref())?;
         sight.eye.see(sight.now, news);
@@ -134,8 +137,7 @@ impl Sight {
         let mut eye = Eye::new(view);
         let mut effects = eye.open(self.now);
         loop {
-            // If a kind is asked for twice, it is the second lens that counts.
-            let asked: BTreeMap<_, _> = effects.into_iter().filter_map(followed).collect();
+            let asked = requests(&self.origin, &mut eye, effects, self.now);
             if asked.is_empty() {
                 self.problems.extend(eye.restless().iter().map(|(kind, name)| {
                     format!(
@@ -154,15 +156,15 @@ impl Sight {
     /// What there is to be said about kinds that an engine follows.
     fn show(
         &mut self,
-        followed: &BTreeMap<Kind, (FeedId, Arc<Lens>)>,
+        requested: &BTreeMap<Kind, (FeedId, Arc<Lens>)>,
         namespace: Option<&str>,
     ) -> Result<Vec<(FeedId, News)>> {
         let asked =
-            followed.iter().map(|(kind, (_, lens))| Asked { kind: kind.clone(), lens: Arc::clone(lens) });
+            requested.iter().map(|(kind, (_, lens))| Asked { kind: kind.clone(), lens: Arc::clone(lens) });
         let mut shown = Vec::new();
         for (kind, news) in self.answer(asked.collect(), namespace)? {
             self.note(&kind, &news);
-            if let Some((feed, _)) = followed.get(&kind) {
+            if let Some((feed, _)) = requested.get(&kind) {
                 shown.extend(news.into_iter().map(|news| (*feed, news)));
             }
         }
@@ -171,9 +173,9 @@ impl Sight {
 
     /// What there is of some kinds, in one namespace or in all. What is in files is all that there is.
     fn answer(&self, asked: Vec<Asked>, namespace: Option<&str>) -> Result<Vec<(Kind, Vec<News>)>> {
-        match &self.source {
-            Source::Cluster(cluster) => cluster.answer(asked, namespace),
-            Source::Files(files) => Ok(files.answer(asked)),
+        match &self.origin {
+            Origin::Cluster(cluster) => cluster.answer(asked, namespace),
+            Origin::Files(files) => Ok(files.answer(asked)),
         }
     }
 
@@ -203,17 +205,17 @@ impl Sight {
         if is_application(kind)
             && let Some(News::Unreadable(unreadable)) = news.last()
         {
-            match (unreadable, &self.source) {
+            match (unreadable, &self.origin) {
                 (Unreadable::NotServed | Unreadable::NotGiven, _) => {}
-                (Unreadable::Forbidden { .. }, Source::Cluster(cluster)) => {
+                (Unreadable::Forbidden { .. }, Origin::Cluster(cluster)) => {
                     self.problems.push(cluster.forbidden(kind, self.scope.as_deref()));
                 }
                 (unreadable, _) => self.problems.push(format!("{kind} cannot be read: {unreadable}")),
             }
         }
         if kind.is_rollup()
-            && let (Some(News::Unreadable(unreadable)), Source::Cluster(cluster)) =
-                (news.last(), &self.source)
+            && let (Some(News::Unreadable(unreadable)), Origin::Cluster(cluster)) =
+                (news.last(), &self.origin)
         {
             match unreadable {
                 Unreadable::NotServed | Unreadable::NotGiven => {
@@ -221,7 +223,7 @@ impl Sight {
                 }
                 // Rollups are of the whole cluster. Whoever may look at a namespace only lacks nothing that is theirs.
                 Unreadable::Forbidden { .. } => self.no_rollups = Some(cluster.forbidden_everywhere(kind)),
-                Unreadable::Failing { .. } => {
+                Unreadable::Failing { .. } | Unreadable::NotConnected => {
                     self.problems.push(format!("{kind} cannot be read: {unreadable}"));
                 }
             }
@@ -230,7 +232,7 @@ impl Sight {
 
     /// Whether there can be a group at all.
     fn is_worth_it(&self) -> Result<()> {
-        if let Source::Cluster(cluster) = &self.source
+        if let Origin::Cluster(cluster) = &self.origin
             && !APPLICATIONS.iter().any(|dialect| cluster.serves(&dialect.kind()))
             && !cluster.serves(&rollup())
         {
@@ -241,36 +243,36 @@ impl Sight {
 
     /// The namespace that is meant where none is named.
     pub(crate) fn namespace(&self) -> &str {
-        match &self.source {
-            Source::Cluster(cluster) => cluster.namespace(),
-            Source::Files(files) => files.namespace(),
+        match &self.origin {
+            Origin::Cluster(cluster) => cluster.namespace(),
+            Origin::Files(files) => files.namespace(),
         }
     }
 
     /// Where is looked, in words.
     pub(crate) fn whereabouts(&self) -> String {
-        match (&self.source, &self.scope) {
-            (Source::Cluster(_), Some(namespace)) => format!("in namespace {namespace}"),
-            (Source::Cluster(_), None) => "in any namespace".to_owned(),
-            (Source::Files(files), Some(namespace)) => format!("of namespace {namespace} in {files}"),
-            (Source::Files(files), None) => format!("in {files}"),
+        match (&self.origin, &self.scope) {
+            (Origin::Cluster(_), Some(namespace)) => format!("in namespace {namespace}"),
+            (Origin::Cluster(_), None) => "in any namespace".to_owned(),
+            (Origin::Files(files), Some(namespace)) => format!("of namespace {namespace} in {files}"),
+            (Origin::Files(files), None) => format!("in {files}"),
         }
     }
 
     /// The kind and the name that a person means by `deploy/web`.
     pub(crate) fn object_named(&self, word: &str) -> Result<(Kind, Name)> {
         let (kind, name) = word::split(word)?;
-        match &self.source {
-            Source::Cluster(cluster) => cluster.object_named(kind, name),
-            Source::Files(files) => files.object_named(kind, name),
+        match &self.origin {
+            Origin::Cluster(cluster) => cluster.object_named(kind, name),
+            Origin::Files(files) => files.object_named(kind, name),
         }
     }
 
     /// The name of an object of which these are known. There need not be one.
     pub(crate) fn name_of(&self, kind: &Kind, namespace: &str, name: &str) -> Name {
-        let is_namespaced = match &self.source {
-            Source::Cluster(cluster) => cluster.is_namespaced(kind),
-            Source::Files(files) => files.is_namespaced(kind),
+        let is_namespaced = match &self.origin {
+            Origin::Cluster(cluster) => cluster.is_namespaced(kind),
+            Origin::Files(files) => files.is_namespaced(kind),
         };
         Name::new(if is_namespaced { namespace } else { "" }, name)
     }
@@ -302,9 +304,9 @@ impl Sight {
         name: &Name,
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
     ) -> Result<Option<R>> {
-        match &self.source {
-            Source::Cluster(cluster) => cluster.with(kind, name, make),
-            Source::Files(files) => Ok(files.with(kind, name, make)),
+        match &self.origin {
+            Origin::Cluster(cluster) => cluster.with(kind, name, make),
+            Origin::Files(files) => Ok(files.with(kind, name, make)),
         }
     }
 
@@ -331,20 +333,20 @@ impl Sight {
 
     /// The flags by which our own commands look at the same place, and those of kubectl; kubectl reads no files.
     pub(crate) fn flags(&self) -> Flags {
-        match &self.source {
-            Source::Cluster(cluster) => {
+        match &self.origin {
+            Origin::Cluster(cluster) => {
                 let flags = cluster.flags();
                 Flags { own: flags.clone(), kubectl: Some(flags) }
             }
-            Source::Files(files) => Flags { own: files.flags(), kubectl: None },
+            Origin::Files(files) => Flags { own: files.flags(), kubectl: None },
         }
     }
 
     /// The cluster, if it is one.
     pub(crate) fn cluster(&self) -> Option<&ClusterSight> {
-        match &self.source {
-            Source::Cluster(cluster) => Some(cluster),
-            Source::Files(_) => None,
+        match &self.origin {
+            Origin::Cluster(cluster) => Some(cluster),
+            Origin::Files(_) => None,
         }
     }
 }
@@ -372,13 +374,41 @@ fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
     }
 }
 
-fn followed(effect: Effect) -> Option<(Kind, (FeedId, Arc<Lens>))> {
-    match effect {
-        Effect::Follow { feed, kind, lens, .. } => Some((kind, (feed, lens))),
-        Effect::Leave { .. } | Effect::Want(..) | Effect::Record(_) | Effect::Warn(_) | Effect::Wake(_) => {
-            None
+/// The kinds that an engine has asked for and has not been shown yet. If a kind is asked for twice, it is the second lens
+/// that counts.
+struct Requests<'o> {
+    origin: &'o Origin,
+    asked: BTreeMap<Kind, (FeedId, Arc<Lens>)>,
+}
+
+impl Source for Requests<'_> {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        self.asked.insert(kind.clone(), (feed, lens));
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.asked.retain(|_, (asked, _)| *asked != feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        match self.origin {
+            Origin::Cluster(cluster) => cluster.served(kind),
+            Origin::Files(files) => files.served(kind),
         }
     }
+}
+
+/// What an engine asks for in its effects: nothing is listed before all of it is known, so that it is listed at once.
+fn requests(
+    origin: &Origin,
+    eye: &mut Eye,
+    effects: Vec<Effect>,
+    now: Timestamp,
+) -> BTreeMap<Kind, (FeedId, Arc<Lens>)> {
+    let mut requests = Requests { origin, asked: BTreeMap::new() };
+    // What is not about reading is not for those who only look.
+    Sources::hub(&mut requests).route(effects, |unread| eye.step(now, unread));
+    requests.asked
 }
 
 /// The APIs that Applications are written in.

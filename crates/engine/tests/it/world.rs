@@ -235,7 +235,7 @@ impl World {
         let effects = self.engine.step(self.now, [event]);
         for effect in &effects {
             match effect {
-                Effect::Follow { feed, kind, lens, .. } => {
+                Effect::Follow { feed, cluster: _, kind, lens } => {
                     let queue = self.list(kind);
                     let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
                         kind: kind.clone(),
@@ -246,7 +246,9 @@ impl World {
                     feed.lens = Arc::clone(lens);
                     feed.queue.extend(queue);
                 }
-                Effect::Leave { feed } => _ = self.feeds.remove(feed).expect("only what is followed is left"),
+                Effect::Leave { feed, cluster: _ } => {
+                    _ = self.feeds.remove(feed).expect("only what is followed is left")
+                }
                 Effect::Want(slot, haste) => {
                     self.outbox.want(self.now, slot, *haste);
                     self.places.insert(slot.clone());

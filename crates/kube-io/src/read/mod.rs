@@ -32,7 +32,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_engine::{FeedId, Kind, Lens, News};
+use bellwether_engine::{FeedId, Kind, Lens, News, Served, Source};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
@@ -115,6 +115,11 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
         self.feeds.remove(&feed);
     }
 
+    /// How the cluster serves a kind, as far as discovery has told.
+    pub fn served(&self, kind: &Kind) -> Option<Served> {
+        self.place.inventory.served(kind)
+    }
+
     /// What the cluster serves.
     pub fn inventory(&self) -> &Inventory {
         &self.place.inventory
@@ -123,5 +128,19 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// What was done so far.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.place.tally
+    }
+}
+
+impl Source for Reader {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        Reader::follow(self, feed, kind.clone(), lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        Reader::leave(self, feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        Reader::served(self, kind)
     }
 }

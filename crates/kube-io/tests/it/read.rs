@@ -118,6 +118,7 @@ impl Stage {
             News::Served(served) => format!("served as {}/{}", served.version, served.plural),
             News::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             News::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
+            News::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
             News::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
             News::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             News::Listing => "listing".to_owned(),

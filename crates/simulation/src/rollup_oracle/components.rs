@@ -274,6 +274,7 @@ fn reason(why: &Unreadable) -> &'static str {
     match why {
         Unreadable::NotServed => "NotServed",
         Unreadable::Forbidden { .. } => "Forbidden",
+        Unreadable::NotConnected => "NotConnected",
         Unreadable::NotGiven => "NotGiven",
         Unreadable::Failing { .. } => "NotReadable",
     }
