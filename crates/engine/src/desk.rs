@@ -6,9 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     effect::{Change, Effect, Haste, Slot},
-    facts::OurKind,
     feeds::ObjectId,
-    id::Name,
+    group_ref::GroupRef,
 };
 
 /// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
@@ -29,9 +28,9 @@ pub(crate) enum Timer {
     Verdict(ObjectId),
     /// A change of the owners of an object, which met another version of it that nobody has told of, is tried once more.
     Owners(ObjectId),
-    /// Something that one of our own objects waits for is over: it is time for another Pod of a health check, to leave a kind,
+    /// Something that a group waits for is over: it is time for another Pod of a health check, to leave a kind,
     /// or to write a status after all.
-    Own(OurKind, Name),
+    Group(GroupRef),
 }
 
 impl Desk {
@@ -73,7 +72,7 @@ impl Desk {
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let set = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
-            Timer::Own(..) | Timer::Owners(_) => (time.checked_add(by).unwrap_or(time), timer),
+            Timer::Group(_) | Timer::Owners(_) => (time.checked_add(by).unwrap_or(time), timer),
         };
         self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
     }

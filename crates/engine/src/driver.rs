@@ -3,9 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    census::Census,
     clock::{Clock, Now},
     effect::{Change, Effect, Slot},
-    engine::{Census, Engine},
+    engine::Engine,
     event::{Event, Outcome},
     id::{Kind, Name},
     lens::Lens,
@@ -100,13 +101,13 @@ impl Driver {
     }
 
     /// All groups of which something can be said, by their names.
-    pub fn groups(&self) -> Vec<Group> {
-        self.engine.groups()
+    pub fn groups(&self, now: Timestamp) -> Vec<Group> {
+        self.engine.groups(now)
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn outlook(&self, kind: &Kind, name: &Name) -> Insight {
-        self.engine.outlook(kind, name)
+    pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+        self.engine.outlook(now, kind, name)
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.

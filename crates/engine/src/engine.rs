@@ -1,18 +1,19 @@
 //! The machine itself: what happens goes in, what is to be done comes out.
 
-use std::sync::Arc;
-
 use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    application::{Applications, Text},
+    application::Applications,
+    census::Census,
     desk::{Desk, Timer},
     dialect::Dialect,
     effect::{Change, Effect, Part, Slot},
     event::{Event, News, Outcome, Unreadable},
-    facts::{Facts, OurKind, Ours, Own, Seen},
+    facts::{Facts, Ours, Seen},
     feeds::{Became, Feed, Feeds, ObjectId},
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
     id::{Cluster, FeedId, Kind, Name},
     lens::{Lens, Scope},
     rollup::Rollups,
@@ -24,36 +25,20 @@ use crate::{
 /// A clock that is put back by less than this will soon be where it was.
 const LONG_WAY_BACK: SignedDuration = SignedDuration::from_mins(1);
 
+/// All groupings, in the order in which they act: the rules before those whose members they judge.
+fn groupings() -> Vec<Box<dyn Grouping>> {
+    vec![Box::<Rules>::default(), Box::<Applications>::default(), Box::<Rollups>::default()]
+}
+
 /// A deterministic machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
     feeds: Feeds,
     desk: Desk,
-    rules: Rules,
-    applications: Applications,
-    rollups: Rollups,
+    groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
-}
-
-/// How much an engine has to do with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Census {
-    /// Whether our own kinds are known.
-    pub open: bool,
-    /// How many Applications are ready, are not, and of how many nobody can tell.
-    pub applications: [usize; 3],
-    /// How many Rollups are healthy, how many give a warning, and how many are in error.
-    pub rollups: [usize; 3],
-    /// How many kinds are followed.
-    pub feeds: usize,
-    /// How many objects are kept.
-    pub objects: usize,
-    /// How many notes are kept besides: what belongs to whom, who owns what, what has been asked for.
-    pub notes: usize,
-    /// The kinds of which it is not known yet what there is.
-    pub unknown: Vec<Kind>,
 }
 
 impl Default for Engine {
@@ -65,26 +50,21 @@ impl Default for Engine {
 impl Engine {
     /// One that knows nothing. Its first step asks to follow our own kinds.
     pub fn new() -> Self {
-        Self::of(&["Application", "HealthRule", "Rollup"])
+        Self::of(groupings())
     }
 
     /// One that is told of one namespace only. It leaves Rollups alone: their components may be anywhere, and what is
     /// elsewhere would seem not to be there.
     pub fn of_one_namespace() -> Self {
-        Self::of(&["Application", "HealthRule"])
+        Self::of(groupings().into_iter().filter(|grouping| grouping.is_namespaced()).collect())
     }
 
-    fn of(kinds: &[&str]) -> Self {
-        let mut engine = Self {
-            feeds: Feeds::default(),
-            desk: Desk::default(),
-            rules: Rules::default(),
-            applications: Applications::default(),
-            rollups: Rollups::default(),
-            base: Vec::new(),
-            open: false,
-        };
-        engine.base = kinds.iter().map(|kind| engine.follow(&Kind::own(kind))).collect();
+    fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
+        let mut base: Vec<_> = groupings.iter().flat_map(|grouping| grouping.base()).copied().collect();
+        base.sort_unstable();
+        let (feeds, desk) = (Feeds::default(), Desk::default());
+        let mut engine = Self { feeds, desk, groupings, base: Vec::new(), open: false };
+        engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
         engine
     }
 
@@ -97,8 +77,7 @@ impl Engine {
     }
 
     fn follow(&mut self, kind: &Kind) -> FeedId {
-        let (rules, effects) = (self.rules.in_force(), &mut self.desk.effects);
-        self.feeds.acquire(&Cluster::hub(), kind, Scope::default(), rules, effects)
+        self.feeds.acquire(&Cluster::hub(), kind, Scope::default(), &mut self.desk.effects)
     }
 
     /// Takes in what has happened, and says what follows from it.
@@ -113,31 +92,18 @@ impl Engine {
         while let Some(timer) = self.desk.due(now) {
             match timer {
                 Timer::Verdict(object) => self.grow_older(object, now),
-                Timer::Owners(object) => {
-                    let (applications, mut room) = self.room(now);
-                    applications.try_owners_again(object, &mut room);
-                }
-                Timer::Own(OurKind::Application(dialect), name) => self.applications.wake(dialect, &name),
-                Timer::Own(OurKind::HealthRule, name) => self.rules.wake(&name),
-                Timer::Own(OurKind::Rollup, name) => self.rollups.wake(&name),
+                Timer::Owners(object) => self.each(now, |grouping, room| grouping.retry_owners(object, room)),
+                Timer::Group(group) => self.of_kind(group.kind, now, |grouping, _| grouping.wake(&group)),
             }
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
             self.open = true;
-            self.put_rules_in_force();
-            let (applications, rollups, mut room) = self.rooms(now);
-            applications.open(&mut room);
-            rollups.open(&mut room);
-        } else if self.open {
-            self.put_rules_in_force();
+            self.each(now, |grouping, room| grouping.sync(room));
         }
-        if self.open {
-            self.rules.flush(now, &mut self.desk);
-        }
-        let (applications, rollups, mut room) = self.rooms(now);
-        applications.flush(&mut room);
-        for feed in rollups.flush(&mut room) {
-            applications.feed_left(feed, &mut room);
+        self.each(now, |grouping, room| grouping.flush(room));
+        for feed in self.feeds.take_unused() {
+            self.each(now, |grouping, room| grouping.feed_dropped(feed, room));
+            self.feeds.drop_feed(feed, &mut self.desk.effects);
         }
         self.desk.clear()
     }
@@ -145,39 +111,34 @@ impl Engine {
     /// What is to be written in a place at this moment, if anything is.
     pub fn change(&self, now: Timestamp, slot: &Slot) -> Option<Change> {
         match slot.part {
-            Part::Status => match OurKind::of(&slot.object.kind)? {
-                OurKind::HealthRule => self.rules.change(&slot.object.name, now),
-                OurKind::Rollup => self.rollups.change(&slot.object.name, &self.feeds, now),
-                OurKind::Application(dialect) => {
-                    self.applications.change(dialect, &slot.object.name, &self.feeds, now)
-                }
-            },
+            Part::Status => {
+                let group = GroupRef::new(OwnKind::of(&slot.object.kind)?, slot.object.name.clone());
+                self.grouping(group.kind)?.status(&group, &self.feeds, now)
+            }
             Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
         }
     }
 
     /// All groups of which something can be said, by their names: none as long as our own kinds are not known.
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self, now: Timestamp) -> Vec<Group> {
         if !self.open {
             return Vec::new();
         }
-        let mut groups: Vec<_> =
-            self.applications.groups(&self.feeds).chain(self.rollups.groups(&self.feeds)).collect();
+        let groups = self.groupings.iter().flat_map(|grouping| grouping.groups(&self.feeds, now));
+        let mut groups: Vec<_> = groups.collect();
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn outlook(&self, kind: &Kind, name: &Name) -> Insight {
+    pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         if !self.open {
             let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
             return Insight::waits_for(base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()));
         }
-        let found = match OurKind::of(kind) {
-            Some(OurKind::Application(dialect)) => self.applications.outlook(dialect, name, &self.feeds),
-            Some(OurKind::Rollup) => self.rollups.outlook(name, &self.feeds),
-            Some(OurKind::HealthRule) | None => None,
-        };
+        let found = OwnKind::of(kind).and_then(|kind| {
+            self.grouping(kind)?.outlook(&GroupRef::new(kind, name.clone()), &self.feeds, now)
+        });
         found.unwrap_or_else(|| self.feeds.missed(kind))
     }
 
@@ -189,54 +150,65 @@ impl Engine {
 
     /// What the Applications of its namespace and the Rollups have to do with an object, whether its kind is followed or not.
     pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
-        let mut claims = self.applications.claims(kind, name, facts);
-        claims.extend(self.rollups.claims(kind, name, facts));
-        claims
+        self.groupings.iter().flat_map(|grouping| grouping.claims(kind, name, facts)).collect()
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.
     pub fn lens(&self, kind: &Kind) -> Lens {
-        Lens::new(kind, Arc::clone(self.rules.in_force()))
+        Lens::new(kind, self.feeds.rules().clone())
     }
 
     /// The rules of users that are in force.
     pub fn rules(&self) -> &UserRules {
-        self.rules.in_force()
+        self.feeds.rules()
     }
 
     /// How much there is.
     pub fn census(&self) -> Census {
         let (feeds, objects) = self.feeds.size();
-        Census {
-            open: self.open,
-            applications: self.applications.by_readiness(),
-            rollups: self.rollups.by_health(),
-            feeds,
-            objects,
-            notes: self.applications.notes() + self.rollups.notes() + self.desk.notes(),
-            unknown: self.feeds.unknown(),
+        let (notes, unknown) = (self.desk.notes(), self.feeds.unknown());
+        let mut census = Census { open: self.open, feeds, objects, notes, unknown, ..Census::default() };
+        for grouping in &self.groupings {
+            grouping.count(&mut census);
         }
+        census
     }
 
     /// Somebody has set the clock. What waits for so long from some moment on waits no longer and no shorter for that. What
     /// an hour has made of an object that has not passed yet is looked at again.
     pub fn clock_set(&mut self, by: SignedDuration) {
         self.desk.clock_set(by);
-        self.applications.clock_set(by);
-        self.rollups.clock_set();
+        for grouping in &mut self.groupings {
+            grouping.clock_set(by);
+        }
         if by < -LONG_WAY_BACK {
             self.feeds.look_again(&mut self.desk.effects);
         }
     }
 
-    fn rooms(&mut self, now: Timestamp) -> (&mut Applications, &mut Rollups, Room<'_>) {
-        let room = Room { feeds: &mut self.feeds, desk: &mut self.desk, rules: self.rules.in_force(), now };
-        (&mut self.applications, &mut self.rollups, room)
+    /// The grouping that reads a kind, if there is one here.
+    fn grouping(&self, kind: OwnKind) -> Option<&dyn Grouping> {
+        self.groupings.iter().find(|grouping| grouping.reads(kind)).map(|grouping| &**grouping)
     }
 
-    fn room(&mut self, now: Timestamp) -> (&mut Applications, Room<'_>) {
-        let (applications, _, room) = self.rooms(now);
-        (applications, room)
+    /// Lets every grouping do something.
+    fn each(&mut self, now: Timestamp, mut act: impl FnMut(&mut dyn Grouping, &mut Room<'_>)) {
+        for grouping in &mut self.groupings {
+            act(&mut **grouping, &mut Room { feeds: &mut self.feeds, desk: &mut self.desk, now });
+        }
+    }
+
+    /// Lets the grouping that reads a kind do something.
+    fn of_kind<R: Default>(
+        &mut self,
+        kind: OwnKind,
+        now: Timestamp,
+        act: impl FnOnce(&mut dyn Grouping, &mut Room<'_>) -> R,
+    ) -> R {
+        let grouping = self.groupings.iter_mut().find(|grouping| grouping.reads(kind));
+        grouping.map_or_else(R::default, |grouping| {
+            act(&mut **grouping, &mut Room { feeds: &mut self.feeds, desk: &mut self.desk, now })
+        })
     }
 
     fn news(&mut self, id: FeedId, news: News, now: Timestamp) {
@@ -267,8 +239,7 @@ impl Engine {
                 }
                 // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
                 if was_listed && !was_unreadable {
-                    self.applications.list_complete(id);
-                    self.rollups.list_complete(id);
+                    self.each(now, |grouping, _| grouping.list_completed(id));
                 } else {
                     self.feed_changed(id, was_unreadable, now);
                 }
@@ -283,12 +254,7 @@ impl Engine {
     }
 
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
-        let (applications, rollups, mut room) = self.rooms(now);
-        applications.feed_changed(id, &mut room);
-        rollups.feed_changed(id, &room);
-        if readability {
-            applications.readability_changed(id, &mut room);
-        }
+        self.each(now, |grouping, room| grouping.feed_changed(id, readability, room));
     }
 
     fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
@@ -302,10 +268,12 @@ impl Engine {
             Some(Became::Changed(object, before)) => {
                 self.watch_the_clock(object);
                 let (facts, before) = before.map(|before| *before).unzip();
-                match (own, before.flatten()) {
-                    (Some(own), _) => self.understood(object, &own, now),
-                    (None, Some(before)) => self.forget(before.kind, object, now),
-                    (None, None) => {}
+                if let (Some(own), Some(stored)) = (&own, self.feeds.object(object)) {
+                    let (name, facts) = (stored.name.clone(), stored.facts.clone());
+                    let kind = Ours::of(own).kind;
+                    self.of_kind(kind, now, |grouping, room| grouping.set(&name, &facts, own, room));
+                } else if let Some(before) = before.flatten() {
+                    self.forget(before.kind, object, now);
                 }
                 self.changed(object, facts.as_ref(), now);
             }
@@ -318,76 +286,36 @@ impl Engine {
         }
     }
 
-    /// One of our own objects is there, or is not what it was.
-    fn understood(&mut self, object: ObjectId, own: &Own, now: Timestamp) {
-        let Some(stored) = self.feeds.object(object) else { return };
-        match own {
-            Own::Application(written) => self.set(object, Text::Ours(written), now),
-            Own::AppK8sIo(written) => self.set(object, Text::AppK8sIo(written), now),
-            Own::HealthRule(written) => {
-                self.rules.set(&stored.name, &stored.facts, written, &mut self.desk);
-            }
-            Own::Rollup(written) => {
-                let (name, facts) = (stored.name.clone(), stored.facts.clone());
-                let (_, rollups, mut room) = self.rooms(now);
-                rollups.set(&name, &facts, written, &mut room);
-            }
-        }
-    }
-
-    fn set(&mut self, object: ObjectId, text: Text<'_>, now: Timestamp) {
-        let Some(stored) = self.feeds.object(object) else { return };
-        let (name, facts) = (stored.name.clone(), stored.facts.clone());
-        let (applications, mut room) = self.room(now);
-        applications.set(&name, &facts, text, &mut room);
-    }
-
     /// An object is there, or is not what it was.
     fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
-        let (applications, rollups, mut room) = self.rooms(now);
-        applications.object_changed(object, before, &mut room);
-        rollups.object_changed(object, &room);
+        self.each(now, |grouping, room| grouping.object_changed(object, before, room));
     }
 
     /// One of our own objects is gone, or is no longer one that we understand.
-    fn forget(&mut self, kind: OurKind, object: ObjectId, now: Timestamp) {
-        let Some(name) = self.feeds.object(object).map(|stored| stored.name.clone()) else { return };
-        match kind {
-            OurKind::Application(dialect) => {
-                let (applications, mut room) = self.room(now);
-                applications.remove(dialect, &name, &mut room);
-            }
-            OurKind::HealthRule => self.rules.remove(&name, &mut self.desk),
-            OurKind::Rollup => self.rollups.remove(&name, &self.feeds, &mut self.desk),
-        }
+    fn forget(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
+        let Some(stored) = self.feeds.object(object) else { return };
+        let group = GroupRef::new(kind, stored.name.clone());
+        self.of_kind(kind, now, |grouping, room| grouping.remove(&group, room));
     }
 
     /// An object has another version, and is what it was.
     fn same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
-        match stored.own.map(|own| own.kind) {
-            Some(OurKind::Application(dialect)) => {
-                self.applications.same(dialect, &stored.name, &stored.facts);
-            }
-            Some(OurKind::HealthRule) => self.rules.same(&stored.name, &stored.facts),
-            Some(OurKind::Rollup) => self.rollups.same(&stored.name, &stored.facts),
-            None => {}
+        if let Some(own) = stored.own {
+            let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
+            self.of_kind(own.kind, now, |grouping, _| grouping.seen_again(&group, &facts));
         }
-        let (applications, mut room) = self.room(now);
-        applications.object_same(object, &mut room);
+        self.each(now, |grouping, room| grouping.object_same(object, room));
     }
 
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
-        let (applications, rollups, mut room) = self.rooms(now);
-        applications.object_gone(object, &mut room);
-        rollups.object_gone(object, &room);
+        self.each(now, |grouping, room| grouping.object_gone(object, room));
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
             self.forget(own.kind, object, now);
         }
         let Some(stored) = self.feeds.remove(object) else { return };
         let Some(kind) = self.feeds.get(stored.feed).map(|feed| feed.kind.clone()) else { return };
-        let (applications, mut room) = self.room(now);
-        applications.object_missing(&kind, &stored.name, &mut room);
+        self.each(now, |grouping, room| grouping.object_missing(&kind, &stored.name, room));
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
@@ -403,43 +331,21 @@ impl Engine {
         if is_over {
             self.desk.settle(slot, change);
         }
-        let (applications, mut room) = self.room(now);
-        applications.written(slot, change, outcome, &mut room);
+        self.each(now, |grouping, room| grouping.written(slot, change, outcome, room));
     }
 
     fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
         let object = &slot.object;
-        let version = match OurKind::of(&object.kind) {
-            Some(OurKind::HealthRule) => {
-                self.rules.status_written(&object.name, change, outcome, now, &mut self.desk)
-            }
-            Some(OurKind::Rollup) => {
-                let (_, rollups, mut room) = self.rooms(now);
-                rollups.status_written(&object.name, change, outcome, &mut room)
-            }
-            Some(OurKind::Application(dialect)) => {
-                let (applications, mut room) = self.room(now);
-                applications.status_written(dialect, &object.name, change, outcome, &mut room)
-            }
-            None => None,
-        };
+        let Some(kind) = OwnKind::of(&object.kind) else { return };
+        let group = GroupRef::new(kind, object.name.clone());
+        let version =
+            self.of_kind(kind, now, |grouping, room| grouping.status_written(&group, change, outcome, room));
         if let Some(version) = version
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
             && let Some(stored) = self.feeds.object_mut(stored)
         {
             stored.overtake(version);
         }
-    }
-
-    /// Judges by the rules in force, if they have changed.
-    fn put_rules_in_force(&mut self) {
-        let Some(before) = self.rules.enforce() else { return };
-        let rules = self.rules.in_force();
-        self.feeds.refocus(
-            rules,
-            |kind| !rules.same_for(&before, &kind.group, &kind.kind),
-            &mut self.desk.effects,
-        );
     }
 
     /// Looks again when the verdict on an object will have turned into another.

@@ -9,7 +9,9 @@ use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
-use crate::{app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, id::Kind, operator::OperatorFacts};
+use crate::{
+    app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, group_ref::OwnKind, operator::OperatorFacts,
+};
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,27 +188,8 @@ pub enum Own {
 /// What is kept of what was written in one of our own objects. Whoever needs more of it has taken it when it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ours {
-    pub(crate) kind: OurKind,
+    pub(crate) kind: OwnKind,
     digest: Digest,
-}
-
-/// The kinds of our own that objects are read of, and one more that we look after like them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum OurKind {
-    Application(Dialect),
-    HealthRule,
-    Rollup,
-}
-
-impl OurKind {
-    /// Which of them a kind is, if any.
-    pub(crate) fn of(kind: &Kind) -> Option<Self> {
-        match (&*kind.group, &*kind.kind) {
-            (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
-            (bellwether_api::GROUP, "Rollup") => Some(Self::Rollup),
-            _ => Dialect::of(kind).map(Self::Application),
-        }
-    }
 }
 
 impl Ours {
@@ -217,10 +200,10 @@ impl Ours {
 
     pub(crate) fn of(own: &Own) -> Self {
         let kind = match own {
-            Own::Application(_) => OurKind::Application(Dialect::Bellwether),
-            Own::AppK8sIo(_) => OurKind::Application(Dialect::AppK8sIo),
-            Own::HealthRule(_) => OurKind::HealthRule,
-            Own::Rollup(_) => OurKind::Rollup,
+            Own::Application(_) => OwnKind::Application(Dialect::Bellwether),
+            Own::AppK8sIo(_) => OwnKind::Application(Dialect::AppK8sIo),
+            Own::HealthRule(_) => OwnKind::HealthRule,
+            Own::Rollup(_) => OwnKind::Rollup,
         };
         Self { kind, digest: Digest::of(own) }
     }

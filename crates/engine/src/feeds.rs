@@ -1,7 +1,7 @@
 //! The kinds that are followed, and their objects: the one store of facts.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     mem,
     sync::Arc,
 };
@@ -94,11 +94,6 @@ impl Feed {
         self.listing && self.unreadable.is_none()
     }
 
-    /// Whether more than one needs it, of whom we may be one.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.users > 1
-    }
-
     /// The objects of a namespace, in the order of their names.
     pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = ObjectId> {
         self.objects.get(namespace).into_iter().flat_map(BTreeMap::values).copied()
@@ -152,6 +147,10 @@ pub(crate) struct Feeds {
     by_id: BTreeMap<FeedId, Feed>,
     by_kind: HashMap<(Cluster, Kind), FeedId>,
     objects: Slab<Stored>,
+    /// The feeds that have lost their last user.
+    unused: BTreeSet<FeedId>,
+    /// The rules of users that objects are judged by.
+    rules: Arc<UserRules>,
     words: Words,
     begun: u32,
 }
@@ -223,7 +222,6 @@ impl Feeds {
         cluster: &Cluster,
         kind: &Kind,
         scope: Scope,
-        rules: &Arc<UserRules>,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
         let key = (cluster.clone(), kind.clone());
@@ -231,9 +229,10 @@ impl Feeds {
             && let Some(feed) = self.by_id.get_mut(id)
         {
             feed.users += 1;
+            self.unused.remove(id);
             if feed.scope.and(scope) != feed.scope {
                 feed.scope = feed.scope.and(scope);
-                feed.lens = Arc::new(Lens::with(kind, Arc::clone(rules), feed.scope));
+                feed.lens = Arc::new(Lens::with(kind, Arc::clone(&self.rules), feed.scope));
                 follow(*id, feed, effects);
             }
             return *id;
@@ -247,7 +246,7 @@ impl Feeds {
             unreadable: None,
             listed: false,
             listing: false,
-            lens: Arc::new(Lens::with(kind, Arc::clone(rules), scope)),
+            lens: Arc::new(Lens::with(kind, Arc::clone(&self.rules), scope)),
             scope,
             users: 1,
             round: 0,
@@ -259,13 +258,25 @@ impl Feeds {
         id
     }
 
-    /// One user less. A feed without users ends, and its objects are forgotten: nobody counts them.
-    pub(crate) fn release(&mut self, id: FeedId, effects: &mut Vec<Effect>) {
-        let Some(feed) = self.by_id.get_mut(&id) else { return };
-        feed.users -= 1;
-        if feed.users > 0 {
+    /// One user less. A feed without users ends with the step, unless it gets one until then.
+    pub(crate) fn release(&mut self, id: FeedId) {
+        if Bug::KeepKind.is_planted() {
             return;
         }
+        let Some(feed) = self.by_id.get_mut(&id) else { return };
+        feed.users -= 1;
+        if feed.users == 0 {
+            self.unused.insert(id);
+        }
+    }
+
+    /// The feeds without users.
+    pub(crate) fn take_unused(&mut self) -> BTreeSet<FeedId> {
+        mem::take(&mut self.unused)
+    }
+
+    /// Ends a feed, and forgets its objects.
+    pub(crate) fn drop_feed(&mut self, id: FeedId, effects: &mut Vec<Effect>) {
         if let Some(feed) = self.by_id.remove(&id) {
             self.by_kind.remove(&(feed.cluster.clone(), feed.kind.clone()));
             for object in feed.all() {
@@ -275,16 +286,19 @@ impl Feeds {
         }
     }
 
-    /// Judges the objects of kinds by these rules from now on, where they differ.
-    pub(crate) fn refocus(
-        &mut self,
-        rules: &Arc<UserRules>,
-        differs: impl Fn(&Kind) -> bool,
-        effects: &mut Vec<Effect>,
-    ) {
-        for (id, feed) in self.by_id.iter_mut().filter(|(_, feed)| differs(&feed.kind)) {
-            feed.lens = Arc::new(Lens::with(&feed.kind, Arc::clone(rules), feed.scope));
-            follow(*id, feed, effects);
+    /// The rules of users that objects are judged by.
+    pub(crate) fn rules(&self) -> &Arc<UserRules> {
+        &self.rules
+    }
+
+    /// Judges objects by these rules from now on. The kinds for which they differ are listed again.
+    pub(crate) fn judge_by(&mut self, rules: Arc<UserRules>, effects: &mut Vec<Effect>) {
+        let before = mem::replace(&mut self.rules, rules);
+        for (id, feed) in &mut self.by_id {
+            if !self.rules.same_for(&before, &feed.kind.group, &feed.kind.kind) {
+                feed.lens = Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), feed.scope));
+                follow(*id, feed, effects);
+            }
         }
     }
 

@@ -37,7 +37,7 @@ pub enum Bug {
     ForgetHeldTurn,
     /// A Rollup is a component of itself if its selector matches it.
     CountItself,
-    /// A kind is followed for a Rollup that does not need it any more.
+    /// A kind is followed though no group needs it any more.
     KeepKind,
     /// A condition is believed though it is older than its object.
     BelieveStaleCondition,

@@ -14,8 +14,8 @@ use crate::{
     desk::{Desk, Timer},
     effect::{Change, Effect, Haste, Part, Slot, Turn, Warning},
     event::Outcome,
-    facts::{Facts, OurKind, Version},
-    id::ObjectKey,
+    facts::{Facts, Version},
+    group_ref::GroupRef,
     planted::Bug,
     said::{self, Form, Written},
     stored_status::StoredStatus,
@@ -41,6 +41,7 @@ pub(crate) struct Manner {
 /// What is published about an object, in its own status.
 #[derive(Debug)]
 pub(crate) struct Publication {
+    group: GroupRef,
     slot: Slot,
     manner: &'static Manner,
     pub(crate) uid: Box<str>,
@@ -86,14 +87,15 @@ struct Look {
 impl Publication {
     /// Of an object that has been found.
     pub(crate) fn new(
-        object: ObjectKey,
+        group: GroupRef,
         manner: &'static Manner,
         facts: &Facts,
         generation: i64,
         status: &impl Serialize,
     ) -> Self {
         Self {
-            slot: Slot { object, part: Part::Status },
+            slot: Slot { object: group.object(), part: Part::Status },
+            group,
             manner,
             uid: facts.uid.clone(),
             version: facts.version.clone(),
@@ -104,6 +106,16 @@ impl Publication {
             outdated: None,
             contest: Contest::default(),
         }
+    }
+
+    /// The group that it is about.
+    pub(crate) fn group(&self) -> &GroupRef {
+        &self.group
+    }
+
+    /// What wakes the group.
+    pub(crate) fn timer(&self) -> Timer {
+        Timer::Group(self.group.clone())
     }
 
     /// The conditions that the cluster has, as far as we know.
@@ -193,10 +205,8 @@ impl Publication {
             let since = before.iter().find(is_kept).map_or(now, |look| look.since);
             self.looks.push(Look { kind, status, since, stored });
         }
-        if let Some(until) = self.contest.rests_until(now)
-            && let Some(kind) = OurKind::of(&self.slot.object.kind)
-        {
-            desk.at(until, Timer::Own(kind, self.slot.object.name.clone()));
+        if let Some(until) = self.contest.rests_until(now) {
+            desk.at(until, self.timer());
             return self.withdraw(desk);
         }
         let haste = if turns { Haste::Turn } else { Haste::Words };
@@ -283,10 +293,8 @@ impl Publication {
             }
             Outcome::Conflict if *before == self.version => {
                 self.outdated = Some(before.clone());
-                if let (Some(kind), Ok(time)) =
-                    (OurKind::of(&self.slot.object.kind), now.checked_add(PATIENCE))
-                {
-                    desk.at(time, Timer::Own(kind, self.slot.object.name.clone()));
+                if let Ok(time) = now.checked_add(PATIENCE) {
+                    desk.at(time, self.timer());
                 }
             }
             Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => {}

@@ -1,8 +1,5 @@
 //! What groupings work with.
 
-use std::sync::Arc;
-
-use bellwether_health::user::UserRules;
 use jiff::Timestamp;
 
 use crate::{desk::Desk, feeds::Feeds};
@@ -11,6 +8,5 @@ use crate::{desk::Desk, feeds::Feeds};
 pub(crate) struct Room<'a> {
     pub(crate) feeds: &'a mut Feeds,
     pub(crate) desk: &'a mut Desk,
-    pub(crate) rules: &'a Arc<UserRules>,
     pub(crate) now: Timestamp,
 }

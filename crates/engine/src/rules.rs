@@ -1,9 +1,6 @@
 //! HealthRules: those in force, and what is said of each.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use bellwether_api::{ConditionStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_conditions::{Statement, message};
@@ -11,12 +8,16 @@ use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, User
 use jiff::Timestamp;
 
 use crate::{
-    desk::Desk,
     effect::Change,
     event::Outcome,
-    facts::{Facts, Version, Written},
-    id::{Cluster, Kind, Name, ObjectKey},
+    facts::{Facts, Own, Version},
+    feeds::Feeds,
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
+    id::Name,
     publication::{Manner, Publication},
+    registry::{Published, Registry},
+    room::Room,
     said,
 };
 
@@ -36,11 +37,9 @@ const MANNER: Manner = Manner {
 /// All HealthRules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    by_name: BTreeMap<Name, Rule>,
-    in_force: Arc<UserRules>,
+    rules: Registry<Rule>,
+    /// Whether one has come, changed or gone since they were last put in force.
     changed: bool,
-    /// Those of which something else may have to be said.
-    dirty: BTreeSet<Name>,
 }
 
 #[derive(Debug)]
@@ -50,80 +49,95 @@ struct Rule {
     compiled: Result<Arc<CompiledRule>, Vec<Flaw>>,
 }
 
+impl Published for Rule {
+    fn publication(&mut self) -> &mut Publication {
+        &mut self.publication
+    }
+}
+
 impl Rules {
-    /// The rules in force.
-    pub(crate) fn in_force(&self) -> &Arc<UserRules> {
-        &self.in_force
+    /// Judges by the rules that are valid from now on.
+    fn enforce(&mut self, room: &mut Room<'_>) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        // Whichever rule is in force, another may go before it now.
+        let all = self.rules.ids();
+        self.rules.touch_all(all);
+        let mut valid: Vec<_> = self.rules.iter().filter_map(|rule| rule.compiled.clone().ok()).collect();
+        valid.sort_by(|one, other| one.name().cmp(other.name()));
+        room.feeds.judge_by(Arc::new(UserRules::new(valid)), &mut room.desk.effects);
+    }
+}
+
+impl Grouping for Rules {
+    fn reads(&self, kind: OwnKind) -> bool {
+        kind == OwnKind::HealthRule
     }
 
-    /// A rule is there, or has changed.
-    pub(crate) fn set(
-        &mut self,
-        name: &Name,
-        facts: &Facts,
-        written: &Written<HealthRuleSpec, HealthRuleStatus>,
-        desk: &mut Desk,
-    ) {
-        if let Some(rule) = self.by_name.get_mut(name)
+    fn base(&self) -> &'static [OwnKind] {
+        &[OwnKind::HealthRule]
+    }
+
+    fn sync(&mut self, room: &mut Room<'_>) {
+        self.rules.sync();
+        self.enforce(room);
+    }
+
+    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
+        let Own::HealthRule(written) = own else { return };
+        let group = GroupRef::new(OwnKind::HealthRule, name.clone());
+        if let Some(id) = self.rules.id(&group)
+            && let Some(rule) = self.rules.get_mut(id)
             && rule.publication.uid == facts.uid
             && rule.spec == written.spec
         {
-            if rule.publication.seen(facts, written.generation, &written.status, desk) {
-                self.dirty.insert(name.clone());
+            if rule.publication.seen(facts, written.generation, &written.status, room.desk) {
+                self.rules.touch(id);
             }
             return;
         }
         self.changed = true;
-        let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("HealthRule"), name: name.clone() };
+        self.rules.remove(&group);
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
-            publication: Publication::new(object, &MANNER, facts, written.generation, &written.status),
+            publication: Publication::new(group.clone(), &MANNER, facts, written.generation, &written.status),
             spec: written.spec.clone(),
             compiled: rule.compile().map(Arc::new),
         };
-        self.by_name.insert(name.clone(), rule);
+        self.rules.insert(group, rule);
     }
 
-    /// Only the version of a rule has changed.
-    pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
-        if let Some(rule) = self.by_name.get_mut(name)
-            && rule.publication.seen_again(facts)
-        {
-            self.dirty.insert(name.clone());
-        }
+    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+        self.rules.seen_again(group, facts);
     }
 
-    /// A rule is gone.
-    pub(crate) fn remove(&mut self, name: &Name, desk: &mut Desk) {
-        if let Some(rule) = self.by_name.remove(name) {
+    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+        if let Some((_, rule)) = self.rules.remove(group) {
             self.changed = true;
-            rule.publication.withdraw(desk);
+            rule.publication.withdraw(room.desk);
         }
     }
 
-    /// Puts in force what has changed. Gives back the rules that were in force before, if any are different.
-    pub(crate) fn enforce(&mut self) -> Option<Arc<UserRules>> {
-        if !std::mem::take(&mut self.changed) {
-            return None;
-        }
-        // Whichever rule is in force, another may go before it now.
-        self.dirty.extend(self.by_name.keys().cloned());
-        let valid = self.by_name.values().filter_map(|rule| rule.compiled.as_ref().ok()).cloned();
-        Some(std::mem::replace(&mut self.in_force, Arc::new(UserRules::new(valid))))
+    fn wake(&mut self, group: &GroupRef) {
+        self.rules.wake(group);
     }
 
-    /// Asks for what is to be said of the rules.
-    pub(crate) fn flush(&mut self, now: Timestamp, desk: &mut Desk) {
-        while let Some(name) = self.dirty.pop_first() {
-            let Some(says) = self.statement(&name) else { continue };
-            let Some(rule) = self.by_name.get_mut(&name) else { continue };
-            rule.publication.want([(VALID, Some(says.status))], false, now, desk);
+    fn flush(&mut self, room: &mut Room<'_>) {
+        if !self.rules.is_synced() {
+            return;
+        }
+        self.enforce(room);
+        while let Some(id) = self.rules.next_dirty() {
+            let Some(rule) = self.rules.get_mut(id) else { continue };
+            let says = statement(rule, room.feeds.rules());
+            rule.publication.want([(VALID, Some(says.status))], false, room.now, room.desk);
         }
     }
 
-    /// What is to be written about a rule.
-    pub(crate) fn change(&self, name: &Name, now: Timestamp) -> Option<Change> {
-        let (rule, says) = (self.by_name.get(name)?, self.statement(name)?);
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+        let rule = self.rules.named(group)?;
+        let says = statement(rule, feeds.rules());
         let conditions = rule.publication.conditions([(VALID, Some(says))], now);
         let status = HealthRuleStatus {
             observed_generation: Some(rule.publication.generation),
@@ -132,40 +146,22 @@ impl Rules {
         rule.publication.change(&status)
     }
 
-    /// It is time to look at a rule again.
-    pub(crate) fn wake(&mut self, name: &Name) {
-        if let Some(rule) = self.by_name.get_mut(name) {
-            rule.publication.try_again();
-            self.dirty.insert(name.clone());
-        }
-    }
-
-    /// A write of the status of a rule has ended. Gives back the version that the rule has now, if that is news.
-    pub(crate) fn status_written(
+    fn status_written(
         &mut self,
-        name: &Name,
+        group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        now: Timestamp,
-        desk: &mut Desk,
+        room: &mut Room<'_>,
     ) -> Option<Version> {
-        let publication = &mut self.by_name.get_mut(name)?.publication;
-        let version = publication.written(change, outcome, now, desk);
-        if publication.is_behind(outcome) {
-            self.dirty.insert(name.clone());
-        }
-        version
-    }
-
-    fn statement(&self, name: &Name) -> Option<Statement> {
-        let overridden = self.in_force.overridden().iter().find(|pair| *pair.rule.name() == *name.name);
-        Some(statement(self.by_name.get(name)?, overridden.map(|pair| pair.by.name())))
+        self.rules.status_written(group, change, outcome, room)
     }
 }
 
 /// Whether a rule is in force, and if not, why.
-fn statement(rule: &Rule, overridden_by: Option<&str>) -> Statement {
-    match (&rule.compiled, overridden_by) {
+fn statement(rule: &Rule, in_force: &UserRules) -> Statement {
+    let name = &rule.publication.group().name.name;
+    let overridden = in_force.overridden().iter().find(|pair| *pair.rule.name() == **name);
+    match (&rule.compiled, overridden.map(|pair| pair.by.name())) {
         (Err(flaws), _) => {
             let items = flaws.iter().map(|flaw| (format!("{}:", flaw.field), flaw.mistake.to_string()));
             Statement::new(ConditionStatus::False, "Invalid", message(items, flaws.len(), BUDGET))

@@ -1,6 +1,7 @@
 //! Those who want to know how a group is, and do not have the engine: they ask once, or are told whenever it differs.
 
 use bellwether_engine::{Driver, Insight, Kind, Name};
+use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// So many questions may wait. Whoever has one more waits until there is room.
@@ -32,7 +33,7 @@ impl Question {
     pub(crate) fn answer(self, driver: &Driver) {
         if !self.answer.is_closed() {
             // Whoever goes at this very moment does not need it.
-            let _ = self.answer.send(driver.outlook(&self.kind, &self.name));
+            let _ = self.answer.send(driver.outlook(Timestamp::now(), &self.kind, &self.name));
         }
     }
 }
@@ -78,7 +79,7 @@ impl Audience {
     pub(crate) fn tell(&mut self, driver: &Driver) {
         self.followers.retain(|follower| !follower.told.is_closed());
         for Follower { kind, name, told } in &self.followers {
-            let now = driver.outlook(kind, name);
+            let now = driver.outlook(Timestamp::now(), kind, name);
             told.send_if_modified(|before| {
                 let differs = *before != now;
                 *before = now;
@@ -98,7 +99,6 @@ impl Audience {
 #[cfg(test)]
 mod tests {
     use bellwether_engine::{Effect, Engine, Event, News, Now};
-    use jiff::Timestamp;
 
     use super::*;
 

@@ -71,7 +71,7 @@ impl Answers {
                 self.unclear.entry((kind, name)).or_insert(now);
                 continue;
             }
-            let Insight::Known(outlook) = driver.outlook(&kind, &name) else { continue };
+            let Insight::Known(outlook) = driver.outlook(now, &kind, &name) else { continue };
             let Some(object) = store.get_at(&kind, &name, own.view.revision) else { continue };
             if object.is_deleting() {
                 must!(!outlook.healthy, "{kind} {name} is said to be well, and is being deleted");
@@ -117,11 +117,11 @@ fn needs(object: &Object) -> BTreeSet<Kind> {
 }
 
 /// Whether all that a controller tells in the end is what there is to say.
-pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver) -> Result<(), Wrong> {
-    let groups = driver.groups();
+pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> Result<(), Wrong> {
+    let groups = driver.groups(now);
     for (kind, name) in targets() {
         let object = oracle.kinds.get(&kind).and_then(|known| known.objects.get(&name));
-        let insight = driver.outlook(&kind, &name);
+        let insight = driver.outlook(now, &kind, &name);
         let group = groups.iter().find(|group| group.kind == kind && group.name == name);
         let (outlook, group) = match (object, insight, group) {
             (None, Insight::Absent, None) => continue,

@@ -173,7 +173,7 @@ impl Cluster {
 
     /// The groups as the engine sees them.
     pub(super) fn groups(&self) -> Vec<Group> {
-        self.driver.groups()
+        self.driver.groups(self.now())
     }
 
     /// The members of a group with what they own. What is ready needs no look below it, unless somebody wants to see all.

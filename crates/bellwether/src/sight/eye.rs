@@ -147,8 +147,8 @@ impl Eye {
     }
 
     /// The groups of the view of which somebody can tell how they are.
-    pub(super) fn groups(&self) -> Vec<Group> {
-        let mut groups = self.engine.groups();
+    pub(super) fn groups(&self, now: Timestamp) -> Vec<Group> {
+        let mut groups = self.engine.groups(now);
         let is_restless = |group: &Group| {
             self.restless().iter().any(|(kind, name)| (kind, name) == (&group.kind, &group.name))
         };

@@ -219,7 +219,8 @@ impl Live {
 
     /// The groups. What was so when the first look began is not said to have begun then.
     pub(crate) fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<_> = self.watchers.iter().flat_map(|watcher| watcher.eye.groups()).collect();
+        let now = Timestamp::now();
+        let mut groups: Vec<_> = self.watchers.iter().flat_map(|watcher| watcher.eye.groups(now)).collect();
         undated(&mut groups, self.begun, self.known.unwrap_or(Timestamp::MAX));
         groups
     }

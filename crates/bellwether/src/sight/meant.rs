@@ -42,7 +42,7 @@ impl Sight {
 
     /// The groups that are meant, by their names. Those that are in no namespace are meant in each.
     pub(crate) fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<_> = self.eyes().flat_map(Eye::groups).collect();
+        let mut groups: Vec<_> = self.eyes().flat_map(|eye| eye.groups(self.now)).collect();
         groups.retain(|Group { name, .. }| {
             name.namespace.is_empty() || self.scope.as_ref().is_none_or(|scope| *name.namespace == **scope)
         });

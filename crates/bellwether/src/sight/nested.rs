@@ -45,7 +45,7 @@ impl Nested {
         let mut effects = Vec::new();
         self.restless.clear();
         for round in 0.. {
-            let groups = engine.groups();
+            let groups = engine.groups(now);
             let counts_some = |group: &Group| group.members.iter().any(|member| is_group(&member.kind));
             if !groups.iter().any(counts_some) {
                 break;

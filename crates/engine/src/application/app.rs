@@ -11,14 +11,14 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    desk::Timer,
     dialect::Dialect,
     event::Unreadable,
-    facts::{Facts, OurKind},
+    facts::Facts,
     feeds::{Feed, Feeds},
     id::{FeedId, Kind, Name},
     members::Members,
     publication::Publication,
+    registry::Published,
     selector::Selector,
 };
 
@@ -124,7 +124,41 @@ pub(super) struct Wish {
     pub(super) counts: bool,
 }
 
+impl Published for App {
+    fn publication(&mut self) -> &mut Publication {
+        &mut self.publication
+    }
+}
+
 impl App {
+    /// One of which nothing is counted yet.
+    pub(super) fn new(
+        publication: Publication,
+        deleting: bool,
+        spec: ApplicationSpec,
+        old: Option<Old>,
+    ) -> Self {
+        Self {
+            name: publication.group().name.clone(),
+            publication,
+            deleting,
+            selector: selector(&spec, old.as_ref()),
+            spec,
+            old,
+            needs: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            entries: Vec::new(),
+            components: Vec::new(),
+            members: Members::default(),
+            check: Check::default(),
+            holdings: Holdings::default(),
+            refused: BTreeMap::new(),
+            cycle: None,
+            shown: None,
+            remembered: HashMap::new(),
+        }
+    }
+
     /// Its identity.
     pub(super) fn uid(&self) -> &str {
         &self.publication.uid
@@ -137,11 +171,6 @@ impl App {
     /// What a member is called that is in its namespace.
     pub(super) fn member(&self, name: &str) -> Name {
         Name { namespace: Arc::clone(&self.name.namespace), name: name.into() }
-    }
-
-    /// What wakes it.
-    pub(super) fn timer(&self) -> Timer {
-        Timer::Own(OurKind::Application(self.dialect()), self.name.clone())
     }
 
     /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
@@ -275,4 +304,9 @@ impl fmt::Display for Unresolved {
             }
         }
     }
+}
+
+/// The selector that a spec has.
+pub(super) fn selector(spec: &ApplicationSpec, old: Option<&Old>) -> Selector {
+    if old.is_none_or(|old| old.selects) { Selector::new(&spec.selector) } else { Selector::nothing() }
 }

@@ -13,7 +13,7 @@ impl Applications {
     pub(super) fn needed(&self, app: &App) -> Vec<DependencyStatus> {
         let dependency = |name: &String| {
             let key = Name { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
-            let other = self.ours(&key).and_then(|id| self.apps.get(id.0));
+            let other = self.ours(&key).and_then(|id| self.apps.get(id));
             let ready = other
                 .and_then(|other| other.shown.or_else(|| said::status(other.publication.stored(), READY)));
             DependencyStatus {
@@ -30,11 +30,11 @@ impl Applications {
         self.touch_all(&self.dependencies.needing(name));
         for name in self.dependencies.upstream(name).into_iter().chain([name.clone()]) {
             let Some(id) = self.ours(&name) else { continue };
-            if let Some(app) = self.apps.get_mut(id.0) {
+            if let Some(app) = self.apps.get_mut(id) {
                 let cycle = self.dependencies.cycle(&name);
                 if app.cycle != cycle {
                     app.cycle = cycle;
-                    self.dirty.insert(id);
+                    self.apps.touch(id);
                 }
             }
         }

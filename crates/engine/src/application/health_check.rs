@@ -17,11 +17,12 @@ use crate::{
     effect::Change,
     facts::Facts,
     id::{Kind, Name},
+    registry::GroupId,
     room::Room,
 };
 
 use super::{
-    AppId, Applications,
+    Applications,
     app::App,
     check::{LABEL, Validity, slot},
     ownership::Owned,
@@ -29,8 +30,8 @@ use super::{
 
 impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
-    pub(super) fn look_after_health_check(&mut self, id: AppId, room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
+    pub(super) fn look_after_health_check(&mut self, id: GroupId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
         let Some((id, feed)) = app.feed_of(&Kind::pod()).and_then(|id| Some((id, room.feeds.get(id)?)))
         else {
             return;
@@ -108,7 +109,7 @@ fn look_after(
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
                 (Validity::Valid, Some(time)) => {
-                    desk.at(time, app.timer());
+                    desk.at(time, app.publication.timer());
                 }
                 (Validity::Valid, None) if !is_announced => desk.want(slot(&name), None),
                 (Validity::Valid, None) => {

@@ -9,7 +9,7 @@ use std::{
     mem,
 };
 
-use bellwether_api::{ApplicationStatus, OwnedKind};
+use bellwether_api::OwnedKind;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{id::Kind, planted::Bug};
@@ -46,13 +46,6 @@ pub(super) enum Left {
 }
 
 impl Holdings {
-    /// As a status that was found names them.
-    pub(super) fn of(status: &ApplicationStatus) -> Self {
-        let mut holdings = Self::default();
-        holdings.announced(&status.owned_kinds);
-        holdings
-    }
-
     /// The status names these kinds. Gives back whether they are others than before.
     pub(super) fn announced(&mut self, named: &[OwnedKind]) -> bool {
         let announced: BTreeSet<_> = named.iter().map(|named| Kind::new(&named.group, &named.kind)).collect();

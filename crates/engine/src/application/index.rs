@@ -9,10 +9,9 @@ use crate::{
     anchors::{Anchor, Anchors, take},
     facts::Labels,
     id::{Kind, Name},
+    registry::GroupId,
     selector::Selector,
 };
-
-use super::AppId;
 
 /// The way from objects to Applications.
 #[derive(Debug, Default)]
@@ -21,9 +20,9 @@ pub(super) struct Index(HashMap<Arc<str>, Namespace>);
 /// The Applications of a namespace.
 #[derive(Debug, Default)]
 struct Namespace {
-    selecting: Anchors<AppId>,
+    selecting: Anchors<GroupId>,
     /// By the objects that they name.
-    naming: HashMap<(Kind, Arc<str>), BTreeSet<AppId>>,
+    naming: HashMap<(Kind, Arc<str>), BTreeSet<GroupId>>,
 }
 
 /// Where an Application stands in the index.
@@ -37,7 +36,7 @@ impl Index {
     pub(super) fn insert(
         &mut self,
         namespace: &Arc<str>,
-        app: AppId,
+        app: GroupId,
         selector: &Selector,
         named: Vec<(Kind, Arc<str>)>,
     ) -> Entry {
@@ -48,7 +47,7 @@ impl Index {
         Entry { anchor: own.selecting.insert(selector, app), named }
     }
 
-    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: AppId, entry: &Entry) {
+    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: GroupId, entry: &Entry) {
         let Some(own) = self.0.get_mut(namespace) else { return };
         own.selecting.remove(&entry.anchor, app);
         for object in &entry.named {
@@ -60,12 +59,12 @@ impl Index {
     }
 
     /// The Applications whose selectors may match, in their order.
-    pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<AppId> {
+    pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<GroupId> {
         self.0.get(namespace).into_iter().flat_map(|own| own.selecting.candidates(labels)).collect()
     }
 
     /// The Applications that name an object.
-    pub(super) fn naming(&self, kind: &Kind, name: &Name) -> Vec<AppId> {
+    pub(super) fn naming(&self, kind: &Kind, name: &Name) -> Vec<GroupId> {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));
         own.into_iter().flatten().copied().collect()

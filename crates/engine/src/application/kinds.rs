@@ -11,29 +11,30 @@ use bellwether_api::OwnedKind;
 use crate::{
     event::Unreadable,
     feeds::ObjectId,
-    id::{Cluster, FeedId, Kind},
+    id::{FeedId, Kind},
     lens::Scope,
+    registry::GroupId,
     room::Room,
 };
 
 use super::{
-    AppId, Applications,
+    Applications,
     app::{App, Need},
     health_check,
     holdings::Left,
     membership::{count, look_for},
-    ownership::{self, Owned, note_owners},
+    ownership::{self, Owned},
 };
 
 impl Applications {
     /// The spec of an Application is new: finds out all over what belongs to it.
-    pub(super) fn settle_in(&mut self, id: AppId, room: &mut Room<'_>) {
-        if !self.open {
+    pub(super) fn settle_in(&mut self, id: GroupId, room: &mut Room<'_>) {
+        if !self.apps.is_synced() {
             return;
         }
         let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
         self.choose_kinds(id, room);
-        let Some(app) = self.apps.get_mut(id.0) else { return };
+        let Some(app) = self.apps.get_mut(id) else { return };
         let name = app.name.clone();
         app.components = App::named(&app.spec);
         let named =
@@ -70,12 +71,12 @@ impl Applications {
         for object in concerned {
             self.look_at_owners(object, room);
         }
-        self.dirty.insert(id);
+        self.apps.touch(id);
     }
 
     /// Counts nothing for an Application any more. Gives back what was counted.
-    pub(super) fn move_out(&mut self, id: AppId) -> Vec<ObjectId> {
-        let Some(app) = self.apps.get_mut(id.0) else { return Vec::new() };
+    pub(super) fn move_out(&mut self, id: GroupId) -> Vec<ObjectId> {
+        let Some(app) = self.apps.get_mut(id) else { return Vec::new() };
         for (place, entry) in mem::take(&mut app.entries) {
             self.index.remove(&place, id, &entry);
         }
@@ -96,51 +97,49 @@ impl Applications {
     }
 
     /// Follows the kinds that the spec of an Application asks for, and no others, except to let go of what it owns.
-    pub(super) fn choose_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
+    pub(super) fn choose_kinds(&mut self, id: GroupId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
         let wishes = app.wishes();
         let mut before: BTreeMap<_, _> =
             mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
-        let (desk, rules, feeds, users) = (&mut room.desk, room.rules, &mut room.feeds, &mut self.users);
-        let mut follow = |kind: &Kind| {
-            let feed = feeds.acquire(&Cluster::hub(), kind, Scope::default(), rules, &mut desk.effects);
-            users.entry(feed).or_default().insert(id);
-            feed
-        };
+        let mut follow = |kind: &Kind| self.apps.follow(id, kind, Scope::default(), room);
+        let mut needs = BTreeMap::new();
         for (kind, wish) in wishes {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
-            app.needs.insert(kind, Need { feed, versions: wish.versions, counts: wish.counts });
+            needs.insert(kind, Need { feed, versions: wish.versions, counts: wish.counts });
         }
         for kind in held {
             before.entry(kind).or_insert_with_key(&mut follow);
         }
-        app.leaving = before;
+        if let Some(app) = self.apps.get_mut(id) {
+            (app.needs, app.leaving) = (needs, before);
+        }
     }
 
     /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
     /// named no longer waits.
-    pub(super) fn announced(&mut self, id: AppId, named: &[OwnedKind], room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
+    pub(super) fn announced(&mut self, id: GroupId, named: &[OwnedKind], room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
         if !app.holdings.announced(named) {
             return;
         }
-        self.dirty.insert(id);
-        if !self.open {
+        self.apps.touch(id);
+        if !self.apps.is_synced() {
             return;
         }
         // Somebody else may have named what the spec does not speak of any more.
         self.choose_kinds(id, room);
-        let Some(app) = self.apps.get(id.0) else { return };
+        let Some(app) = self.apps.get(id) else { return };
         for object in app.members.objects() {
             self.look_at_owners(object, room);
         }
     }
 
     /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
-    pub(super) fn leave_kinds(&mut self, id: AppId, room: &mut Room<'_>) {
-        let Some(app) = self.apps.get_mut(id.0) else { return };
+    pub(super) fn leave_kinds(&mut self, id: GroupId, room: &mut Room<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
         let mut holdings = mem::take(&mut app.holdings);
         let owned = self.owned.get(app.uid());
         let left = |kind: &Kind| {
@@ -155,7 +154,7 @@ impl Applications {
         };
         let again = holdings.drop_what_is_over(|kind| app.may_own(kind), left, room.now);
         if let Some(again) = again {
-            room.desk.at(again, app.timer());
+            room.desk.at(again, app.publication.timer());
         }
         app.holdings = holdings;
         let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.holdings.contains(kind)).collect();
@@ -164,35 +163,15 @@ impl Applications {
         }
     }
 
-    /// Somebody else needs a feed no longer.
-    pub(crate) fn feed_left(&mut self, feed: FeedId, room: &mut Room<'_>) {
-        if room.feeds.get(feed).is_some_and(|feed| !feed.is_shared()) {
+    pub(super) fn let_go_of(&mut self, feed: FeedId, id: GroupId, room: &mut Room<'_>) {
+        if self.apps.leave(feed, id, room.feeds) {
+            // Nobody counts these any more; only a change of their owners may still be asked for.
             for object in room.feeds.all(feed) {
-                if let Some(stored) = room.feeds.object(object) {
-                    note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
+                if let (Some(stored), Some(feed)) = (room.feeds.object(object), room.feeds.get(feed)) {
+                    room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
+                    self.accept(&feed.kind, &stored.name);
                 }
             }
         }
-        room.feeds.release(feed, &mut room.desk.effects);
-    }
-
-    pub(super) fn let_go_of(&mut self, feed: FeedId, id: AppId, room: &mut Room<'_>) {
-        if let Some(users) = self.users.get_mut(&feed) {
-            users.remove(&id);
-            if users.is_empty() {
-                self.users.remove(&feed);
-                // Nobody counts these any more; only their owners may still be noted, or asked for.
-                for object in room.feeds.all(feed) {
-                    if let (Some(stored), Some(feed)) = (room.feeds.object(object), room.feeds.get(feed)) {
-                        if !feed.is_shared() {
-                            note_owners(&mut self.owned, stored.feed, object, Some(&stored.facts), None);
-                        }
-                        room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
-                        self.accept(&feed.kind, &stored.name);
-                    }
-                }
-            }
-        }
-        room.feeds.release(feed, &mut room.desk.effects);
     }
 }

@@ -10,20 +10,21 @@ use crate::{
     feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
     members::{Share, Whose},
+    registry::GroupId,
     room::Room,
     said,
 };
 
 use super::{
-    AppId, Applications,
+    Applications,
     app::{App, Component, Presence},
 };
 
 impl Applications {
     /// The Applications that count an object.
-    pub(super) fn member_of(&self, feed: &Feed, stored: &Stored) -> Vec<AppId> {
-        let counts = |id: &AppId| {
-            let app = self.apps.get(id.0);
+    pub(super) fn member_of(&self, feed: &Feed, stored: &Stored) -> Vec<GroupId> {
+        let counts = |id: &GroupId| {
+            let app = self.apps.get(*id);
             app.is_some_and(|app| app.counts(&feed.kind) && app.membership(&stored.facts).is_ok())
         };
         self.index
@@ -36,20 +37,20 @@ impl Applications {
     /// Looks whether a component is there, for all that name it.
     pub(super) fn look_for(&mut self, kind: &Kind, name: &Name, room: &Room<'_>) {
         for id in self.index.naming(kind, name) {
-            let Some(app) = self.apps.get_mut(id.0) else { continue };
+            let Some(app) = self.apps.get_mut(id) else { continue };
             let is_it = |component: &Component| component.kind == *kind && component.name == name.name;
             for index in 0..app.components.len() {
                 if app.components.get(index).is_some_and(is_it) {
                     look_for(app, index, room);
                 }
             }
-            self.dirty.insert(id);
+            self.apps.touch(id);
         }
     }
 
     /// Counts again what an Application has of a kind.
-    pub(super) fn recount(&mut self, id: AppId, feed: FeedId, room: &Room<'_>) {
-        let (Some(app), Some(known)) = (self.apps.get_mut(id.0), room.feeds.get(feed)) else { return };
+    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, room: &Room<'_>) {
+        let (Some(app), Some(known)) = (self.apps.get_mut(id), room.feeds.get(feed)) else { return };
         let places = app.places();
         for object in places.iter().flat_map(|place| known.in_namespace(place)) {
             if app.members.get(Whose::Object(object)).is_some()

@@ -26,69 +26,65 @@ use std::{
 use bellwether_api::ConditionStatus;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
-use slab::Slab;
 
 use crate::{
+    census::Census,
     dialect::Dialect,
     effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, Version},
+    facts::{Facts, Own, Version},
     feeds::{Feeds, ObjectId},
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
     id::{Cluster, FeedId, Kind, Name},
-    members::{Members, Whose},
+    members::Whose,
     needs::Needs,
     publication::PATIENCE,
+    registry::{GroupId, Registry},
     room::Room,
+    view::{Claim, Group, Insight},
 };
 
 use app::App;
-use holdings::Holdings;
 use index::Index;
 use membership::{agree, count, remembered};
-use ownership::Owned;
+use ownership::{Owned, note_owners};
+use text::Text;
 
 pub use check::LABEL as HEALTH_CHECK_LABEL;
-pub(crate) use text::Text;
-
-/// An Application of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct AppId(usize);
 
 /// All Applications.
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
-    apps: Slab<App>,
-    by_name: HashMap<(Dialect, Name), AppId>,
-    by_uid: HashMap<Box<str>, AppId>,
+    apps: Registry<App>,
+    by_uid: HashMap<Box<str>, GroupId>,
     index: Index,
     dependencies: Needs,
     /// Which Applications count an object.
-    counting: HashMap<ObjectId, Box<[AppId]>>,
+    counting: HashMap<ObjectId, Box<[GroupId]>>,
     /// Which objects have an Application among their owners, by its uid.
     owned: HashMap<Box<str>, Owned>,
     /// Objects whose owners could not be changed, and the Applications that say so.
-    refused: BTreeMap<(Kind, Name), BTreeSet<AppId>>,
-    /// Who uses a feed.
-    users: HashMap<FeedId, BTreeSet<AppId>>,
-    /// Whether kinds may be followed: not before all Applications and rules are known.
-    open: bool,
-    dirty: BTreeSet<AppId>,
+    refused: BTreeMap<(Kind, Name), BTreeSet<GroupId>>,
 }
 
-impl Applications {
-    /// All Applications and rules are known: from now on their kinds are followed.
-    pub(crate) fn open(&mut self, room: &mut Room<'_>) {
-        if !self.open {
-            self.open = true;
-            for id in self.apps.iter().map(|(id, _)| AppId(id)).collect::<Vec<_>>() {
-                self.settle_in(id, room);
-            }
+impl Grouping for Applications {
+    fn reads(&self, kind: OwnKind) -> bool {
+        matches!(kind, OwnKind::Application(_))
+    }
+
+    fn base(&self) -> &'static [OwnKind] {
+        &[OwnKind::Application(Dialect::Bellwether)]
+    }
+
+    fn sync(&mut self, room: &mut Room<'_>) {
+        for id in self.apps.sync() {
+            self.settle_in(id, room);
         }
     }
 
-    /// Somebody has set the clock.
-    pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        for (_, app) in &mut self.apps {
+    fn clock_set(&mut self, by: SignedDuration) {
+        for app in self.apps.iter_mut() {
             for time in app.check.times().into_iter().flatten() {
                 *time = time.checked_add(by).unwrap_or(*time);
             }
@@ -97,78 +93,60 @@ impl Applications {
         }
     }
 
-    /// An Application is there, or has changed.
-    pub(crate) fn set(&mut self, name: &Name, facts: &Facts, text: Text<'_>, room: &mut Room<'_>) {
-        let ((spec, old), status) = (text.spec(), text.status());
-        if let Some(id) = self.id_of(text.dialect(), name)
-            && let Some(app) = self.apps.get_mut(id.0)
-        {
-            let same = app.spec == spec && app.old == old && app.deleting == facts.deleting;
-            if text.seen(&mut app.publication, facts, room.desk) {
-                if let Some(status) = status {
-                    agree(app, status, room.feeds);
-                    // What is not counted yet is remembered until it is.
-                    if !self.open || !app.is_known(room.feeds) {
-                        app.remembered.extend(remembered(status, &name.namespace));
-                    }
-                }
-                self.dirty.insert(id);
-            }
-            app.deleting = facts.deleting;
-            if let Some(status) = status {
-                self.announced(id, &status.owned_kinds, room);
-            }
-            if !same && let Some(app) = self.apps.get_mut(id.0) {
-                app.selector = text::selector(&spec, old.as_ref());
-                (app.spec, app.old) = (spec, old);
-                self.settle_in(id, room);
-            }
-            return;
-        }
-        let app = App {
-            name: name.clone(),
-            publication: text.publication(name, facts),
-            deleting: facts.deleting,
-            selector: text::selector(&spec, old.as_ref()),
-            spec,
-            old,
-            needs: BTreeMap::new(),
-            leaving: BTreeMap::new(),
-            entries: Vec::new(),
-            components: Vec::new(),
-            members: Members::default(),
-            check: check::Check::default(),
-            holdings: status.map(Holdings::of).unwrap_or_default(),
-            refused: BTreeMap::new(),
-            cycle: None,
-            remembered: status.map(|status| remembered(status, &name.namespace)).unwrap_or_default(),
-            shown: None,
+    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
+        let text = match own {
+            Own::Application(written) => Text::Ours(written),
+            Own::AppK8sIo(written) => Text::AppK8sIo(written),
+            Own::HealthRule(_) | Own::Rollup(_) => return,
         };
-        self.by_uid.insert(facts.uid.clone(), AppId(self.apps.vacant_key()));
-        let id = AppId(self.apps.insert(app));
-        self.by_name.insert((text.dialect(), name.clone()), id);
-        self.touch_dependents(id);
-        self.settle_in(id, room);
-    }
-
-    /// The version of an Application has changed, and nothing else.
-    pub(crate) fn same(&mut self, dialect: Dialect, name: &Name, facts: &Facts) {
-        if let Some(id) = self.id_of(dialect, name)
-            && let Some(app) = self.apps.get_mut(id.0)
-            && app.publication.seen_again(facts)
-        {
-            self.dirty.insert(id);
+        let ((spec, old), status) = (text.spec(), text.status());
+        let group = GroupRef::new(OwnKind::Application(text.dialect()), name.clone());
+        let Some(id) = self.apps.id(&group) else {
+            let mut app = App::new(text.publication(group.clone(), facts), facts.deleting, spec, old);
+            if let Some(status) = status {
+                app.holdings.announced(&status.owned_kinds);
+                app.remembered = remembered(status, &name.namespace);
+            }
+            let id = self.apps.insert(group, app);
+            self.by_uid.insert(facts.uid.clone(), id);
+            self.touch_dependents(id);
+            return self.settle_in(id, room);
+        };
+        let is_synced = self.apps.is_synced();
+        let Some(app) = self.apps.get_mut(id) else { return };
+        let same = app.spec == spec && app.old == old && app.deleting == facts.deleting;
+        app.deleting = facts.deleting;
+        if text.seen(&mut app.publication, facts, room.desk) {
+            if let Some(status) = status {
+                agree(app, status, room.feeds);
+                // What is not counted yet is remembered until it is.
+                if !is_synced || !app.is_known(room.feeds) {
+                    app.remembered.extend(remembered(status, &name.namespace));
+                }
+            }
+            self.apps.touch(id);
+        }
+        if let Some(status) = status {
+            self.announced(id, &status.owned_kinds, room);
+        }
+        if !same && let Some(app) = self.apps.get_mut(id) {
+            app.selector = app::selector(&spec, old.as_ref());
+            (app.spec, app.old) = (spec, old);
+            self.settle_in(id, room);
         }
     }
 
-    /// An Application is gone.
-    pub(crate) fn remove(&mut self, dialect: Dialect, name: &Name, room: &mut Room<'_>) {
-        let Some(id) = self.by_name.remove(&(dialect, name.clone())) else { return };
+    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+        self.apps.seen_again(group, facts);
+    }
+
+    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+        let Some(id) = self.apps.id(group) else { return };
         let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
-        let mut app = self.apps.remove(id.0);
-        self.dirty.remove(&id);
+        let Some((_, mut app)) = self.apps.remove(group) else { return };
+        let name = &group.name;
         self.by_uid.remove(app.uid());
-        if dialect == Dialect::Bellwether {
+        if app.dialect() == Dialect::Bellwether {
             self.dependencies.set(name, Vec::new());
             self.touch_circle(name);
         }
@@ -197,8 +175,7 @@ impl Applications {
         }
     }
 
-    /// An object is there, or has changed.
-    pub(crate) fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Room<'_>) {
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         if feed.cluster != Cluster::hub() {
@@ -208,18 +185,18 @@ impl Applications {
         let member_of = self.member_of(feed, stored);
         for app in self.counting.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
-                && let Some(known) = self.apps.get_mut(app.0)
+                && let Some(known) = self.apps.get_mut(app)
             {
                 known.members.remove(Whose::Object(object));
-                self.dirty.insert(app);
+                self.apps.touch(app);
             }
         }
         // What appears while a kind is followed is new; what a first list names has been there for who knows how long.
         let is_news = feed.listed;
         for id in &member_of {
-            if let Some(app) = self.apps.get_mut(id.0) {
+            if let Some(app) = self.apps.get_mut(*id) {
                 count(app, object, stored, feed, is_news, room.now);
-                self.dirty.insert(*id);
+                self.apps.touch(*id);
             }
         }
         if !member_of.is_empty() {
@@ -230,20 +207,19 @@ impl Applications {
         self.look_at_owners(object, room);
     }
 
-    /// Only the version of an object has changed. A change of its owners that was in vain may be tried again.
-    pub(crate) fn object_same(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    /// A change of its owners that was in vain may be tried again.
+    fn object_same(&mut self, object: ObjectId, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let mut counting = self.counting.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
             || !stored.facts.owners.is_empty()
-            || counting.any(|id| self.apps.get(id.0).is_some_and(App::adds_owner))
+            || counting.any(|id| self.apps.get(*id).is_some_and(App::adds_owner))
         {
             self.look_at_owners(object, room);
         }
     }
 
-    /// An object is about to be forgotten, because it is gone.
-    pub(crate) fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
@@ -251,52 +227,55 @@ impl Applications {
             room.desk.want(check::slot(&stored.name), None);
         }
         for app in self.counting.remove(&object).unwrap_or_default() {
-            if let Some(known) = self.apps.get_mut(app.0) {
+            if let Some(known) = self.apps.get_mut(app) {
                 known.members.remove(Whose::Object(object));
-                self.dirty.insert(app);
+                self.apps.touch(app);
             }
         }
         room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
     }
 
-    /// An object is gone and forgotten: somebody may miss it.
-    pub(crate) fn object_missing(&mut self, kind: &Kind, name: &Name, room: &mut Room<'_>) {
+    fn object_missing(&mut self, kind: &Kind, name: &Name, room: &mut Room<'_>) {
         self.accept(kind, name);
         self.look_for(kind, name, room);
     }
 
-    /// A kind has become readable or unreadable, or all of it is known now.
-    pub(crate) fn feed_changed(&mut self, feed: FeedId, room: &mut Room<'_>) {
-        for id in self.users.get(&feed).cloned().unwrap_or_default() {
+    fn feed_changed(&mut self, feed: FeedId, readability: bool, room: &mut Room<'_>) {
+        for id in self.apps.users(feed) {
             self.recount(id, feed, room);
-            self.dirty.insert(id);
+            self.apps.touch(id);
+        }
+        // The owners of what cannot be read are not changed either.
+        if readability {
+            for object in room.feeds.all(feed) {
+                self.look_at_owners(object, room);
+            }
         }
     }
 
-    /// All of a kind has been told once more: whoever waited for the end of it looks again.
-    pub(crate) fn list_complete(&mut self, feed: FeedId) {
-        self.dirty.extend(self.users.get(&feed).into_iter().flatten());
+    fn list_completed(&mut self, feed: FeedId) {
+        self.apps.touch_users(feed);
     }
 
-    /// A kind has become unreadable, so that its objects are not changed either; or readable, so that they are.
-    pub(crate) fn readability_changed(&mut self, feed: FeedId, room: &mut Room<'_>) {
+    fn feed_dropped(&mut self, feed: FeedId, room: &mut Room<'_>) {
         for object in room.feeds.all(feed) {
-            self.look_at_owners(object, room);
+            if let Some(stored) = room.feeds.object(object) {
+                note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
+            }
         }
     }
 
-    /// A write of something else than a status has ended.
-    pub(crate) fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
+    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
         match change {
             Change::Status { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
             Change::Create { manifest, dry_run } => {
                 let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
                 if let Some(id) = owner.as_str().and_then(|uid| self.by_uid.get(uid))
-                    && let Some(app) = self.apps.get_mut(id.0)
+                    && let Some(app) = self.apps.get_mut(*id)
                     && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
                 {
-                    self.dirty.insert(*id);
+                    self.apps.touch(*id);
                 }
             }
             Change::Delete { uid } => {
@@ -305,17 +284,18 @@ impl Applications {
                 let Some(stored) = room.feeds.object_mut(id).filter(|stored| stored.facts.uid == *uid) else {
                     return;
                 };
-                let owners = stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid));
+                let owners =
+                    stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid).copied());
                 match outcome {
                     Outcome::Done(_) => {
-                        self.dirty.extend(owners);
+                        self.apps.touch_all(owners);
                         (stored.facts.deleting, stored.doomed) = (true, true);
                     }
                     // It is another one by now, as will be seen; or it is not.
                     Outcome::Conflict => {
-                        for app in owners.filter_map(|id| self.apps.get(id.0)) {
+                        for app in owners.filter_map(|id| self.apps.get(id)) {
                             if let Ok(time) = room.now.checked_add(PATIENCE) {
-                                room.desk.at(time, app.timer());
+                                room.desk.at(time, app.publication.timer());
                             }
                         }
                     }
@@ -325,28 +305,25 @@ impl Applications {
         }
     }
 
-    /// It is time to look at an Application again.
-    pub(crate) fn wake(&mut self, dialect: Dialect, name: &Name) {
-        if let Some(id) = self.id_of(dialect, name)
-            && let Some(app) = self.apps.get_mut(id.0)
-        {
-            app.publication.try_again();
-            self.dirty.insert(id);
-        }
+    fn wake(&mut self, group: &GroupRef) {
+        self.apps.wake(group);
     }
 
-    /// Asks for whatever follows from what has changed.
-    pub(crate) fn flush(&mut self, room: &mut Room<'_>) {
-        if !self.open {
+    fn retry_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
+        self.try_owners_again(object, room);
+    }
+
+    fn flush(&mut self, room: &mut Room<'_>) {
+        if !self.apps.is_synced() {
             return;
         }
-        while let Some(id) = self.dirty.pop_first() {
+        while let Some(id) = self.apps.next_dirty() {
             self.leave_kinds(id, room);
             self.look_after_health_check(id, room);
-            let Some(app) = self.apps.get_mut(id.0).filter(|app| app.is_known(room.feeds)) else { continue };
+            let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(room.feeds)) else { continue };
             // All that was there has been counted: what is still remembered is no more.
             app.remembered = HashMap::new();
-            let Some(app) = self.apps.get(id.0) else { continue };
+            let Some(app) = self.apps.get(id) else { continue };
             let needed = self.needed(app);
             let conditions = match &app.old {
                 Some(old) => app_k8s_io::conditions(app, old, room.feeds),
@@ -359,7 +336,7 @@ impl Applications {
             if shown != app.shown {
                 self.touch_dependents(id);
             }
-            let Some(app) = self.apps.get_mut(id.0) else { continue };
+            let Some(app) = self.apps.get_mut(id) else { continue };
             app.shown = shown;
             if app.deleting {
                 app.publication.withdraw(room.desk);
@@ -370,16 +347,9 @@ impl Applications {
         }
     }
 
-    /// What is to be written about an Application.
-    pub(crate) fn change(
-        &self,
-        dialect: Dialect,
-        name: &Name,
-        feeds: &Feeds,
-        now: Timestamp,
-    ) -> Option<Change> {
-        let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
-        if !self.open || app.deleting || !app.is_known(feeds) {
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+        let app = self.apps.named(group)?;
+        if !self.apps.is_synced() || app.deleting || !app.is_known(feeds) {
             return None;
         }
         match &app.old {
@@ -388,37 +358,17 @@ impl Applications {
         }
     }
 
-    /// How much is noted of what belongs to whom.
-    pub(crate) fn notes(&self) -> usize {
-        let of = |app: &App| app.members.total() + app.remembered.len() + app.refused.len();
-        let apps: usize = self.apps.iter().map(|(_, app)| of(app)).sum();
-        apps + self.counting.len() + self.owned.len() + self.refused.len() + self.users.len()
-    }
-
-    /// How many are ready, are not, and of how many nobody can tell.
-    pub(crate) fn by_readiness(&self) -> [usize; 3] {
-        let of = |wanted: ConditionStatus| {
-            let shown = self.apps.iter().map(|(_, app)| app.shown.unwrap_or(ConditionStatus::Unknown));
-            shown.filter(|shown| *shown == wanted).count()
-        };
-        [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(of)
-    }
-
-    /// A write of the status of an Application has ended. Gives back the version that the Application has now, if that
-    /// is news.
-    pub(crate) fn status_written(
+    fn status_written(
         &mut self,
-        dialect: Dialect,
-        name: &Name,
+        group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
         room: &mut Room<'_>,
     ) -> Option<Version> {
-        let id = self.id_of(dialect, name)?;
-        let app = self.apps.get_mut(id.0)?;
-        let version = app.publication.written(change, outcome, room.now, room.desk);
-        if app.publication.is_behind(outcome) || app.holdings.has_to_be_told() {
-            self.dirty.insert(id);
+        let id = self.apps.id(group)?;
+        let version = self.apps.status_written(group, change, outcome, room);
+        if self.apps.get(id).is_some_and(|app| app.holdings.has_to_be_told()) {
+            self.apps.touch(id);
         }
         if let (Some(_), Change::Status { patch, .. }) = (&version, change)
             && let Some(named) = patch.get("ownedKinds")
@@ -428,25 +378,48 @@ impl Applications {
         version
     }
 
-    /// The Application of this name in this dialect: there may be one in each.
-    fn id_of(&self, dialect: Dialect, name: &Name) -> Option<AppId> {
-        self.by_name.get(&(dialect, name.clone())).copied()
+    fn groups(&self, feeds: &Feeds, _now: Timestamp) -> Vec<Group> {
+        self.views(feeds)
     }
 
+    fn outlook(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+        self.view_as_one(group, feeds)
+    }
+
+    fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        self.all_claims(kind, name, facts)
+    }
+
+    fn count(&self, census: &mut Census) {
+        let of = |wanted: ConditionStatus| {
+            let shown = self.apps.iter().map(|app| app.shown.unwrap_or(ConditionStatus::Unknown));
+            shown.filter(|shown| *shown == wanted).count()
+        };
+        census.applications =
+            [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(of);
+        let notes = |app: &App| app.members.total() + app.remembered.len() + app.refused.len();
+        let apps: usize = self.apps.iter().map(notes).sum();
+        census.notes +=
+            apps + self.counting.len() + self.owned.len() + self.refused.len() + self.apps.feeds();
+    }
+}
+
+impl Applications {
     /// Our own Application of this name. Annotations and dependencies mean these.
-    fn ours(&self, name: &Name) -> Option<AppId> {
-        self.id_of(Dialect::Bellwether, name)
+    fn ours(&self, name: &Name) -> Option<GroupId> {
+        self.apps.id(&GroupRef::new(OwnKind::Application(Dialect::Bellwether), name.clone()))
     }
 
     fn touch_all(&mut self, names: &[Name]) {
         for name in names {
-            self.dirty.extend(self.ours(name));
+            let id = self.ours(name);
+            self.apps.touch_all(id);
         }
     }
 
     /// Something has become of an Application that others may need.
-    fn touch_dependents(&mut self, id: AppId) {
-        if let Some(app) = self.apps.get(id.0).filter(|app| app.dialect() == Dialect::Bellwether) {
+    fn touch_dependents(&mut self, id: GroupId) {
+        if let Some(app) = self.apps.get(id).filter(|app| app.dialect() == Dialect::Bellwether) {
             self.touch_all(&self.dependencies.needing(&app.name));
         }
     }

@@ -17,16 +17,17 @@ use crate::{
     feeds::ObjectId,
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     publication::PATIENCE,
+    registry::GroupId,
     room::Room,
 };
 
-use super::{AppId, Applications, app::App, check::is_health_check};
+use super::{Applications, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.
     pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
         // Before all Applications are known, nobody can tell whose it is; and then, all are looked at.
-        if !self.open {
+        if !self.apps.is_synced() {
             return;
         }
         let Some(stored) = room.feeds.object(object) else { return };
@@ -34,7 +35,7 @@ impl Applications {
         let facts = &stored.facts;
         let slot = slot(&feed.cluster, &feed.kind, &stored.name);
         // Our own kinds are always followed; whose they are matters only to those who ask for them.
-        let is_ours_to_say = self.users.contains_key(&stored.feed)
+        let is_ours_to_say = self.apps.uses(stored.feed)
             && !facts.deleting
             && facts.version.is_known()
             && !stored.name.namespace.is_empty()
@@ -45,25 +46,25 @@ impl Applications {
             return room.desk.want(slot, None);
         }
         let counting = self.counting.get(&object).map(|counting| &**counting).unwrap_or_default();
-        let adopts = |id: &AppId| self.apps.get(id.0).is_some_and(|app| app.adopts(facts) && !app.deleting);
+        let adopts = |id: &GroupId| self.apps.get(*id).is_some_and(|app| app.adopts(facts) && !app.deleting);
         let owner = counting.iter().copied().find(adopts);
         // Before it is written where to look for what is owned, nothing is taken over.
         let is_announced = owner.is_some_and(|id| {
-            let Some(app) = self.apps.get_mut(id.0) else { return false };
+            let Some(app) = self.apps.get_mut(id) else { return false };
             let is_announced = app.holdings.claim(&feed.kind);
             if !is_announced {
-                self.dirty.insert(id);
+                self.apps.touch(id);
             }
             is_announced
         });
-        let owner = owner.and_then(|id| self.apps.get(id.0));
-        let owners = applications(facts).filter_map(|uid| self.apps.get(self.by_uid.get(uid)?.0));
+        let owner = owner.and_then(|id| self.apps.get(id));
+        let owners = applications(facts).filter_map(|uid| self.apps.get(*self.by_uid.get(uid)?));
         // What is being deleted takes with it what it owns: that was agreed.
         let strangers: Vec<_> = owners
             .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace && app.old.is_none())
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let others = counting.iter().filter_map(|id| self.apps.get(id.0));
+        let others = counting.iter().filter_map(|id| self.apps.get(*id));
         let mut others: Vec<_> = others.filter(|app| app.adds_owner() && !app.deleting).collect();
         others.sort_unstable_by_key(|app| &app.name);
         let change = change(facts, owner.filter(|_| is_announced), &others, &strangers);
@@ -84,9 +85,9 @@ impl Applications {
         let is_check = now.or(before).is_some_and(is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
-                && (is_check || self.apps.get(id.0).is_some_and(|app| app.holdings.has_to_let_go()))
+                && (is_check || self.apps.get(*id).is_some_and(|app| app.holdings.has_to_let_go()))
             {
-                self.dirty.insert(*id);
+                self.apps.touch(*id);
             }
         }
     }
@@ -128,10 +129,10 @@ impl Applications {
                 // Whoever was concerned before may not be any more.
                 self.accept(&object.kind, &object.name);
                 for id in &concerned {
-                    if let Some(app) = self.apps.get_mut(id.0) {
+                    if let Some(app) = self.apps.get_mut(*id) {
                         app.refused
                             .insert((object.kind.clone(), Arc::clone(&object.name.name)), Arc::clone(why));
-                        self.dirty.insert(*id);
+                        self.apps.touch(*id);
                     }
                 }
                 self.refused.insert((object.kind.clone(), object.name.clone()), concerned);
@@ -157,9 +158,9 @@ impl Applications {
             return;
         }
         for id in self.refused.remove(&(kind.clone(), name.clone())).into_iter().flatten() {
-            if let Some(app) = self.apps.get_mut(id.0) {
+            if let Some(app) = self.apps.get_mut(id) {
                 app.refused.remove(&(kind.clone(), Arc::clone(&name.name)));
-                self.dirty.insert(id);
+                self.apps.touch(id);
             }
         }
     }

@@ -8,16 +8,15 @@ use crate::{
     desk::Desk,
     dialect::Dialect,
     facts::{Facts, Written},
-    id::{Cluster, Name, ObjectKey},
+    group_ref::GroupRef,
     publication::Publication,
-    selector::Selector,
 };
 
 use super::{app::Old, app_k8s_io, status};
 
 /// What stands in an Application.
 #[derive(Clone, Copy)]
-pub(crate) enum Text<'a> {
+pub(super) enum Text<'a> {
     Ours(&'a Written<ApplicationSpec, ApplicationStatus>),
     AppK8sIo(&'a Written<AppK8sIoSpec, Value>),
 }
@@ -62,14 +61,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    pub(super) fn publication(self, name: &Name, facts: &Facts) -> Publication {
-        let object = ObjectKey { cluster: Cluster::hub(), kind: self.dialect().kind(), name: name.clone() };
+    pub(super) fn publication(self, group: GroupRef, facts: &Facts) -> Publication {
         match self {
             Self::Ours(Written { generation, status, .. }) => {
-                Publication::new(object, &status::MANNER, facts, *generation, status)
+                Publication::new(group, &status::MANNER, facts, *generation, status)
             }
             Self::AppK8sIo(Written { generation, status, .. }) => {
-                Publication::new(object, &app_k8s_io::MANNER, facts, *generation, status)
+                Publication::new(group, &app_k8s_io::MANNER, facts, *generation, status)
             }
         }
     }
@@ -85,9 +83,4 @@ impl<'a> Text<'a> {
             }
         }
     }
-}
-
-/// The selector that a spec has.
-pub(super) fn selector(spec: &ApplicationSpec, old: Option<&Old>) -> Selector {
-    if old.is_none_or(|old| old.selects) { Selector::new(&spec.selector) } else { Selector::nothing() }
 }

@@ -6,9 +6,9 @@ use bellwether_model::State;
 use jiff::Timestamp;
 
 use crate::{
-    dialect::Dialect,
     facts::Facts,
     feeds::Feeds,
+    group_ref::GroupRef,
     id::{Kind, Name},
     members::{Share, Whose},
     planted::Bug,
@@ -29,13 +29,13 @@ const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, 
 
 impl Applications {
     /// All of which something can be said, in no particular order.
-    pub(crate) fn groups<'a>(&'a self, feeds: &'a Feeds) -> impl Iterator<Item = Group> + 'a {
-        self.apps.iter().filter(|(_, app)| app.is_known(feeds)).map(|(_, app)| self.view(app, feeds))
+    pub(super) fn views(&self, feeds: &Feeds) -> Vec<Group> {
+        self.apps.iter().filter(|app| app.is_known(feeds)).map(|app| self.view(app, feeds)).collect()
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(crate) fn outlook(&self, dialect: Dialect, name: &Name, feeds: &Feeds) -> Option<Insight> {
-        let app = self.id_of(dialect, name).and_then(|id| self.apps.get(id.0))?;
+    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds) -> Option<Insight> {
+        let app = self.apps.named(group)?;
         let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             statements(app, feeds, &self.needed(app))
         } else {
@@ -48,7 +48,7 @@ impl Applications {
         };
         let ready = readiness(&conditions);
         Some(Insight::Known(Box::new(Outlook {
-            kind: dialect.kind(),
+            kind: group.kind.kind(),
             name: app.name.clone(),
             healthy: ready == ConditionStatus::True && !app.deleting,
             state: state(app, ready),
@@ -91,9 +91,10 @@ impl Applications {
     }
 
     /// What the Applications have to do with an object whose members may be where it is.
-    pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
-        let apps = self.apps.iter().map(|(_, app)| app);
-        let mut claims: Vec<_> = apps
+    pub(super) fn all_claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        let mut claims: Vec<_> = self
+            .apps
+            .iter()
             .filter(|app| app.places().contains(&name.namespace))
             .map(|app| Claim {
                 kind: app.dialect().kind(),

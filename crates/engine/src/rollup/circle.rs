@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 
 use crate::{
     feeds::Feeds,
+    group_ref::{GroupRef, OwnKind},
     id::{Cluster, Kind, Name},
+    registry::GroupId,
 };
 
-use super::{RollupId, Rollups};
+use super::Rollups;
 
 impl Rollups {
     /// A Rollup has become a component of another, or is none any more.
-    pub(super) fn look_for_circles(&mut self, id: RollupId, feeds: &Feeds) {
-        let Some(rollup) = self.all.get(id.0) else { return };
+    pub(super) fn look_for_circles(&mut self, id: GroupId, feeds: &Feeds) {
+        let Some(rollup) = self.all.get(id) else { return };
         let (name, below) = (rollup.name.clone(), rollup.below.iter().cloned().collect());
         let mut concerned = self.circles.upstream(&name);
         if !self.circles.set(&name, below) {
@@ -22,9 +24,9 @@ impl Rollups {
         concerned.extend(self.circles.upstream(&name));
         concerned.insert(name);
         for name in concerned {
-            let Some(id) = self.by_name.get(&name).copied() else { continue };
+            let Some(id) = self.all.id(&GroupRef::new(OwnKind::Rollup, name.clone())) else { continue };
             let above = self.circles.upstream(&name);
-            let Some(rollup) = self.all.get_mut(id.0) else { continue };
+            let Some(rollup) = self.all.get_mut(id) else { continue };
             let circle: BTreeSet<Name> = rollup.below.intersection(&above).cloned().collect();
             let before = std::mem::replace(&mut rollup.circle, circle);
             let differs: Vec<_> = before.symmetric_difference(&rollup.circle).cloned().collect();
@@ -39,7 +41,7 @@ impl Rollups {
                 }
             }
             if !differs.is_empty() {
-                self.dirty.insert(id);
+                self.all.touch(id);
             }
         }
     }

@@ -6,12 +6,13 @@ use crate::{
     anchors::{Anchor, Anchors, take},
     facts::Labels,
     id::{FeedId, Name},
+    registry::GroupId,
 };
 
-use super::{RollupId, choice::What};
+use super::choice::What;
 
 /// A choice of a Rollup: one of those that it was made of when it was last settled.
-pub(super) type Seat = (RollupId, usize);
+pub(super) type Seat = (GroupId, usize);
 
 /// The way from objects to Rollups.
 #[derive(Debug, Default)]

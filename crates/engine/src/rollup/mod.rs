@@ -20,22 +20,24 @@ use std::{
     mem,
 };
 
-use bellwether_api::{RollupSpec, RollupStatus};
-use jiff::Timestamp;
-use slab::Slab;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    desk::Desk,
+    census::Census,
     effect::Change,
     event::Outcome,
-    facts::{Facts, Version, Written},
+    facts::{Facts, Own, Version, Written},
     feeds::{Feeds, ObjectId, Stored},
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
+    id::{FeedId, Kind, Name},
     lens::Scope,
     needs::Needs,
     planted::Bug,
     publication::Publication,
+    registry::{GroupId, Registry},
     room::Room,
+    view::{Claim, Group, Insight},
 };
 
 use choice::Choice;
@@ -43,119 +45,94 @@ use index::{Index, Seat};
 use one::Rollup;
 pub use view::rollup_mistakes;
 
-/// A Rollup of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct RollupId(usize);
-
 /// All Rollups.
 #[derive(Debug, Default)]
 pub(crate) struct Rollups {
-    all: Slab<Rollup>,
-    by_name: HashMap<Name, RollupId>,
+    all: Registry<Rollup>,
     index: Index,
     /// Which choices mean an object.
     counting: HashMap<ObjectId, Box<[Seat]>>,
     /// Which Rollups are components of which.
     circles: Needs,
-    /// Who uses a feed.
-    users: HashMap<FeedId, BTreeSet<RollupId>>,
-    /// Feeds that are needed once less.
-    left: Vec<FeedId>,
-    /// Whether kinds may be followed: not before our own are known.
-    open: bool,
-    dirty: BTreeSet<RollupId>,
-    /// When they were last looked at.
-    now: Timestamp,
 }
 
-impl Rollups {
-    /// Our own kinds are known: from now on those of the components are followed.
-    pub(crate) fn open(&mut self, room: &mut Room<'_>) {
-        if !self.open {
-            self.open = true;
-            for id in self.all.iter().map(|(id, _)| RollupId(id)).collect::<Vec<_>>() {
-                self.settle_in(id, room);
-            }
+impl Grouping for Rollups {
+    fn reads(&self, kind: OwnKind) -> bool {
+        kind == OwnKind::Rollup
+    }
+
+    fn base(&self) -> &'static [OwnKind] {
+        &[OwnKind::Rollup]
+    }
+
+    /// Components may be anywhere.
+    fn is_namespaced(&self) -> bool {
+        false
+    }
+
+    fn sync(&mut self, room: &mut Room<'_>) {
+        for id in self.all.sync() {
+            self.settle_in(id, room);
         }
     }
 
-    /// Somebody has set the clock: how long something has lasted is another question now.
-    pub(crate) fn clock_set(&mut self) {
-        self.dirty.extend(self.all.iter().map(|(id, _)| RollupId(id)));
+    /// How long something has lasted is another question now.
+    fn clock_set(&mut self, _by: SignedDuration) {
+        let all = self.all.ids();
+        self.all.touch_all(all);
     }
 
-    /// A Rollup is there, or has changed.
-    pub(crate) fn set(
-        &mut self,
-        name: &Name,
-        facts: &Facts,
-        written: &Written<RollupSpec, RollupStatus>,
-        room: &mut Room<'_>,
-    ) {
-        let Written { generation, spec, status, .. } = written;
-        if let Some(id) = self.by_name.get(name).copied()
-            && let Some(rollup) = self.all.get_mut(id.0)
-        {
-            let is_same = rollup.spec == *spec && rollup.deleting == facts.deleting;
-            rollup.deleting = facts.deleting;
-            if rollup.publication.seen(facts, *generation, status, room.desk) {
-                rollup.remember(status);
-                self.dirty.insert(id);
-            }
-            if !is_same && let Some(rollup) = self.all.get_mut(id.0) {
-                rollup.spec = spec.clone();
-                self.settle_in(id, room);
-            }
-            return;
+    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
+        let Own::Rollup(written) = own else { return };
+        let Written { generation, spec, status, .. } = &**written;
+        let group = GroupRef::new(OwnKind::Rollup, name.clone());
+        let Some(id) = self.all.id(&group) else {
+            let publication = Publication::new(group.clone(), &status::MANNER, facts, *generation, status);
+            let mut rollup = Rollup::new(publication, facts.deleting, spec.clone());
+            rollup.remember(status);
+            let id = self.all.insert(group, rollup);
+            return self.settle_in(id, room);
+        };
+        let Some(rollup) = self.all.get_mut(id) else { return };
+        let is_same = rollup.spec == *spec && rollup.deleting == facts.deleting;
+        rollup.deleting = facts.deleting;
+        if rollup.publication.seen(facts, *generation, status, room.desk) {
+            rollup.remember(status);
+            self.all.touch(id);
         }
-        let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::own("Rollup"), name: name.clone() };
-        let publication = Publication::new(object, &status::MANNER, facts, *generation, status);
-        let mut rollup = Rollup::new(name, publication, facts.deleting, spec.clone());
-        rollup.remember(status);
-        let id = RollupId(self.all.insert(rollup));
-        self.by_name.insert(name.clone(), id);
-        self.settle_in(id, room);
-    }
-
-    /// The version of a Rollup has changed, and nothing else.
-    pub(crate) fn same(&mut self, name: &Name, facts: &Facts) {
-        if let Some(id) = self.by_name.get(name)
-            && let Some(rollup) = self.all.get_mut(id.0)
-            && rollup.publication.seen_again(facts)
-        {
-            self.dirty.insert(*id);
+        if !is_same && let Some(rollup) = self.all.get_mut(id) {
+            rollup.spec = spec.clone();
+            self.settle_in(id, room);
         }
     }
 
-    /// A Rollup is gone.
-    pub(crate) fn remove(&mut self, name: &Name, feeds: &Feeds, desk: &mut Desk) {
-        let Some(id) = self.by_name.get(name).copied() else { return };
-        self.move_out(id, feeds);
-        self.by_name.remove(name);
-        self.dirty.remove(&id);
-        let rollup = self.all.remove(id.0);
-        rollup.publication.withdraw(desk);
+    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+        self.all.seen_again(group, facts);
+    }
+
+    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+        let Some(id) = self.all.id(group) else { return };
+        self.move_out(id, room.feeds);
+        let Some((_, rollup)) = self.all.remove(group) else { return };
+        rollup.publication.withdraw(room.desk);
         for feed in rollup.needs.into_values() {
-            self.let_go_of(feed, id);
+            self.all.leave(feed, id, room.feeds);
         }
     }
 
-    /// An object is there, or has changed.
-    pub(crate) fn object_changed(&mut self, object: ObjectId, room: &Room<'_>) {
+    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let seats = self.seats(stored);
-        self.count(object, seats, room);
+        self.recount(object, seats, room);
     }
 
-    /// An object is about to be forgotten, because it is gone.
-    pub(crate) fn object_gone(&mut self, object: ObjectId, room: &Room<'_>) {
-        self.count(object, BTreeSet::new(), room);
+    fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
+        self.recount(object, BTreeSet::new(), room);
     }
 
-    /// A kind has become readable or unreadable, or all of it is known now.
-    pub(crate) fn feed_changed(&mut self, feed: FeedId, room: &Room<'_>) {
-        for id in self.users.get(&feed).cloned().unwrap_or_default() {
-            let (Some(rollup), Some(known)) = (self.all.get_mut(id.0), room.feeds.get(feed)) else {
+    fn feed_changed(&mut self, feed: FeedId, _readability: bool, room: &mut Room<'_>) {
+        for id in self.all.users(feed) {
+            let (Some(rollup), Some(known)) = (self.all.get_mut(id), room.feeds.get(feed)) else {
                 continue;
             };
             for index in 0..rollup.choices.len() {
@@ -168,88 +145,85 @@ impl Rollups {
                     rollup.count(object, stored, known);
                 }
             }
-            self.dirty.insert(id);
+            self.all.touch(id);
         }
     }
 
-    /// All of a kind has been told once more: whoever waited for the end of it looks again.
-    pub(crate) fn list_complete(&mut self, feed: FeedId) {
-        self.dirty.extend(self.users.get(&feed).into_iter().flatten());
+    fn list_completed(&mut self, feed: FeedId) {
+        self.all.touch_users(feed);
     }
 
-    /// It is time to look at a Rollup again.
-    pub(crate) fn wake(&mut self, name: &Name) {
-        if let Some(id) = self.by_name.get(name)
-            && let Some(rollup) = self.all.get_mut(id.0)
-        {
-            rollup.publication.try_again();
-            self.dirty.insert(*id);
+    fn wake(&mut self, group: &GroupRef) {
+        self.all.wake(group);
+    }
+
+    fn flush(&mut self, room: &mut Room<'_>) {
+        if !self.all.is_synced() {
+            return;
         }
-    }
-
-    /// Asks for whatever follows from what has changed. Gives back the feeds that are needed once less.
-    pub(crate) fn flush(&mut self, room: &mut Room<'_>) -> Vec<FeedId> {
-        self.now = room.now;
-        if self.open {
-            while let Some(id) = self.dirty.pop_first() {
-                let Some(rollup) = self.all.get_mut(id.0) else { continue };
-                if !rollup.is_known(room.feeds) {
-                    continue;
-                }
-                rollup.forget_the_past();
-                let weighed = rollup.weigh(room.now);
-                rollup.shown = Some(weighed.triple());
-                if rollup.deleting {
-                    rollup.publication.withdraw(room.desk);
-                    continue;
-                }
-                if let Some(until) = weighed.until().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
-                    room.desk.at(until, rollup.timer());
-                }
-                let statuses = status::statuses(rollup, &weighed, room.feeds);
-                rollup.publication.want(statuses, false, room.now, room.desk);
+        while let Some(id) = self.all.next_dirty() {
+            let Some(rollup) = self.all.get_mut(id) else { continue };
+            if !rollup.is_known(room.feeds) {
+                continue;
             }
+            rollup.forget_the_past();
+            let weighed = rollup.weigh(room.now);
+            rollup.shown = Some(weighed.triple());
+            if rollup.deleting {
+                rollup.publication.withdraw(room.desk);
+                continue;
+            }
+            if let Some(until) = weighed.until().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+                room.desk.at(until, rollup.publication.timer());
+            }
+            let statuses = status::statuses(rollup, &weighed, room.feeds);
+            rollup.publication.want(statuses, false, room.now, room.desk);
         }
-        mem::take(&mut self.left)
     }
 
-    /// What is to be written about a Rollup.
-    pub(crate) fn change(&self, name: &Name, feeds: &Feeds, now: Timestamp) -> Option<Change> {
-        let rollup = self.all.get(self.by_name.get(name)?.0)?;
-        if !self.open || rollup.deleting || !rollup.is_known(feeds) {
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+        let rollup = self.all.named(group)?;
+        if !self.all.is_synced() || rollup.deleting || !rollup.is_known(feeds) {
             return None;
         }
         rollup.publication.change(&status::render(rollup, feeds, now))
     }
 
-    /// A write of the status of a Rollup has ended. Gives back the version that the Rollup has now, if that is news.
-    pub(crate) fn status_written(
+    fn status_written(
         &mut self,
-        name: &Name,
+        group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
         room: &mut Room<'_>,
     ) -> Option<Version> {
-        let id = *self.by_name.get(name)?;
-        let rollup = self.all.get_mut(id.0)?;
-        let version = rollup.publication.written(change, outcome, room.now, room.desk);
-        if rollup.publication.is_behind(outcome) {
-            self.dirty.insert(id);
-        }
-        version
+        self.all.status_written(group, change, outcome, room)
     }
 
-    /// How much is noted of what belongs to whom.
-    pub(crate) fn notes(&self) -> usize {
-        let rollups: usize = self.all.iter().map(|(_, rollup)| rollup.notes()).sum();
-        rollups + self.counting.len() + self.users.len()
+    fn groups(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
+        self.views(feeds, now)
     }
 
+    fn outlook(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
+        self.view_as_one(group, feeds, now)
+    }
+
+    fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        self.all_claims(kind, name, facts)
+    }
+
+    fn count(&self, census: &mut Census) {
+        census.rollups = self.by_health();
+        let rollups: usize = self.all.iter().map(Rollup::notes).sum();
+        census.notes += rollups + self.counting.len() + self.all.feeds();
+    }
+}
+
+impl Rollups {
     /// The choices that mean an object. No Rollup is a component of itself.
     fn seats(&self, stored: &Stored) -> BTreeSet<Seat> {
         let mut seats = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
         seats.retain(|(id, index)| {
-            self.all.get(id.0).is_some_and(|rollup| {
+            self.all.get(*id).is_some_and(|rollup| {
                 let what = rollup.choices.get(*index).map(|choice| &choice.what);
                 (*stored.facts.uid != *rollup.uid() || Bug::CountItself.is_planted())
                     && what.is_some_and(|what| what.is_it(&stored.name, &stored.facts.labels))
@@ -259,7 +233,7 @@ impl Rollups {
     }
 
     /// Counts an object for those whose choices mean it, and for nobody else.
-    fn count(&mut self, object: ObjectId, seats: BTreeSet<Seat>, room: &Room<'_>) {
+    fn recount(&mut self, object: ObjectId, seats: BTreeSet<Seat>, room: &Room<'_>) {
         let before: BTreeSet<_> = self.counting.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && seats.is_empty() {
             return;
@@ -267,7 +241,7 @@ impl Rollups {
         let concerned: BTreeSet<_> = before.iter().chain(&seats).map(|(id, _)| *id).collect();
         let mut above = Vec::new();
         for id in concerned {
-            let Some(rollup) = self.all.get_mut(id.0) else { continue };
+            let Some(rollup) = self.all.get_mut(id) else { continue };
             let of = |seats: &BTreeSet<Seat>| -> BTreeSet<usize> {
                 seats.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
             };
@@ -301,7 +275,7 @@ impl Rollups {
                     above.extend(is_news.then_some(id));
                 }
             }
-            self.dirty.insert(id);
+            self.all.touch(id);
         }
         if !seats.is_empty() {
             self.counting.insert(object, seats.into_iter().collect());
@@ -312,26 +286,27 @@ impl Rollups {
     }
 
     /// The spec of a Rollup is new: finds out all over what its components are.
-    fn settle_in(&mut self, id: RollupId, room: &mut Room<'_>) {
-        if !self.open {
+    fn settle_in(&mut self, id: GroupId, room: &mut Room<'_>) {
+        if !self.all.is_synced() {
             return;
         }
         self.move_out(id, room.feeds);
-        let Some(rollup) = self.all.get_mut(id.0) else { return };
+        let Some(rollup) = self.all.get_mut(id) else { return };
         let (wanted, mistakes) = choice::wanted(&rollup.name.name, &rollup.spec);
         rollup.mistakes = mistakes;
         let mut before = mem::take(&mut rollup.needs);
+        let mut needs = BTreeMap::new();
+        for (_, kind, _) in &wanted {
+            if !needs.contains_key(kind) {
+                let feed = before.remove(kind);
+                let scope = Scope { operator: true };
+                let feed = feed.unwrap_or_else(|| self.all.follow(id, kind, scope, room));
+                needs.insert(kind.clone(), feed);
+            }
+        }
+        let Some(rollup) = self.all.get_mut(id) else { return };
         for (place, kind, what) in wanted {
-            let feed = match rollup.needs.get(&kind) {
-                Some(feed) => *feed,
-                None => before.remove(&kind).unwrap_or_else(|| {
-                    let (scope, effects) = (Scope { operator: true }, &mut room.desk.effects);
-                    let feed = room.feeds.acquire(&Cluster::hub(), &kind, scope, room.rules, effects);
-                    self.users.entry(feed).or_default().insert(id);
-                    feed
-                }),
-            };
-            rollup.needs.insert(kind.clone(), feed);
+            let Some(feed) = needs.get(&kind).copied() else { continue };
             let anchor = self.index.insert(feed, (id, rollup.choices.len()), &what);
             rollup.choices.push(Choice {
                 place,
@@ -344,9 +319,10 @@ impl Rollups {
                 since: None,
             });
         }
-        let needed: Vec<_> = rollup.needs.values().copied().collect();
+        let needed: Vec<_> = needs.values().copied().collect();
+        rollup.needs = needs;
         for feed in before.into_values() {
-            self.let_go_of(feed, id);
+            self.all.leave(feed, id, room.feeds);
         }
         let objects: BTreeMap<_, _> = needed
             .iter()
@@ -354,20 +330,20 @@ impl Rollups {
             .filter_map(|object| Some((object, self.seats(room.feeds.object(object)?))))
             .collect();
         for (object, seats) in objects {
-            self.count(object, seats, room);
+            self.recount(object, seats, room);
         }
-        if let Some(rollup) = self.all.get_mut(id.0) {
+        if let Some(rollup) = self.all.get_mut(id) {
             for index in 0..rollup.choices.len() {
                 rollup.look_for(index, room.feeds, room.now);
             }
             rollup.count_mistakes();
         }
-        self.dirty.insert(id);
+        self.all.touch(id);
     }
 
     /// Counts nothing for a Rollup any more.
-    fn move_out(&mut self, id: RollupId, feeds: &Feeds) {
-        let Some(rollup) = self.all.get_mut(id.0) else { return };
+    fn move_out(&mut self, id: GroupId, feeds: &Feeds) {
+        let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, choice) in rollup.choices.iter().enumerate() {
             self.index.remove(choice.feed, (id, index), &choice.what, &choice.anchor);
         }
@@ -380,12 +356,5 @@ impl Rollups {
             }
         }
         self.look_for_circles(id, feeds);
-    }
-
-    fn let_go_of(&mut self, feed: FeedId, id: RollupId) {
-        crate::anchors::take(&mut self.users, &feed, id);
-        if !Bug::KeepKind.is_planted() {
-            self.left.push(feed);
-        }
     }
 }

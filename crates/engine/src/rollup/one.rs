@@ -10,15 +10,14 @@ use bellwether_conditions::{Class, Damped, Policy, Tally, damp};
 use jiff::Timestamp;
 
 use crate::{
-    desk::Timer,
     event::Unreadable,
-    facts::OurKind,
     feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
     members::{Members, Share, Whose},
     operator::{AVAILABLE, DEGRADED},
     planted::Bug,
     publication::Publication,
+    registry::Published,
     said,
 };
 
@@ -71,10 +70,16 @@ pub(super) enum Progressing {
     As(Option<Class>),
 }
 
+impl Published for Rollup {
+    fn publication(&mut self) -> &mut Publication {
+        &mut self.publication
+    }
+}
+
 impl Rollup {
-    pub(super) fn new(name: &Name, publication: Publication, deleting: bool, spec: RollupSpec) -> Self {
+    pub(super) fn new(publication: Publication, deleting: bool, spec: RollupSpec) -> Self {
         Self {
-            name: name.clone(),
+            name: publication.group().name.clone(),
             publication,
             deleting,
             spec,
@@ -94,11 +99,6 @@ impl Rollup {
     /// Its identity.
     pub(super) fn uid(&self) -> &str {
         &self.publication.uid
-    }
-
-    /// What wakes it.
-    pub(super) fn timer(&self) -> Timer {
-        Timer::Own(OurKind::Rollup, self.name.clone())
     }
 
     pub(super) fn policies(&self) -> &'static Policies {

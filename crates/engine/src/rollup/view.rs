@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::{
     facts::Facts,
     feeds::Feeds,
+    group_ref::GroupRef,
     id::{Kind, Name},
     members::{Share, Whose},
     operator::{AVAILABLE, DEGRADED, PROGRESSING},
@@ -31,16 +32,16 @@ pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
 
 impl Rollups {
     /// All of which something can be said, in no particular order.
-    pub(crate) fn groups<'a>(&'a self, feeds: &'a Feeds) -> impl Iterator<Item = Group> + 'a {
-        let known = self.all.iter().filter(|(_, rollup)| rollup.is_known(feeds));
-        known.map(|(_, rollup)| view(rollup, feeds, self.now))
+    pub(super) fn views(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
+        let known = self.all.iter().filter(|rollup| rollup.is_known(feeds));
+        known.map(|rollup| view(rollup, feeds, now)).collect()
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(crate) fn outlook(&self, name: &Name, feeds: &Feeds) -> Option<Insight> {
-        let rollup = self.by_name.get(name).and_then(|id| self.all.get(id.0))?;
+    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
+        let rollup = self.all.named(group)?;
         let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
-            let weighed = rollup.weigh(self.now);
+            let weighed = rollup.weigh(now);
             (weighed.triple(), statements(rollup, &weighed, feeds))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
@@ -61,15 +62,15 @@ impl Rollups {
     }
 
     /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
-    pub(crate) fn by_health(&self) -> [usize; 3] {
+    pub(super) fn by_health(&self) -> [usize; 3] {
         [RollupHealth::Healthy, RollupHealth::Warning, RollupHealth::Error].map(|health| {
-            let shown = self.all.iter().filter_map(|(_, rollup)| rollup.shown);
+            let shown = self.all.iter().filter_map(|rollup| rollup.shown);
             shown.filter(|triple| triple.health() == health).count()
         })
     }
 
     /// The Rollups whose component an object is, and whether they name it.
-    pub(crate) fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    pub(super) fn all_claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
             let means_it = |choice: &&Choice| choice.kind == *kind && choice.what.is_it(name, &facts.labels);
             let mut choices = rollup.choices.iter().filter(means_it).peekable();
@@ -78,7 +79,7 @@ impl Rollups {
             let relation = if is_named { Relation::Names } else { Relation::Selects };
             Some(Claim { kind: Kind::own("Rollup"), group: rollup.name.clone(), relation })
         };
-        let others = self.all.iter().map(|(_, rollup)| rollup).filter(|rollup| *facts.uid != *rollup.uid());
+        let others = self.all.iter().filter(|rollup| *facts.uid != *rollup.uid());
         let mut claims: Vec<_> = others.filter_map(claim).collect();
         claims.sort_by(|a, b| a.group.cmp(&b.group));
         claims

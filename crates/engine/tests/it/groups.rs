@@ -16,7 +16,7 @@ use crate::{
 };
 
 fn group(world: &World, name: &str) -> Group {
-    let mut groups = world.engine.groups();
+    let mut groups = world.engine.groups(world.now);
     let index = groups.iter().position(|group| *group.name.name == *name);
     groups.swap_remove(index.expect("there is such a group"))
 }
@@ -76,10 +76,10 @@ fn it_knows_since_when() {
 #[test]
 fn before_a_kind_is_listed_there_is_no_group() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    assert_eq!(world.engine.groups().len(), 1);
+    assert_eq!(world.engine.groups(world.now).len(), 1);
     world.held.insert(Kind::new("", "Service"));
     world.put(app("late", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
-    assert_eq!(world.engine.groups().len(), 1, "one of its kinds is not known");
+    assert_eq!(world.engine.groups(world.now).len(), 1, "one of its kinds is not known");
 }
 
 /// While a kind is being listed again, what is known is of two times.
@@ -90,7 +90,7 @@ fn while_a_kind_is_listed_again_nothing_is_said() {
     let feed = world.feeds.iter().find(|(_, feed)| feed.kind == Kind::new("acme.io", "Widget"));
     let feed = *feed.expect("widgets are followed").0;
     world.step(Event::Feed(feed, News::Listing));
-    assert!(!world.engine.is_whole() && world.engine.groups().is_empty());
+    assert!(!world.engine.is_whole() && world.engine.groups(world.now).is_empty());
 }
 
 /// What an Application has to do with an object, whether its kind is followed or not.

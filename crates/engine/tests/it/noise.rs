@@ -243,7 +243,7 @@ proptest! {
                     engine.change(now, slot);
                 }
             }
-            engine.groups();
+            engine.groups(now);
             feeds.extend(follows(&effects));
             events = vec![match noise {
                 Noise::Feed(index, noise) => Event::Feed(*index.get(&feeds), news(noise, now)),

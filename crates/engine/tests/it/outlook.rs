@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn ask(world: &World, kind: &str, name: &str) -> Insight {
-    world.engine.outlook(&Kind::own(kind), &Name::new("shop", name))
+    world.engine.outlook(world.now, &Kind::own(kind), &Name::new("shop", name))
 }
 
 fn outlook(world: &World, name: &str) -> Outlook {
@@ -52,7 +52,7 @@ fn an_application_is_healthy_if_it_is_ready(
         assert_eq!(world.of_app("web", condition), told);
         assert_eq!(outlook.condition(condition), Some(says));
     }
-    let group = world.engine.groups().swap_remove(0);
+    let group = world.engine.groups(world.now).swap_remove(0);
     assert_eq!(said(&group), outlook.conditions);
     assert_eq!((group.kind, group.name), (outlook.kind, outlook.name));
 }
@@ -159,7 +159,7 @@ fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
 }
 
 fn of_rollup(world: &World) -> Insight {
-    world.engine.outlook(&Kind::own("Rollup"), &Name::new("", "all"))
+    world.engine.outlook(world.now, &Kind::own("Rollup"), &Name::new("", "all"))
 }
 
 fn known(insight: Insight) -> Outlook {
@@ -194,7 +194,7 @@ fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
     assert_eq!((outlook.healthy, outlook.state), (healthy, state));
     assert_eq!(outlook.meaning.as_deref(), Some(meaning));
     assert!(outlook.since.is_some());
-    let group = world.engine.groups().swap_remove(0);
+    let group = world.engine.groups(world.now).swap_remove(0);
     assert_eq!(said(&group), outlook.conditions);
     assert_eq!((group.kind, group.name, group.meaning), (outlook.kind, outlook.name, outlook.meaning));
     assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Available"));
@@ -280,6 +280,9 @@ fn a_rollup_is_known_when_its_kinds_are() {
 fn the_kind_says_which_is_meant() {
     let world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let old = Kind::new("app.k8s.io", "Application");
-    assert_eq!(world.engine.outlook(&old, &Name::new("shop", "web")), Insight::Absent);
-    assert_eq!(world.engine.outlook(&Kind::own("Application"), &Name::new("", "web")), Insight::Absent);
+    assert_eq!(world.engine.outlook(world.now, &old, &Name::new("shop", "web")), Insight::Absent);
+    assert_eq!(
+        world.engine.outlook(world.now, &Kind::own("Application"), &Name::new("", "web")),
+        Insight::Absent
+    );
 }

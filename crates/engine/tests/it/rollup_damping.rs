@@ -145,7 +145,7 @@ fn what_is_held_back_is_no_secret() {
     world.turn("y", SLOW);
     world.pass(seconds(1));
     let held = |world: &World| -> Vec<_> {
-        let groups = world.engine.groups();
+        let groups = world.engine.groups(world.now);
         let conditions = groups.iter().flat_map(|group| &group.conditions);
         conditions.filter_map(|condition| Some((condition.kind, condition.held_until?))).collect()
     };

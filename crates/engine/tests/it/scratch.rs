@@ -176,11 +176,11 @@ fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
 
 /// Those who ask the engine hear the same as those who read it in the cluster.
 fn compare_group(world: &World, name: &Name, said: &Value) {
-    let groups = world.engine.groups();
+    let groups = world.engine.groups(world.now);
     let is_it = |group: &&Group| group.kind == Kind::own("Rollup") && group.name == *name;
     let group = groups.iter().find(is_it).expect("something is said of it");
     assert_eq!(json!(group.meaning), said["meaning"], "of {name}");
-    let Insight::Known(outlook) = world.engine.outlook(&group.kind, name) else {
+    let Insight::Known(outlook) = world.engine.outlook(world.now, &group.kind, name) else {
         panic!("nothing is known of {name}");
     };
     assert_eq!((&outlook.conditions, &outlook.meaning), (&views::said(group), &group.meaning), "of {name}");

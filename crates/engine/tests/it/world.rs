@@ -247,7 +247,7 @@ impl World {
                     feed.queue.extend(queue);
                 }
                 Effect::Leave { feed, cluster: _ } => {
-                    _ = self.feeds.remove(feed).expect("only what is followed is left")
+                    self.feeds.remove(feed).expect("only what is followed is left");
                 }
                 Effect::Want(slot, haste) => {
                     self.outbox.want(self.now, slot, *haste);

@@ -1,0 +1,112 @@
+//! What the engine asks of every grouping: Applications, Rollups, HealthRules.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    census::Census,
+    effect::{Change, Slot},
+    event::Outcome,
+    facts::{Facts, Own, Version},
+    feeds::{Feeds, ObjectId},
+    group_ref::{GroupRef, OwnKind},
+    id::{FeedId, Kind, Name},
+    room::Room,
+    view::{Claim, Group, Insight},
+};
+
+/// Groups of one sort: a small machine over the one store of facts. None knows another.
+///
+/// All events of a step are told before `flush`, which evaluates what they concern. What does not concern a grouping, it
+/// leaves to the provided methods.
+pub(crate) trait Grouping: fmt::Debug + Send + Sync {
+    /// The kinds that its groups are written in.
+    fn reads(&self, kind: OwnKind) -> bool;
+
+    /// Those of them that have to be known before anything is said of any group.
+    fn base(&self) -> &'static [OwnKind];
+
+    /// Whether it can do with one namespace.
+    fn is_namespaced(&self) -> bool {
+        true
+    }
+
+    /// All of our own objects are known: from now on kinds may be followed.
+    fn sync(&mut self, room: &mut Room<'_>);
+
+    /// One of its groups is there, or has changed.
+    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>);
+
+    /// The version of one of its groups has changed, and nothing else.
+    fn seen_again(&mut self, group: &GroupRef, facts: &Facts);
+
+    /// One of its groups is gone.
+    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>);
+
+    /// An object is there, or has changed.
+    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _room: &mut Room<'_>) {}
+
+    /// Only the version of an object has changed.
+    fn object_same(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+
+    /// An object is gone, and about to be forgotten.
+    fn object_gone(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+
+    /// An object is gone and forgotten: a group may miss it.
+    fn object_missing(&mut self, _kind: &Kind, _name: &Name, _room: &mut Room<'_>) {}
+
+    /// A kind is served otherwise, or has been listed for the first time; it may have become readable or unreadable.
+    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Room<'_>) {}
+
+    /// All of a kind has been listed again: groups that waited for the end of that are to be evaluated.
+    fn list_completed(&mut self, _feed: FeedId) {}
+
+    /// The last user of a feed has left it: its objects are about to be forgotten.
+    fn feed_dropped(&mut self, _feed: FeedId, _room: &mut Room<'_>) {}
+
+    /// What a group has waited for is over.
+    fn wake(&mut self, group: &GroupRef);
+
+    /// Evaluates what has changed, and asks for whatever follows from it.
+    fn flush(&mut self, room: &mut Room<'_>);
+
+    /// What is to be written in the status of a group.
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change>;
+
+    /// A write of the status of a group has ended. Gives back the version that its object has now, if that is news.
+    fn status_written(
+        &mut self,
+        group: &GroupRef,
+        change: &Change,
+        outcome: &Outcome,
+        room: &mut Room<'_>,
+    ) -> Option<Version>;
+
+    /// A write of something else has ended.
+    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _room: &mut Room<'_>) {}
+
+    /// Another version of an object should be known by now, if there is one: its owners may be changed after all.
+    fn retry_owners(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+
+    /// The clock was set by so much.
+    fn clock_set(&mut self, _by: SignedDuration) {}
+
+    /// All groups of which something can be said, in no particular order.
+    fn groups(&self, _feeds: &Feeds, _now: Timestamp) -> Vec<Group> {
+        Vec::new()
+    }
+
+    /// How a group is as one; nothing if there is none of this name.
+    fn outlook(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+        None
+    }
+
+    /// What its groups have to do with an object.
+    fn claims(&self, _kind: &Kind, _name: &Name, _facts: &Facts) -> Vec<Claim> {
+        Vec::new()
+    }
+
+    /// Adds what it has to do with.
+    fn count(&self, _census: &mut Census) {}
+}

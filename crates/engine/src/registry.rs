@@ -1,0 +1,191 @@
+//! The groups of one grouping, the feeds that they use, and those that have to be evaluated again.
+
+use std::collections::{BTreeSet, HashMap};
+
+use slab::Slab;
+
+use crate::{
+    anchors::take,
+    effect::Change,
+    event::Outcome,
+    facts::{Facts, Version},
+    feeds::Feeds,
+    group_ref::GroupRef,
+    id::{Cluster, FeedId, Kind},
+    lens::Scope,
+    publication::Publication,
+    room::Room,
+};
+
+/// A group of a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct GroupId(usize);
+
+/// A group that says how it is in the status of its own object.
+pub(crate) trait Published {
+    fn publication(&mut self) -> &mut Publication;
+}
+
+/// The groups of one grouping.
+#[derive(Debug)]
+pub(crate) struct Registry<T> {
+    groups: Slab<T>,
+    by_name: HashMap<GroupRef, GroupId>,
+    /// Which groups use a feed.
+    users: HashMap<FeedId, BTreeSet<GroupId>>,
+    /// The groups to evaluate once all events of a step are in.
+    dirty: BTreeSet<GroupId>,
+    /// Whether all of our own objects are known. Before that, no kind is followed and nothing is published.
+    synced: bool,
+}
+
+impl<T> Default for Registry<T> {
+    fn default() -> Self {
+        Self {
+            groups: Slab::new(),
+            by_name: HashMap::new(),
+            users: HashMap::new(),
+            dirty: BTreeSet::new(),
+            synced: false,
+        }
+    }
+}
+
+impl<T> Registry<T> {
+    pub(crate) fn get(&self, id: GroupId) -> Option<&T> {
+        self.groups.get(id.0)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: GroupId) -> Option<&mut T> {
+        self.groups.get_mut(id.0)
+    }
+
+    pub(crate) fn id(&self, group: &GroupRef) -> Option<GroupId> {
+        self.by_name.get(group).copied()
+    }
+
+    pub(crate) fn named(&self, group: &GroupRef) -> Option<&T> {
+        self.get(self.id(group)?)
+    }
+
+    pub(crate) fn ids(&self) -> Vec<GroupId> {
+        self.groups.iter().map(|(id, _)| GroupId(id)).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.groups.iter().map(|(_, group)| group)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.groups.iter_mut().map(|(_, group)| group)
+    }
+
+    pub(crate) fn insert(&mut self, name: GroupRef, group: T) -> GroupId {
+        let id = GroupId(self.groups.insert(group));
+        self.by_name.insert(name, id);
+        id
+    }
+
+    /// Forgets a group. The feeds that it uses have to be released by then, or right after.
+    pub(crate) fn remove(&mut self, name: &GroupRef) -> Option<(GroupId, T)> {
+        let id = self.by_name.remove(name)?;
+        self.dirty.remove(&id);
+        Some((id, self.groups.try_remove(id.0)?))
+    }
+
+    /// A group has to be evaluated again.
+    pub(crate) fn touch(&mut self, id: GroupId) {
+        self.dirty.insert(id);
+    }
+
+    pub(crate) fn touch_all(&mut self, ids: impl IntoIterator<Item = GroupId>) {
+        self.dirty.extend(ids);
+    }
+
+    /// All users of a feed have to be evaluated again.
+    pub(crate) fn touch_users(&mut self, feed: FeedId) {
+        self.dirty.extend(self.users.get(&feed).into_iter().flatten());
+    }
+
+    /// The next group to evaluate.
+    pub(crate) fn next_dirty(&mut self) -> Option<GroupId> {
+        self.dirty.pop_first()
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// All of our own objects are known. Gives back the groups, whose kinds are to be followed from now on.
+    pub(crate) fn sync(&mut self) -> Vec<GroupId> {
+        self.synced = true;
+        self.ids()
+    }
+
+    pub(crate) fn users(&self, feed: FeedId) -> Vec<GroupId> {
+        self.users.get(&feed).into_iter().flatten().copied().collect()
+    }
+
+    pub(crate) fn uses(&self, feed: FeedId) -> bool {
+        self.users.contains_key(&feed)
+    }
+
+    /// How many feeds are used.
+    pub(crate) fn feeds(&self) -> usize {
+        self.users.len()
+    }
+
+    /// Follows a kind of the hub for a group.
+    pub(crate) fn follow(&mut self, id: GroupId, kind: &Kind, scope: Scope, room: &mut Room<'_>) -> FeedId {
+        let feed = room.feeds.acquire(&Cluster::hub(), kind, scope, &mut room.desk.effects);
+        self.users.entry(feed).or_default().insert(id);
+        feed
+    }
+
+    /// A group needs a feed no longer. Gives back whether it was the last of this grouping that did.
+    pub(crate) fn leave(&mut self, feed: FeedId, id: GroupId, feeds: &mut Feeds) -> bool {
+        let was_used = self.uses(feed);
+        take(&mut self.users, &feed, id);
+        feeds.release(feed);
+        was_used && !self.uses(feed)
+    }
+}
+
+impl<T: Published> Registry<T> {
+    /// The version of a group's object has changed, and nothing else.
+    pub(crate) fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+        if let Some(id) = self.id(group)
+            && let Some(group) = self.get_mut(id)
+            && group.publication().seen_again(facts)
+        {
+            self.touch(id);
+        }
+    }
+
+    /// What a group has waited for is over.
+    pub(crate) fn wake(&mut self, group: &GroupRef) {
+        if let Some(id) = self.id(group)
+            && let Some(group) = self.get_mut(id)
+        {
+            group.publication().try_again();
+            self.touch(id);
+        }
+    }
+
+    /// A write of a group's status has ended. Gives back the version that its object has now, if that is news.
+    pub(crate) fn status_written(
+        &mut self,
+        group: &GroupRef,
+        change: &Change,
+        outcome: &Outcome,
+        room: &mut Room<'_>,
+    ) -> Option<Version> {
+        let id = self.id(group)?;
+        let publication = self.get_mut(id)?.publication();
+        let version = publication.written(change, outcome, room.now, room.desk);
+        if publication.is_behind(outcome) {
+            self.touch(id);
+        }
+        version
+    }
+}
