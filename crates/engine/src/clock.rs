@@ -9,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Now {
     /// By the clock on the wall, which people put forward and back.
     pub time: Timestamp,
-    /// How long it has been since some beginning, by a clock that only goes forward.
+    /// How long it has been since some beginning, by a clock that only goes forward: the same beginning for all that is
+    /// compared.
     pub passed: Duration,
 }
 

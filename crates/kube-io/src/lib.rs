@@ -5,3 +5,5 @@ pub mod read;
 pub mod spine;
 pub mod vitals;
 pub mod write;
+
+mod clock;

@@ -1,9 +1,8 @@
 //! The course of a feed: what it does next, and how it takes what goes wrong. It knows no network and no clock.
+//!
+//! Its moments are [`Now::passed`](bellwether_engine::Now::passed): a clock that is set changes no pause.
 
-use std::{
-    mem,
-    time::{Duration, Instant},
-};
+use std::{mem, time::Duration};
 
 use bellwether_engine::{Version, planted::Bug};
 use rand::Rng;
@@ -93,15 +92,15 @@ pub struct Course {
     /// Whether all must be listed, whatever is known.
     list: bool,
     /// Since when lists have been older than that, and how many.
-    behind: Option<(Instant, u32)>,
+    behind: Option<(Duration, u32)>,
     backoff: Backoff,
     state: State,
     /// Since when the server has refused to answer, and how often.
-    refused: Option<(Instant, u32)>,
+    refused: Option<(Duration, u32)>,
     /// Since when it has answered that it cannot.
-    unwell: Option<Instant>,
+    unwell: Option<Duration>,
     /// Since when it has answered that it must not.
-    forbidden: Option<Instant>,
+    forbidden: Option<Duration>,
 }
 
 impl Course {
@@ -144,13 +143,13 @@ impl Course {
 
     /// A list of this version has arrived. One that is older than what is known is not to be used, unless the cluster
     /// itself was put back, which is what this gives back.
-    pub fn accept(&mut self, version: &Version, now: Instant) -> Result<bool, Trouble> {
+    pub fn accept(&mut self, version: &Version, now: Duration) -> Result<bool, Trouble> {
         let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known))
             && !Bug::TrustOlderList.is_planted();
         if is_older {
             let (since, lists) = self.behind.get_or_insert((now, 0));
             *lists += 1;
-            if *lists < RESTORED_LISTS || now.saturating_duration_since(*since) < RESTORED_TIME {
+            if *lists < RESTORED_LISTS || now.saturating_sub(*since) < RESTORED_TIME {
                 return Err(Trouble::Behind);
             }
         }
@@ -189,7 +188,7 @@ impl Course {
     }
 
     /// A step has ended: what follows from that.
-    pub fn ended(&mut self, ended: &Ended, now: Instant, random: &mut impl Rng) -> Reaction {
+    pub fn ended(&mut self, ended: &Ended, now: Duration, random: &mut impl Rng) -> Reaction {
         let before = self.state;
         if ended.lived {
             self.lived();
@@ -205,7 +204,7 @@ impl Course {
         Reaction { pause, turned: (self.state != before).then_some(self.state) }
     }
 
-    fn state_after(&mut self, trouble: &Trouble, now: Instant) -> State {
+    fn state_after(&mut self, trouble: &Trouble, now: Duration) -> State {
         if !matches!(trouble, Trouble::Forbidden { .. }) {
             self.forbidden = None;
         }
@@ -231,20 +230,20 @@ impl Course {
     }
 
     /// The server has refused once more. Gives whether that is how it stays.
-    fn is_stubborn(&mut self, now: Instant) -> bool {
+    fn is_stubborn(&mut self, now: Duration) -> bool {
         let (since, times) = self.refused.get_or_insert((now, 0));
         *times += 1;
-        *times >= STUBBORN_ATTEMPTS || now.saturating_duration_since(*since) >= STUBBORN_TIME
+        *times >= STUBBORN_ATTEMPTS || now.saturating_sub(*since) >= STUBBORN_TIME
     }
 
     /// The server has answered once more that it cannot. Gives whether it has for long.
-    fn is_unwell_for_long(&mut self, now: Instant) -> bool {
-        now.saturating_duration_since(*self.unwell.get_or_insert(now)) >= UNWELL_TIME
+    fn is_unwell_for_long(&mut self, now: Duration) -> bool {
+        now.saturating_sub(*self.unwell.get_or_insert(now)) >= UNWELL_TIME
     }
 
     /// The server has answered once more that it must not. Gives whether that is to be believed.
-    fn is_forbidden_for_good(&mut self, now: Instant) -> bool {
-        now.saturating_duration_since(*self.forbidden.get_or_insert(now)) >= FORBIDDEN_TIME
+    fn is_forbidden_for_good(&mut self, now: Duration) -> bool {
+        now.saturating_sub(*self.forbidden.get_or_insert(now)) >= FORBIDDEN_TIME
     }
 
     fn recover(&mut self) -> Option<State> {
@@ -291,11 +290,11 @@ mod tests {
 
     /// Fails at once so many times; gives how the state turned each time.
     fn fail(course: &mut Course, trouble: &Trouble, times: usize) -> Vec<Option<State>> {
-        fail_from(course, trouble, times, Instant::now())
+        fail_from(course, trouble, times, Duration::ZERO)
     }
 
     /// Fails so many times at this moment.
-    fn fail_from(course: &mut Course, trouble: &Trouble, times: usize, now: Instant) -> Vec<Option<State>> {
+    fn fail_from(course: &mut Course, trouble: &Trouble, times: usize, now: Duration) -> Vec<Option<State>> {
         let mut random = StdRng::seed_from_u64(1);
         (0..times).map(|_| course.ended(&trouble.clone().into(), now, &mut random).turned).collect()
     }
@@ -339,7 +338,7 @@ mod tests {
     #[test]
     fn what_was_forbidden_is_listed_when_it_is_allowed() {
         let mut course = watching(5);
-        let begun = Instant::now();
+        let begun = Duration::ZERO;
         assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
         let reaction = course.ended(&forbidden().into(), begun, &mut StdRng::seed_from_u64(1));
         assert!(reaction.pause <= FORBIDDEN_PAUSE);
@@ -355,7 +354,7 @@ mod tests {
     /// Otherwise what is known without a kind would be told for a moment, though it is served.
     #[test]
     fn what_was_never_read_is_not_forbidden_at_once_either() {
-        let (mut course, begun) = (course(), Instant::now());
+        let (mut course, begun) = (course(), Duration::ZERO);
         assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3]);
         assert_eq!(fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME), [Some(State::Forbidden)]);
     }
@@ -363,7 +362,7 @@ mod tests {
     #[test]
     fn a_server_that_goes_away_gives_no_rights_back() {
         let mut course = watching(5);
-        let begun = Instant::now();
+        let begun = Duration::ZERO;
         fail_from(&mut course, &forbidden(), 1, begun);
         fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
         assert_eq!(fail(&mut course, &away(), 5), [None; 5]);
@@ -381,7 +380,7 @@ mod tests {
 
     #[test]
     fn errors_that_stay_for_long_are_told_too() {
-        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut course = course();
         let refused = Trouble::refused("no").into();
         assert_eq!(course.ended(&refused, now, &mut random).turned, None);
@@ -391,7 +390,7 @@ mod tests {
     /// One kind whose webhook or server is down, while all others are well.
     #[test]
     fn a_kind_that_the_server_cannot_serve_for_long_is_failing() {
-        let (mut course, begun, mut random) = (watching(5), Instant::now(), StdRng::seed_from_u64(1));
+        let (mut course, begun, mut random) = (watching(5), Duration::ZERO, StdRng::seed_from_u64(1));
         let unwell = || Ended::from(Trouble::Unwell { why: "no conversion".into(), come_back: None });
         assert_eq!(course.ended(&unwell(), begun, &mut random).turned, None);
         assert_eq!(course.ended(&unwell(), begun + UNWELL_TIME / 2, &mut random).turned, Some(State::Away));
@@ -406,7 +405,7 @@ mod tests {
     fn a_list_from_the_past_is_used_only_if_there_is_no_other() {
         let mut course = watching(5);
         course.start_over();
-        let mut now = Instant::now();
+        let mut now = Duration::ZERO;
         for _ in 0..10 {
             assert_eq!(course.accept(&version(4), now), Err(Trouble::Behind));
         }
@@ -422,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_first_attempt_after_a_good_watch_is_at_once() {
-        let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
+        let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut course = watching(5);
         let mut pause = |course: &mut Course, lived, trouble| {
             course.ended(&Ended { lived, trouble }, now, &mut random).pause
@@ -442,7 +441,7 @@ mod tests {
     #[test]
     fn what_was_in_the_way_does_not_matter_after_a_new_start() {
         let mut course = watching(5);
-        let begun = Instant::now();
+        let begun = Duration::ZERO;
         fail_from(&mut course, &forbidden(), 1, begun);
         fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
         course.start_over();

@@ -3,10 +3,9 @@
 //! A [`Follower`] asks nobody itself. It says what to do next, is told what came of it, and keeps what is to be told until
 //! somebody takes it.
 
-use std::{collections::VecDeque, mem, sync::Arc, time::Duration, time::Instant};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use bellwether_engine::{Kind, Lens, News, Served, Unreadable, Version};
-use jiff::Timestamp;
+use bellwether_engine::{Kind, Lens, News, Now, Served, Unreadable, Version};
 use rand::{SeedableRng as _, rngs::SmallRng};
 use tracing::{debug, info, warn};
 
@@ -54,15 +53,6 @@ pub enum Found {
     Silent,
     /// It does not.
     NotServed,
-}
-
-/// What the time is: pauses are moments in the life of the process, which the engine knows nothing of.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// By the clock on the wall, which people put forward and back.
-    pub time: Timestamp,
-    /// By a clock that only goes forward.
-    pub instant: Instant,
 }
 
 /// What was in a line or in a page.
@@ -185,7 +175,7 @@ impl Follower {
     }
 
     /// The cluster serves the kind so, or not. Gives whether there is something else to do next now.
-    pub fn found(&mut self, found: &Found, now: Instant) -> bool {
+    pub fn found(&mut self, found: &Found, now: Now) -> bool {
         let reads = self.reads.as_ref().map(|(served, _)| served);
         let is_as_before = matches!(found, Found::Served(served) if Some(served) == reads);
         match &mut self.stage {
@@ -261,7 +251,7 @@ impl Follower {
         match answer.and_then(|page| self.read_page(page, now)) {
             Ok(heard) => heard,
             Err(trouble) => {
-                self.ended(trouble.into(), now.instant);
+                self.ended(trouble.into(), now);
                 Heard { failed: true, ..Heard::default() }
             }
         }
@@ -275,7 +265,7 @@ impl Follower {
             version.clone()
         } else {
             let version = Version::new(&page.version);
-            let was_put_back = self.course.accept(&version, now.instant)?;
+            let was_put_back = self.course.accept(&version, now.passed)?;
             let served = served.clone();
             self.say_served(&served);
             if was_put_back {
@@ -311,9 +301,9 @@ impl Follower {
     }
 
     /// A line of the watch.
-    pub fn line(&mut self, line: &[u8], now: Timestamp) -> Result<Heard, Trouble> {
+    pub fn line(&mut self, line: &[u8], now: Now) -> Result<Heard, Trouble> {
         let Some((_, glass)) = &self.reads else { return Ok(Heard::default()) };
-        let told = glass.event(line, now);
+        let told = glass.event(line, now.time);
         let told = told.map_err(|error| Trouble::refused(format!("an event cannot be read: {error}")))?;
         let mut heard = Heard { read: 1, ..Heard::default() };
         let version = match told {
@@ -342,7 +332,7 @@ impl Follower {
     }
 
     /// A watch has ended, or what was asked went wrong.
-    pub fn ended(&mut self, ended: Ended, now: Instant) {
+    pub fn ended(&mut self, ended: Ended, now: Now) {
         if matches!(ended.trouble, Some(Trouble::Absent { .. })) {
             self.stage = Stage::Doubting(ended);
         } else {
@@ -358,8 +348,8 @@ impl Follower {
     }
 
     /// Says what went wrong where it matters, and rests.
-    fn react(&mut self, ended: &Ended, find: bool, now: Instant) {
-        let reaction = self.course.ended(ended, now, &mut self.random);
+    fn react(&mut self, ended: &Ended, find: bool, now: Now) {
+        let reaction = self.course.ended(ended, now.passed, &mut self.random);
         self.stage = Stage::Resting { pause: reaction.pause, find };
         match &ended.trouble {
             Some(trouble) => self.complain(trouble, &reaction),
@@ -415,6 +405,8 @@ fn looks_alike(one: &Served, other: &Served) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     fn served(version: &str) -> Served {
@@ -434,7 +426,7 @@ mod tests {
     }
 
     fn now() -> Now {
-        Now { time: Timestamp::UNIX_EPOCH, instant: Instant::now() }
+        Now { time: Timestamp::UNIX_EPOCH, passed: Duration::ZERO }
     }
 
     fn list(rest: Option<&str>) -> Next {
@@ -472,7 +464,7 @@ mod tests {
     /// One that watches since version 5.
     fn watching() -> Follower {
         let mut follower = follower();
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         follower.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
         assert_eq!(told(&mut follower), "served, listing, listed");
         assert_eq!(follower.next(), watch("5"));
@@ -483,8 +475,8 @@ mod tests {
     fn pages_are_one_list() {
         let mut follower = follower();
         assert_eq!(follower.next(), Next::Find);
-        assert!(!follower.found(&Found::Unknown, now().instant));
-        assert!(follower.found(&Found::Served(served("v1")), now().instant));
+        assert!(!follower.found(&Found::Unknown, now()));
+        assert!(follower.found(&Found::Served(served("v1")), now()));
         assert_eq!(follower.next(), list(None));
         let first = format!(
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
@@ -502,7 +494,7 @@ mod tests {
     #[test]
     fn a_list_that_breaks_off_begins_anew() {
         let mut follower = follower();
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         let first = format!(
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
             widget("a", 3)
@@ -520,11 +512,11 @@ mod tests {
         let mut follower = watching();
         assert!(follower.opened());
         let line = format!(r#"{{"type":"ADDED","object":{}}}"#, widget("a", 6));
-        assert!(follower.line(line.as_bytes(), now().time).is_ok());
+        assert!(follower.line(line.as_bytes(), now()).is_ok());
         let line = format!(r#"{{"type":"DELETED","object":{}}}"#, widget("a", 7));
-        assert!(follower.line(line.as_bytes(), now().time).is_ok());
+        assert!(follower.line(line.as_bytes(), now()).is_ok());
         assert_eq!(told(&mut follower), "shop/a, shop/a gone");
-        follower.ended(Ended { lived: true, trouble: None }, now().instant);
+        follower.ended(Ended { lived: true, trouble: None }, now());
         follower.rested();
         assert_eq!(follower.next(), watch("7"));
     }
@@ -533,17 +525,17 @@ mod tests {
     fn what_is_not_there_is_looked_for() {
         let mut follower = watching();
         let absent = || Ended::from(Trouble::Absent { why: "no".into() });
-        follower.ended(absent(), now().instant);
+        follower.ended(absent(), now());
         assert_eq!(follower.next(), Next::LookAgain);
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         assert!(matches!(follower.next(), Next::Rest(_)), "it is there, so this may pass");
         follower.rested();
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         assert_eq!(follower.next(), watch("5"));
-        follower.ended(absent(), now().instant);
-        follower.found(&Found::NotServed, now().instant);
+        follower.ended(absent(), now());
+        follower.found(&Found::NotServed, now());
         assert_eq!((follower.next(), &*told(&mut follower)), (Next::Find, "not served"));
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         assert_eq!((follower.next(), &*told(&mut follower)), (list(None), "served"));
     }
 
@@ -551,15 +543,15 @@ mod tests {
     #[test]
     fn what_is_served_and_never_there_is_not_asked_for_again_and_again() {
         let (mut follower, mut longest) = (follower(), Duration::ZERO);
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         for _ in 0..40 {
             assert_eq!(follower.next(), list(None));
             follower.page(Err(Trouble::Absent { why: "no".into() }), now());
-            follower.found(&Found::Served(served("v1")), now().instant);
+            follower.found(&Found::Served(served("v1")), now());
             let Next::Rest(pause) = follower.next() else { panic!("it rests") };
             longest = longest.max(pause);
             follower.rested();
-            follower.found(&Found::Served(served("v1")), now().instant);
+            follower.found(&Found::Served(served("v1")), now());
         }
         assert_eq!(told(&mut follower), "served, failing, served");
         assert!(longest > Duration::from_secs(10), "{longest:?}");
@@ -568,9 +560,9 @@ mod tests {
     #[test]
     fn another_version_is_listed_anew() {
         let mut follower = watching();
-        assert!(!follower.found(&Found::NotServed, now().instant), "a watch that goes on knows better");
-        assert!(!follower.found(&Found::Served(served("v1")), now().instant));
-        assert!(follower.found(&Found::Served(served("v2")), now().instant));
+        assert!(!follower.found(&Found::NotServed, now()), "a watch that goes on knows better");
+        assert!(!follower.found(&Found::Served(served("v1")), now()));
+        assert!(follower.found(&Found::Served(served("v2")), now()));
         assert_eq!(follower.next(), Next::List { path: "/apis/acme.io/v2/widgets".to_owned(), rest: None });
     }
 
@@ -580,7 +572,7 @@ mod tests {
         let lens = Arc::new(Lens::new(follower.kind(), Arc::default()));
         follower.refocus(lens);
         assert_eq!(follower.next(), Next::Find);
-        follower.found(&Found::Served(served("v1")), now().instant);
+        follower.found(&Found::Served(served("v1")), now());
         assert_eq!((follower.next(), &*told(&mut follower)), (list(None), ""));
     }
 }

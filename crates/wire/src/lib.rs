@@ -30,7 +30,7 @@ mod request;
 
 pub use answer::Done;
 pub use attempt::Attempt;
-pub use follow::{Follower, Found, Heard, Next, Now};
+pub use follow::{Follower, Found, Heard, Next};
 
 /// As whom we write: the name in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "bellwether";

@@ -3,12 +3,11 @@
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use bellwether_engine::{Kind, Lens, News, Version};
-use bellwether_wire::{Follower, Found, Heard, Next, Now, course::Ended, trouble::Trouble};
-use jiff::Timestamp;
+use bellwether_wire::{Follower, Found, Heard, Next, course::Ended, trouble::Trouble};
 use kube::{api::ListParams, core::Request};
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use super::{
@@ -17,6 +16,7 @@ use super::{
     inventory::Kinds,
     tally::Pulse,
 };
+use crate::clock::now;
 
 /// How long to wait for another look at which kinds there are.
 const LOOK: Duration = Duration::from_secs(30);
@@ -67,7 +67,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
             match self.follower.next() {
                 Next::Find => {
                     let found = self.find();
-                    if !self.follower.found(&found, now().instant) {
+                    if !self.follower.found(&found, now()) {
                         self.tell().await;
                         // What sends lives as long as the place does.
                         let _ = self.kinds.changed().await;
@@ -76,13 +76,13 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 Next::LookAgain => {
                     let _ = timeout(LOOK, self.place.inventory.look_again()).await;
                     let found = self.find();
-                    self.follower.found(&found, now().instant);
+                    self.follower.found(&found, now());
                 }
                 Next::List { path, rest } => self.list(path, rest).await,
                 Next::Watch { path, since } => {
                     if let Some(ended) = self.watch(path, &since).await {
                         self.place.tally.errors.add(usize::from(ended.trouble.is_some()));
-                        self.follower.ended(ended, now().instant);
+                        self.follower.ended(ended, now());
                     }
                 }
                 Next::Rest(pause) => {
@@ -141,13 +141,13 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Tells what a watch tells, until it ends, with some trouble or without, or the kind is served in another way.
     async fn hear(&mut self, watch: &mut Watch) -> Option<Option<Trouble>> {
-        self.pulse.beat(Timestamp::now());
+        self.pulse.beat(now().time);
         loop {
             let next = tokio::select! {
                 next = watch.next() => next,
                 _ = self.kinds.changed() => {
                     let found = self.find();
-                    if self.follower.found(&found, now().instant) {
+                    if self.follower.found(&found, now()) {
                         return None;
                     }
                     continue;
@@ -158,8 +158,8 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 Ok(false) => return Some(None),
                 Err(trouble) => return Some(Some(trouble)),
             }
-            let now = Timestamp::now();
-            self.pulse.beat(now);
+            let now = now();
+            self.pulse.beat(now.time);
             match self.follower.line(watch.line(), now) {
                 Ok(heard) => {
                     self.count(heard);
@@ -192,9 +192,4 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         self.place.tally.read.add(heard.read);
         self.place.tally.unreadable.add(heard.nonsense);
     }
-}
-
-/// What the time is.
-fn now() -> Now {
-    Now { time: Timestamp::now(), instant: Instant::now().into_std() }
 }

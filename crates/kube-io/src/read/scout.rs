@@ -26,6 +26,7 @@ use super::{
     discovery::discover,
     lookout::{Heard, Lookout},
 };
+use crate::clock;
 
 /// Where kinds are defined.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -91,7 +92,7 @@ async fn listen(place: &Place, tell: mpsc::Sender<Heard>) -> Infallible {
             },
             Step::Watch(since) => watch(place, &since, &mut course, &tell).await,
         };
-        let reaction = course.ended(&ended, Instant::now().into_std(), &mut rand::rng());
+        let reaction = course.ended(&ended, clock::now().passed, &mut rand::rng());
         if let Some(trouble) = &ended.trouble {
             debug!("the watch of the definitions of kinds has ended: {trouble}");
             if reaction.turned.is_some_and(State::is_unreadable) {

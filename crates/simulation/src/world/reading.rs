@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use bellwether_engine::{FeedId, Kind, Name};
-use bellwether_wire::{Next, Now, course::Ended, trouble::Trouble};
+use bellwether_wire::{Next, course::Ended, trouble::Trouble};
 use http::StatusCode;
 use rand::Rng as _;
 
@@ -105,7 +105,7 @@ pub(super) struct Connection {
 impl World<'_> {
     /// Does what a follower wants done next.
     pub(super) fn advance(&mut self, process: usize, id: FeedId) {
-        let instant = self.instant();
+        let now = self.clock(process);
         loop {
             self.collect_news(process, id, None);
             let it = &mut self.processes[process];
@@ -114,7 +114,7 @@ impl World<'_> {
             let Some(feed) = it.feeds.get_mut(&id) else { return };
             let next = feed.follower.next();
             if next == Next::Find {
-                if feed.follower.found(&found, instant) {
+                if feed.follower.found(&found, now) {
                     continue;
                 }
                 return self.collect_news(process, id, None);
@@ -248,7 +248,7 @@ impl World<'_> {
     /// What was asked has come to something.
     pub(super) fn hear(&mut self, asker: Asker, input: Input) {
         let Asker { process, feed: id, ticket, .. } = asker;
-        let (instant, time) = (self.instant(), self.wall(process));
+        let now = self.clock(process);
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
         let kind = feed.follower.kind().clone();
@@ -263,7 +263,7 @@ impl World<'_> {
                 feed.busy = false;
                 let version = answer.as_ref().map_or(0, |(_, version)| *version);
                 let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(Trouble::clone);
-                feed.follower.page(page, Now { time, instant });
+                feed.follower.page(page, now);
                 let is_whole = !matches!(feed.follower.next(), Next::List { rest: Some(_), .. });
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
@@ -272,7 +272,7 @@ impl World<'_> {
                 // The kind may be served in another way since it was last looked at.
                 let found = it.find(&kind);
                 let Some(feed) = it.feeds.get_mut(&id) else { return };
-                if !feed.follower.found(&found, instant) {
+                if !feed.follower.found(&found, now) {
                     return self.begin(connection);
                 }
                 feed.busy = false;
@@ -286,7 +286,7 @@ impl World<'_> {
                 line.extend_from_slice(object.text());
                 line.push(b'}');
                 known = Some(object.version());
-                feed.follower.line(&line, time).err().map(|trouble| (Some(connection), false, Some(trouble)))
+                feed.follower.line(&line, now).err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::UpTo(connection, version) => {
                 if let Some(open) = self.connections.get_mut(&connection) {
@@ -295,12 +295,12 @@ impl World<'_> {
                 let line = format!(
                     r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"}}}}}}"#
                 );
-                let told = feed.follower.line(line.as_bytes(), time);
+                let told = feed.follower.line(line.as_bytes(), now);
                 told.err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::Failed(connection, code) => {
                 let line = format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code}}}}}"#);
-                let told = feed.follower.line(line.as_bytes(), time);
+                let told = feed.follower.line(line.as_bytes(), now);
                 told.err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::Closed(connection, trouble) | Input::Old(connection, trouble) => {
@@ -317,7 +317,7 @@ impl World<'_> {
                 it.kinds = Some(Rc::new(self.store.kinds.clone()));
                 let found = it.find(&kind);
                 if let Some(feed) = it.feeds.get_mut(&id) {
-                    feed.follower.found(&found, instant);
+                    feed.follower.found(&found, now);
                 }
                 None
             }
@@ -327,7 +327,7 @@ impl World<'_> {
             let lived = lived || closed.is_some_and(|closed| self.now - closed.begun >= ALIVE);
             if let Some(feed) = self.processes[process].feeds.get_mut(&id) {
                 feed.busy = false;
-                feed.follower.ended(Ended { lived, trouble }, instant);
+                feed.follower.ended(Ended { lived, trouble }, now);
             }
         }
         self.collect_news(process, id, known);
@@ -457,7 +457,7 @@ impl World<'_> {
             let at = self.trouble.outage + self.chance.random_range(0..500);
             return self.schedule(at, Happening::Kinds(process, epoch));
         }
-        let instant = self.instant();
+        let now = self.clock(process);
         self.processes[process].kinds = Some(Rc::new(self.store.kinds.clone()));
         let ids: Vec<_> = self.processes[process].feeds.keys().copied().collect();
         for id in ids {
@@ -468,7 +468,7 @@ impl World<'_> {
             let it = &mut self.processes[process];
             let Some(found) = it.feeds.get(&id).map(|feed| it.find(feed.follower.kind())) else { continue };
             let Some(feed) = it.feeds.get_mut(&id) else { continue };
-            if watches && feed.follower.found(&found, instant) {
+            if watches && feed.follower.found(&found, now) {
                 feed.busy = false;
                 self.close(process, id);
             }
