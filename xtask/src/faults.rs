@@ -46,14 +46,6 @@ impl Faults {
     }
 }
 
-/// The stories that plain `cargo test` leaves out, because they need clocks of their own.
-pub(crate) fn clocks() -> Result<()> {
-    let Some(library) = faketime::find() else { return Ok(()) };
-    // The whole workspace is as it was built for all other tests.
-    let tests = ["test", "--workspace", "--test", "it", "--", "--ignored", "controller::faults::clock"];
-    step(cargo(&tests).env(faketime::VARIABLE, library))
-}
-
 /// The times of every fault in milliseconds, in order.
 fn times(recorded: &str) -> Result<BTreeMap<&str, Vec<u64>>> {
     let mut times: BTreeMap<_, Vec<_>> = BTreeMap::new();

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod cluster;
 mod conformance;
+mod executables;
 mod faketime;
 mod faults;
 mod floors;

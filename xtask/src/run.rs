@@ -5,9 +5,11 @@ use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::process::nice;
 
 /// The top of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -22,15 +24,23 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// From now on, what this thread computes or starts leaves the cores to all others that want them. Tests have deadlines.
+pub(crate) fn yield_cores() -> Result<()> {
+    // On Linux this is about the thread, and what it starts inherits it.
+    nice(10).map(drop).context("cannot lower the priority")
+}
+
 /// Runs a step whose output the developer sees; it fails the whole if it fails.
 pub(crate) fn step(command: &mut Command) -> Result<()> {
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     let line = format!("cargo {}", words.join(" "));
     say(&format!("\n$ {line}"));
+    let begin = Instant::now();
     let status = command.status().with_context(|| format!("cannot run {line}"))?;
     if !status.success() {
         bail!("{line} failed");
     }
+    say(&format!("done after {} s", begin.elapsed().as_secs()));
     Ok(())
 }
 

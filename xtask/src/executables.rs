@@ -1,0 +1,207 @@
+//! Test executables: cargo builds all of them once, then several run at a time.
+//!
+//! `cargo test` runs one after the other, and the long ones mostly wait for API servers.
+
+use std::{
+    collections::VecDeque,
+    env,
+    fmt::Write as _,
+    io::{BufRead as _, BufReader, Read as _, Seek as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use crate::{
+    faketime,
+    run::{cargo, root, say},
+};
+
+/// The executables that run on control planes, the slowest first. They start before all others.
+const ON_CONTROL_PLANES: [&str; 4] =
+    ["crates/bellwether/tests", "crates/kube-io/tests", "crates/testkit/tests", "crates/api/tests"];
+
+/// The executable whose ignored tests need libfaketime.
+const WITH_CLOCKS: &str = "crates/bellwether/tests";
+
+/// How many tests of one executable run at a time. The default, one for each core, leaves the cores idle: tests mostly wait.
+const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "8");
+
+/// A test executable as cargo has built it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Executable {
+    /// The file of its `main` or its library, from the top of the repository.
+    source: String,
+    path: PathBuf,
+    /// The directory of its package, which is where cargo runs it.
+    directory: PathBuf,
+}
+
+/// Builds the test executables of the whole workspace.
+pub(crate) fn build() -> Result<Vec<Executable>> {
+    const LINE: &str = "cargo test --workspace --no-run";
+    say(&format!("\n$ {LINE}"));
+    let mut command = cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {LINE}"))?;
+    let messages = child.stdout.take().context("cargo has no standard output")?;
+    let mut executables = Vec::new();
+    for message in BufReader::new(messages).lines() {
+        executables.extend(executable(&message?, &root())?);
+    }
+    ensure!(child.wait()?.success(), "{LINE} failed");
+    Ok(executables)
+}
+
+/// The test executable that a message of cargo tells of, if it does.
+fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
+    #[derive(Deserialize)]
+    struct Message {
+        manifest_path: Option<PathBuf>,
+        target: Option<Target>,
+        profile: Option<Profile>,
+        executable: Option<PathBuf>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        src_path: PathBuf,
+    }
+    #[derive(Deserialize)]
+    struct Profile {
+        test: bool,
+    }
+    let message: Message =
+        serde_json::from_str(message).with_context(|| format!("unknown message of cargo: {message}"))?;
+    let Message {
+        manifest_path: Some(manifest),
+        target: Some(target),
+        profile: Some(Profile { test: true }),
+        executable: Some(path),
+    } = message
+    else {
+        return Ok(None);
+    };
+    let source = target.src_path.strip_prefix(root).unwrap_or(&target.src_path).display().to_string();
+    let directory = manifest.parent().context("a manifest without a directory")?.to_owned();
+    Ok(Some(Executable { source, path, directory }))
+}
+
+/// Runs all of them, and prints what each has printed when it ends. The error has the failures of all once more.
+pub(crate) fn run(mut executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
+    let faketime = faketime::find();
+    executables.sort_by_key(Executable::rank);
+    let at_a_time = thread::available_parallelism().map_or(1, usize::from).max(ON_CONTROL_PLANES.len());
+    let (queue, failures) = (Mutex::new(VecDeque::from(executables)), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(executable) = lock(&queue).pop_front() {
+            let begin = Instant::now();
+            let ended = captured(&mut executable.command(arguments, faketime.as_deref()));
+            let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
+            let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
+            say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
+            if !success {
+                lock(&failures).push(format!("\n{source}:\n{}", relevant(&output)));
+            }
+        }
+    };
+    thread::scope(|scope| (0..at_a_time).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ensure!(failures.is_empty(), "tests failed{}", failures.concat());
+    Ok(())
+}
+
+impl Executable {
+    /// Those of a lower rank start first.
+    fn rank(&self) -> usize {
+        let on_control_plane = ON_CONTROL_PLANES.iter().position(|tests| self.source.starts_with(tests));
+        on_control_plane.unwrap_or(ON_CONTROL_PLANES.len())
+    }
+
+    fn command(&self, arguments: &[String], faketime: Option<&Path>) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
+        if env::var_os(THREADS.0).is_none() {
+            command.env(THREADS.0, THREADS.1);
+        }
+        if let Some(library) = faketime
+            && self.source.starts_with(WITH_CLOCKS)
+        {
+            command.arg("--include-ignored").env(faketime::VARIABLE, library);
+        }
+        command
+    }
+}
+
+/// Runs a command: whether it succeeded, and what it printed to both outputs.
+fn captured(command: &mut Command) -> Result<(bool, String)> {
+    // A file, because whatever a failed test leaves running could keep a pipe open.
+    let mut file = tempfile::tempfile()?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let status =
+        command.status().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let mut output = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut output)?;
+    let mut output = String::from_utf8_lossy(&output).trim().to_owned();
+    if status.code().is_none() {
+        // The harness has not said why.
+        write!(output, "\n{status}")?;
+    }
+    Ok((status.success(), output))
+}
+
+/// The part of an executable's output that is about failures: all of it, if it ended before it could say which tests failed.
+fn relevant(output: &str) -> &str {
+    output.find("\nfailures:\n").map_or(output, |start| &output[start..])
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_cargo_tells_of_an_executable() {
+        let message = |test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","package_id":"path+file:///top/crates/api#0.1.0",
+                "manifest_path":"/top/crates/api/Cargo.toml","target":{{"kind":["test"],"name":"it",
+                "src_path":"/top/crates/api/tests/it/main.rs"}},"profile":{{"opt_level":"0","test":{test}}},
+                "executable":{executable},"fresh":true}}"#
+            )
+        };
+        let found = |message: &str| executable(message, Path::new("/top")).unwrap();
+        let expected = Executable {
+            source: "crates/api/tests/it/main.rs".to_owned(),
+            path: "/top/target/debug/deps/it-1".into(),
+            directory: "/top/crates/api".into(),
+        };
+        assert_eq!(found(&message(true, r#""/top/target/debug/deps/it-1""#)), Some(expected));
+        assert_eq!(found(&message(false, r#""/top/target/debug/bellwether""#)), None);
+        assert_eq!(found(&message(true, "null")), None);
+        assert_eq!(found(r#"{"reason":"build-finished","success":true}"#), None);
+        assert!(executable("nonsense", Path::new("/top")).is_err());
+    }
+
+    #[test]
+    fn both_outputs_are_captured_and_the_way_it_ended() {
+        let shell = |script: &str| captured(Command::new("sh").args(["-c", script])).unwrap();
+        assert_eq!(shell("echo one; echo two >&2"), (true, "one\ntwo".to_owned()));
+        assert_eq!(shell("echo one; exit 101"), (false, "one".to_owned()));
+        let (success, output) = shell("kill -9 $$");
+        assert!(!success && output.contains("signal: 9"), "{output}");
+    }
+
+    #[test]
+    fn only_failures_are_told_again() {
+        assert_eq!(relevant("test a ... ok\n\nfailures:\n\n---- b"), "\nfailures:\n\n---- b");
+        assert_eq!(relevant("test a ... ok\nsignal: 9"), "test a ... ok\nsignal: 9");
+    }
+}
