@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    effect::{Change, Effect, Haste, Slot},
+    effect::{Change, Effect, Haste, Part, Slot},
     feeds::ObjectId,
     group_ref::GroupRef,
+    id::ObjectKey,
 };
 
 /// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
@@ -26,8 +27,8 @@ pub(crate) struct Desk {
 pub(crate) enum Timer {
     /// The verdict on an object turns into another.
     Verdict(ObjectId),
-    /// A change of the owners of an object, which met another version of it that nobody has told of, is tried once more.
-    Owners(ObjectId),
+    /// A change that got a conflict is tried once more, although no newer version of the object has arrived on the watch.
+    Retry(Slot),
     /// Something that a group waits for is over: it is time for another Pod of a health check, to leave a kind,
     /// or to write a status after all.
     Group(GroupRef),
@@ -45,6 +46,16 @@ impl Desk {
             None => self.asked.remove(&slot),
         };
         self.effects.push(Effect::Want(slot, haste));
+    }
+
+    /// Takes back whatever was asked for of an object.
+    pub(crate) fn withdraw(&mut self, object: &ObjectKey) {
+        let first = Slot { object: object.clone(), part: Part::Status };
+        let of_object = self.asked.range(first..).map(|(slot, _)| slot);
+        let asked: Vec<_> = of_object.take_while(|slot| slot.object == *object).cloned().collect();
+        for slot in asked {
+            self.want(slot, None);
+        }
     }
 
     /// The change that has been asked for in a place.
@@ -72,7 +83,7 @@ impl Desk {
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let set = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
-            Timer::Group(_) | Timer::Owners(_) => (time.checked_add(by).unwrap_or(time), timer),
+            Timer::Group(_) | Timer::Retry(_) => (time.checked_add(by).unwrap_or(time), timer),
         };
         self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
     }

@@ -1,6 +1,6 @@
 //! What the engine wants done.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     dialect::Dialect,
     facts::{Owner, Version},
+    group_ref::{GroupRef, OwnKind},
     id::{Cluster, FeedId, Kind, Name, ObjectKey},
     lens::Lens,
 };
@@ -55,15 +56,45 @@ pub struct Slot {
     pub part: Part,
 }
 
-/// The parts of objects that are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The parts of objects that are written, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// Its status.
+    /// The status of a group, which is the object itself.
     Status,
-    /// Its owners.
+    /// The owner references. All Applications of a namespace decide together who owns an object.
     Owners,
-    /// Whether it is there at all.
-    Existence,
+    /// Whether the object is there at all, and all of it: it is created, replaced and deleted for a group.
+    Existence(GroupRef),
+}
+
+impl Slot {
+    /// The group that the slot belongs to; none for owner references, which are not one group's alone.
+    pub fn group(&self) -> Option<GroupRef> {
+        match &self.part {
+            Part::Status => Some(GroupRef::new(OwnKind::of(&self.object.kind)?, self.object.name.clone())),
+            Part::Owners => None,
+            Part::Existence(group) => Some(group.clone()),
+        }
+    }
+
+    /// The kind whose grouping asks for the change, and is told what became of it.
+    pub(crate) fn grouping(&self) -> Option<OwnKind> {
+        match &self.part {
+            Part::Status => OwnKind::of(&self.object.kind),
+            Part::Owners => Some(OwnKind::Application(Dialect::Bellwether)),
+            Part::Existence(group) => Some(group.kind),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Status => "status",
+            Self::Owners => "ownerReferences",
+            Self::Existence(_) => "object",
+        })
+    }
 }
 
 /// How urgent a change is.
@@ -88,6 +119,8 @@ pub enum Change {
         patch: Arc<Value>,
         /// What people are told when it is done.
         told: Box<[Turn]>,
+        /// The kinds that the new status names, of which the group may own objects once it is written.
+        claims: Box<[Kind]>,
     },
     /// Let these be its owners.
     Owners {
@@ -105,6 +138,8 @@ pub enum Change {
     Create {
         /// The object.
         manifest: Arc<Value>,
+        /// The uid of the group that it is for.
+        owner: Box<str>,
         /// Whether only to ask if it could be.
         dry_run: bool,
     },

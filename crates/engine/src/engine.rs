@@ -92,8 +92,12 @@ impl Engine {
         while let Some(timer) = self.desk.due(now) {
             match timer {
                 Timer::Verdict(object) => self.grow_older(object, now),
-                Timer::Owners(object) => self.each(now, |grouping, room| grouping.retry_owners(object, room)),
-                Timer::Group(group) => self.of_kind(group.kind, now, |grouping, _| grouping.wake(&group)),
+                Timer::Retry(slot) => {
+                    self.of_kind(slot.grouping(), now, |grouping, room| grouping.retry(&slot, room));
+                }
+                Timer::Group(group) => {
+                    self.of_kind(Some(group.kind), now, |grouping, _| grouping.wake(&group));
+                }
             }
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
@@ -112,10 +116,10 @@ impl Engine {
     pub fn change(&self, now: Timestamp, slot: &Slot) -> Option<Change> {
         match slot.part {
             Part::Status => {
-                let group = GroupRef::new(OwnKind::of(&slot.object.kind)?, slot.object.name.clone());
+                let group = slot.group()?;
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
-            Part::Owners | Part::Existence => self.desk.asked(slot).cloned(),
+            Part::Owners | Part::Existence(_) => self.desk.asked(slot).cloned(),
         }
     }
 
@@ -201,11 +205,12 @@ impl Engine {
     /// Lets the grouping that reads a kind do something.
     fn of_kind<R: Default>(
         &mut self,
-        kind: OwnKind,
+        kind: Option<OwnKind>,
         now: Timestamp,
         act: impl FnOnce(&mut dyn Grouping, &mut Room<'_>) -> R,
     ) -> R {
-        let grouping = self.groupings.iter_mut().find(|grouping| grouping.reads(kind));
+        let is_it = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
+        let grouping = self.groupings.iter_mut().find(is_it);
         grouping.map_or_else(R::default, |grouping| {
             act(&mut **grouping, &mut Room { feeds: &mut self.feeds, desk: &mut self.desk, now })
         })
@@ -270,7 +275,7 @@ impl Engine {
                 let (facts, before) = before.map(|before| *before).unzip();
                 if let (Some(own), Some(stored)) = (&own, self.feeds.object(object)) {
                     let (name, facts) = (stored.name.clone(), stored.facts.clone());
-                    let kind = Ours::of(own).kind;
+                    let kind = Some(Ours::of(own).kind);
                     self.of_kind(kind, now, |grouping, room| grouping.set(&name, &facts, own, room));
                 } else if let Some(before) = before.flatten() {
                     self.forget(before.kind, object, now);
@@ -295,7 +300,7 @@ impl Engine {
     fn forget(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let group = GroupRef::new(kind, stored.name.clone());
-        self.of_kind(kind, now, |grouping, room| grouping.remove(&group, room));
+        self.of_kind(Some(kind), now, |grouping, room| grouping.remove(&group, room));
     }
 
     /// An object has another version, and is what it was.
@@ -303,7 +308,7 @@ impl Engine {
         let Some(stored) = self.feeds.object(object) else { return };
         if let Some(own) = stored.own {
             let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
-            self.of_kind(own.kind, now, |grouping, _| grouping.seen_again(&group, &facts));
+            self.of_kind(Some(own.kind), now, |grouping, _| grouping.seen_again(&group, &facts));
         }
         self.each(now, |grouping, room| grouping.object_same(object, room));
     }
@@ -331,15 +336,15 @@ impl Engine {
         if is_over {
             self.desk.settle(slot, change);
         }
-        self.each(now, |grouping, room| grouping.written(slot, change, outcome, room));
+        self.of_kind(slot.grouping(), now, |grouping, room| grouping.written(slot, change, outcome, room));
     }
 
     fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
         let object = &slot.object;
-        let Some(kind) = OwnKind::of(&object.kind) else { return };
-        let group = GroupRef::new(kind, object.name.clone());
-        let version =
-            self.of_kind(kind, now, |grouping, room| grouping.status_written(&group, change, outcome, room));
+        let Some(group) = slot.group() else { return };
+        let version = self.of_kind(Some(group.kind), now, |grouping, room| {
+            grouping.status_written(&group, change, outcome, room)
+        });
         if let Some(version) = version
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
             && let Some(stored) = self.feeds.object_mut(stored)

@@ -86,8 +86,8 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// A write of something else has ended.
     fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _room: &mut Room<'_>) {}
 
-    /// Another version of an object should be known by now, if there is one: its owners may be changed after all.
-    fn retry_owners(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+    /// A change that got a conflict is to be asked for once more.
+    fn retry(&mut self, _slot: &Slot, _room: &mut Room<'_>) {}
 
     /// The clock was set by so much.
     fn clock_set(&mut self, _by: SignedDuration) {}

@@ -34,8 +34,8 @@ pub(crate) struct Manner {
     pub(crate) told: &'static [(&'static str, Option<ConditionStatus>)],
     /// What those conditions have besides.
     pub(crate) form: Form,
-    /// Whether there may be another controller that writes the same.
-    pub(crate) contested: bool,
+    /// If another controller may write the same: how to stop one of the two.
+    pub(crate) contested: Option<&'static str>,
 }
 
 /// What is published about an object, in its own status.
@@ -235,6 +235,7 @@ impl Publication {
             version: self.version.clone(),
             told: self.told(&patch),
             patch: Arc::new(patch),
+            claims: Box::default(),
         })
     }
 
@@ -268,7 +269,7 @@ impl Publication {
         now: Timestamp,
         desk: &mut Desk,
     ) -> Option<Version> {
-        let Change::Status { uid, version: before, patch, told } = change else { return None };
+        let Change::Status { uid, version: before, patch, told, .. } = change else { return None };
         // An answer may come so late that the name is another object's by now.
         if *uid != self.uid {
             return None;
@@ -306,8 +307,10 @@ impl Publication {
         }
         self.stored.merge(patch);
         self.version = version.clone();
-        if self.manner.contested && self.contest.wrote(version, now) {
-            desk.effects.push(Effect::Warn(self.warning()));
+        if let Some(way_out) = self.manner.contested
+            && self.contest.wrote(version, now)
+        {
+            desk.effects.push(Effect::Warn(self.warning(way_out)));
         }
         for look in &mut self.looks {
             look.stored = said::status(&self.stored.conditions, look.kind) == look.status;
@@ -320,14 +323,16 @@ impl Publication {
         self.contest.clock_set(by);
     }
 
-    fn warning(&self) -> Warning {
+    fn warning(&self, way_out: &str) -> Warning {
         Warning {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
             reason: "StatusOverwritten",
-            message: "another controller writes this status, too, and each writes over what the other says: stop the \
-                      other one, or start Bellwether with --app-k8s-io=false; until then it writes less and less often"
-                .into(),
+            message: format!(
+                "another controller writes this status, too, and each writes over what the other says: {way_out}; until \
+                 then it writes less and less often"
+            )
+            .into(),
         }
     }
 

@@ -31,7 +31,7 @@ const MANNER: Manner = Manner {
     own: &[VALID],
     told: &[(VALID, Some(ConditionStatus::True))],
     form: said::Form::Generation,
-    contested: false,
+    contested: None,
 };
 
 /// All HealthRules.

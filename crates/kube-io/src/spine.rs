@@ -232,9 +232,9 @@ impl Spine {
         self.vitals.wrote(&done.outcome, took.as_secs_f64());
         let object = &slot.object;
         match &done.outcome {
-            Outcome::Refused(why) => warn!("{object}: {:?} cannot be written: {why}", slot.part),
-            Outcome::Failed(why) => debug!("{object}: {:?} was not written: {why}", slot.part),
-            outcome => debug!("{object}: {:?} {outcome:?}", slot.part),
+            Outcome::Refused(why) => warn!("{object}: {} cannot be written: {why}", slot.part),
+            Outcome::Failed(why) => debug!("{object}: {} was not written: {why}", slot.part),
+            outcome => debug!("{object}: {} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         let (begun, now) = (Instant::now(), self.now());

@@ -362,12 +362,12 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), W
         value.as_object().into_iter().flatten().map(|(field, _)| field.clone()).collect()
     };
     let (all, metadata) = (fields(&body), fields(&body["metadata"]));
-    let is_modest = match (slot.part, request.method()) {
+    let is_modest = match (&slot.part, request.method()) {
         (_, &Method::GET) => true,
         (Part::Status, _) => all == ["metadata", "status"] && metadata == ["resourceVersion", "uid"],
         (Part::Owners, _) => all == ["metadata"] && metadata == ["ownerReferences", "resourceVersion", "uid"],
-        (Part::Existence, &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
-        (Part::Existence, _) => true,
+        (Part::Existence(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
+        (Part::Existence(_), _) => true,
     };
     must!(is_modest, "{:?} of {} is written as {body}", slot.part, slot.object);
     Ok(())

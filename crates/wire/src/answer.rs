@@ -200,11 +200,17 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({}).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: Box::default() }
+        Change::Status {
+            uid: "u".into(),
+            version: Version::new("7"),
+            patch,
+            told: Box::default(),
+            claims: Box::default(),
+        }
     }
 
     fn create(dry_run: bool) -> Change {
-        Change::Create { manifest: json!({}).into(), dry_run }
+        Change::Create { manifest: json!({}).into(), owner: "".into(), dry_run }
     }
 
     fn delete() -> Change {

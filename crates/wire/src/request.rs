@@ -166,7 +166,13 @@ mod tests {
 
     fn status() -> Change {
         let patch = json!({ "ready": "True" }).into();
-        Change::Status { uid: "u".into(), version: Version::new("7"), patch, told: Box::default() }
+        Change::Status {
+            uid: "u".into(),
+            version: Version::new("7"),
+            patch,
+            told: Box::default(),
+            claims: Box::default(),
+        }
     }
 
     fn owners(owners: &[Owner]) -> Change {
@@ -204,12 +210,12 @@ mod tests {
         json!({"metadata": {"uid": "u", "resourceVersion": "7", "ownerReferences": null}}),
     )]
     #[case::create(
-        Change::Create { manifest: json!({"kind": "Application"}).into(), dry_run: false },
+        Change::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: false },
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether",
         json!({"kind": "Application"}),
     )]
     #[case::dry_run(
-        Change::Create { manifest: json!({"kind": "Application"}).into(), dry_run: true },
+        Change::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: true },
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether&dryRun=All",
         json!({"kind": "Application"}),
     )]

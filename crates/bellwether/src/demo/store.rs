@@ -405,6 +405,7 @@ mod tests {
                 version,
                 patch: Arc::new(json!({ "progress": 7 })),
                 told: Box::default(),
+                claims: Box::default(),
             };
             store.write(&slot(application(), Part::Status), &change)
         };

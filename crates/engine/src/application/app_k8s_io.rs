@@ -33,7 +33,7 @@ pub(super) const MANNER: Manner = Manner {
     own: &[READY, ERROR],
     told: &[(READY, Some(ConditionStatus::True))],
     form: Form::UpdateTime,
-    contested: true,
+    contested: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
 /// The status as that API has it.

@@ -10,6 +10,7 @@ use crate::{
     effect::{Part, Slot},
     event::Outcome,
     facts::Facts,
+    group_ref::GroupRef,
     id::{Cluster, Kind, Name, ObjectKey},
 };
 
@@ -65,9 +66,9 @@ pub(super) enum Validity {
 
 impl Check {
     /// There is no Pod to be made any more.
-    pub(super) fn forget(&mut self, desk: &mut Desk) {
+    pub(super) fn forget(&mut self, group: &GroupRef, desk: &mut Desk) {
         if let Some(name) = &self.pod {
-            desk.want(slot(name), None);
+            desk.want(slot(group, name), None);
         }
         *self = Self::default();
     }
@@ -121,9 +122,9 @@ fn delay(lost: u32) -> SignedDuration {
 }
 
 /// Where it is said whether a Pod is there.
-pub(super) fn slot(name: &Name) -> Slot {
+pub(super) fn slot(group: &GroupRef, name: &Name) -> Slot {
     let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
-    Slot { object, part: Part::Existence }
+    Slot { object, part: Part::Existence(group.clone()) }
 }
 
 #[cfg(test)]

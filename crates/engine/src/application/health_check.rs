@@ -16,6 +16,7 @@ use crate::{
     desk::Desk,
     effect::Change,
     facts::Facts,
+    group_ref::GroupRef,
     id::{Kind, Name},
     registry::GroupId,
     room::Room,
@@ -40,7 +41,7 @@ impl Applications {
             app.check.ready = None;
             // What nobody can see is not made.
             if let Some(name) = &app.check.pod {
-                room.desk.want(slot(name), None);
+                room.desk.want(slot(app.publication.group(), name), None);
             }
             return;
         }
@@ -61,17 +62,18 @@ fn look_after(
     now: Timestamp,
     desk: &mut Desk,
 ) {
+    let group = app.publication.group().clone();
     let Some(template) = app.spec.health_check.as_ref().map(|check| &check.template) else {
-        app.check.forget(desk);
+        app.check.forget(&group, desk);
         for (name, facts) in pods {
-            delete(name, facts, desk);
+            delete(&group, name, facts, desk);
         }
         return;
     };
     let hash = hash(template);
     let name = pod_name(&app.name, &hash);
     if app.check.pod.as_ref() != Some(&name) {
-        app.check.forget(desk);
+        app.check.forget(&group, desk);
         app.check.pod = Some(name.clone());
     }
     let is_announced = app.holdings.claim(&Kind::pod());
@@ -85,17 +87,17 @@ fn look_after(
             let gone = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
             if gone {
                 check.lose(now);
-                delete(&name, facts, desk);
+                delete(&group, &name, facts, desk);
             } else {
                 check.alive.get_or_insert(now);
-                desk.want(slot(&name), None);
+                desk.want(slot(&group, &name), None);
                 let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
                 check.ready = Some((status, (*facts.verdict.message).into()));
             }
         }
-        None if app.deleting => desk.want(slot(&name), None),
+        None if app.deleting => desk.want(slot(&group, &name), None),
         None if namesake(&name) => {
-            desk.want(slot(&name), None);
+            desk.want(slot(&group, &name), None);
             check.validity = Validity::Invalid(
                 format!(
                     "Pod {} is there already and is not ours: delete it, or change the template",
@@ -111,14 +113,20 @@ fn look_after(
                 (Validity::Valid, Some(time)) => {
                     desk.at(time, app.publication.timer());
                 }
-                (Validity::Valid, None) if !is_announced => desk.want(slot(&name), None),
+                (Validity::Valid, None) if !is_announced => desk.want(slot(&group, &name), None),
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
-                    desk.want(slot(&name), Some(Change::Create { manifest, dry_run: false }));
+                    desk.want(
+                        slot(&group, &name),
+                        Some(Change::Create { manifest, owner: app.uid().into(), dry_run: false }),
+                    );
                 }
                 (Validity::Unasked | Validity::Invalid(_), _) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
-                    desk.want(slot(&name), Some(Change::Create { manifest, dry_run: true }));
+                    desk.want(
+                        slot(&group, &name),
+                        Some(Change::Create { manifest, owner: app.uid().into(), dry_run: true }),
+                    );
                 }
             }
         }
@@ -131,13 +139,13 @@ fn look_after(
         .reduce(|one, other| if one.1.version.is_before(&other.1.version) { other } else { one });
     let stays = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
     for (other, facts) in others.filter(|(other, _)| Some(other) != stays) {
-        delete(other, facts, desk);
+        delete(&group, other, facts, desk);
     }
 }
 
-fn delete(name: &Name, facts: &Facts, desk: &mut Desk) {
+fn delete(group: &GroupRef, name: &Name, facts: &Facts, desk: &mut Desk) {
     let change = (!facts.deleting).then(|| Change::Delete { uid: facts.uid.clone() });
-    desk.want(slot(name), change);
+    desk.want(slot(group, name), change);
 }
 
 /// The name of the Pod that the spec of an Application asks for.

@@ -9,7 +9,6 @@ use std::{
     mem,
 };
 
-use bellwether_api::OwnedKind;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{id::Kind, planted::Bug};
@@ -47,8 +46,7 @@ pub(super) enum Left {
 
 impl Holdings {
     /// The status names these kinds. Gives back whether they are others than before.
-    pub(super) fn announced(&mut self, named: &[OwnedKind]) -> bool {
-        let announced: BTreeSet<_> = named.iter().map(|named| Kind::new(&named.group, &named.kind)).collect();
+    pub(super) fn announced(&mut self, announced: BTreeSet<Kind>) -> bool {
         // One that it named before, and that has been dropped since, is only named still.
         for kind in announced.difference(&self.announced) {
             self.kinds.entry(kind.clone()).or_default().named = true;

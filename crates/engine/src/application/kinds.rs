@@ -6,8 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::OwnedKind;
-
 use crate::{
     event::Unreadable,
     feeds::ObjectId,
@@ -120,7 +118,7 @@ impl Applications {
 
     /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
     /// named no longer waits.
-    pub(super) fn announced(&mut self, id: GroupId, named: &[OwnedKind], room: &mut Room<'_>) {
+    pub(super) fn announced(&mut self, id: GroupId, named: BTreeSet<Kind>, room: &mut Room<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         if !app.holdings.announced(named) {
             return;

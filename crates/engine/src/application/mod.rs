@@ -23,12 +23,12 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::ConditionStatus;
+use bellwether_api::{ApplicationStatus, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize as _;
 
 use crate::{
     census::Census,
+    desk::Timer,
     dialect::Dialect,
     effect::{Change, Slot},
     event::Outcome,
@@ -36,7 +36,7 @@ use crate::{
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
     members::Whose,
     needs::Needs,
     publication::PATIENCE,
@@ -104,7 +104,7 @@ impl Grouping for Applications {
         let Some(id) = self.apps.id(&group) else {
             let mut app = App::new(text.publication(group.clone(), facts), facts.deleting, spec, old);
             if let Some(status) = status {
-                app.holdings.announced(&status.owned_kinds);
+                app.holdings.announced(owned_kinds(status));
                 app.remembered = remembered(status, &name.namespace);
             }
             let id = self.apps.insert(group, app);
@@ -127,7 +127,7 @@ impl Grouping for Applications {
             self.apps.touch(id);
         }
         if let Some(status) = status {
-            self.announced(id, &status.owned_kinds, room);
+            self.announced(id, owned_kinds(status), room);
         }
         if !same && let Some(app) = self.apps.get_mut(id) {
             app.selector = app::selector(&spec, old.as_ref());
@@ -161,7 +161,7 @@ impl Grouping for Applications {
                 }
             }
         }
-        app.check.forget(room.desk);
+        app.check.forget(group, room.desk);
         // What was to be taken over is not any more.
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         for object in concerned {
@@ -223,16 +223,14 @@ impl Grouping for Applications {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
-        if check::is_health_check(&stored.facts) {
-            room.desk.want(check::slot(&stored.name), None);
-        }
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app) {
                 known.members.remove(Whose::Object(object));
                 self.apps.touch(app);
             }
         }
-        room.desk.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
+        let object = ownership::slot(&feed.cluster, &feed.kind, &stored.name).object;
+        room.desk.withdraw(&object);
     }
 
     fn object_missing(&mut self, kind: &Kind, name: &Name, room: &mut Room<'_>) {
@@ -269,34 +267,31 @@ impl Grouping for Applications {
         match change {
             Change::Status { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
-            Change::Create { manifest, dry_run } => {
-                let owner = &manifest["metadata"]["ownerReferences"][0]["uid"];
-                if let Some(id) = owner.as_str().and_then(|uid| self.by_uid.get(uid))
-                    && let Some(app) = self.apps.get_mut(*id)
+            Change::Create { owner, dry_run, .. } => {
+                if let Some(id) = slot.group().and_then(|group| self.apps.id(&group))
+                    && let Some(app) = self.apps.get_mut(id).filter(|app| *app.uid() == **owner)
                     && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
                 {
-                    self.apps.touch(*id);
+                    self.apps.touch(id);
                 }
             }
             Change::Delete { uid } => {
-                let object = &slot.object;
-                let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
-                let Some(stored) = room.feeds.object_mut(id).filter(|stored| stored.facts.uid == *uid) else {
+                let ObjectKey { cluster, kind, name } = &slot.object;
+                let Some(object) = room.feeds.find(cluster, kind, name) else { return };
+                let Some(stored) = room.feeds.object_mut(object).filter(|stored| stored.facts.uid == *uid)
+                else {
                     return;
                 };
-                let owners =
-                    stored.facts.owners.iter().filter_map(|owner| self.by_uid.get(&owner.uid).copied());
                 match outcome {
                     Outcome::Done(_) => {
-                        self.apps.touch_all(owners);
                         (stored.facts.deleting, stored.doomed) = (true, true);
+                        let app = slot.group().and_then(|group| self.apps.id(&group));
+                        self.apps.touch_all(app);
                     }
                     // It is another one by now, as will be seen; or it is not.
                     Outcome::Conflict => {
-                        for app in owners.filter_map(|id| self.apps.get(id)) {
-                            if let Ok(time) = room.now.checked_add(PATIENCE) {
-                                room.desk.at(time, app.publication.timer());
-                            }
+                        if let (Some(group), Ok(time)) = (slot.group(), room.now.checked_add(PATIENCE)) {
+                            room.desk.at(time, Timer::Group(group));
                         }
                     }
                     Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => {}
@@ -309,8 +304,12 @@ impl Grouping for Applications {
         self.apps.wake(group);
     }
 
-    fn retry_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
-        self.try_owners_again(object, room);
+    fn retry(&mut self, slot: &Slot, room: &mut Room<'_>) {
+        let ObjectKey { cluster, kind, name } = &slot.object;
+        if let Some(object) = room.feeds.find(cluster, kind, name) {
+            room.desk.forget(slot);
+            self.look_at_owners(object, room);
+        }
     }
 
     fn flush(&mut self, room: &mut Room<'_>) {
@@ -354,7 +353,14 @@ impl Grouping for Applications {
         }
         match &app.old {
             Some(old) => app.publication.change(&app_k8s_io::render(app, old, feeds, now)),
-            None => app.publication.change(&status::render(app, feeds, self.needed(app), now)),
+            None => {
+                let mut change =
+                    app.publication.change(&status::render(app, feeds, self.needed(app), now))?;
+                if let Change::Status { claims, .. } = &mut change {
+                    *claims = app.holdings.kinds().cloned().collect();
+                }
+                Some(change)
+            }
         }
     }
 
@@ -370,10 +376,8 @@ impl Grouping for Applications {
         if self.apps.get(id).is_some_and(|app| app.holdings.has_to_be_told()) {
             self.apps.touch(id);
         }
-        if let (Some(_), Change::Status { patch, .. }) = (&version, change)
-            && let Some(named) = patch.get("ownedKinds")
-        {
-            self.announced(id, &Vec::deserialize(named).unwrap_or_default(), room);
+        if let (Some(_), Change::Status { claims, .. }) = (&version, change) {
+            self.announced(id, claims.iter().cloned().collect(), room);
         }
         version
     }
@@ -423,4 +427,9 @@ impl Applications {
             self.touch_all(&self.dependencies.needing(&app.name));
         }
     }
+}
+
+/// The kinds that a status names as owned.
+fn owned_kinds(status: &ApplicationStatus) -> BTreeSet<Kind> {
+    status.owned_kinds.iter().map(|named| Kind::new(&named.group, &named.kind)).collect()
 }

@@ -105,7 +105,7 @@ impl Applications {
         match outcome {
             Outcome::Conflict if *before == stored.facts.version => {
                 if let Ok(time) = room.now.checked_add(PATIENCE) {
-                    room.desk.at(time, Timer::Owners(id));
+                    room.desk.at(time, Timer::Retry(slot(&object.cluster, &object.kind, &object.name)));
                 }
             }
             Outcome::Done(Some(version))
@@ -140,16 +140,6 @@ impl Applications {
             _ => {}
         }
         self.look_at_owners(id, room);
-    }
-
-    /// Another version of an object should be known by now, if there is one.
-    pub(crate) fn try_owners_again(&mut self, object: ObjectId, room: &mut Room<'_>) {
-        if let Some(stored) = room.feeds.object(object)
-            && let Some(feed) = room.feeds.get(stored.feed)
-        {
-            room.desk.forget(&slot(&feed.cluster, &feed.kind, &stored.name));
-            self.look_at_owners(object, room);
-        }
     }
 
     /// There is nothing to complain about the owners of an object any more.

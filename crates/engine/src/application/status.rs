@@ -44,7 +44,7 @@ pub(super) const MANNER: Manner = Manner {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
     told: &[(READY, Some(ConditionStatus::True))],
     form: Form::Generation,
-    contested: false,
+    contested: None,
 };
 
 /// What is known of the Applications that one needs.

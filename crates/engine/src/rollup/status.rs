@@ -43,7 +43,7 @@ pub(super) const MANNER: Manner = Manner {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
     told: &[(AVAILABLE, Some(True)), (PROGRESSING, None), (DEGRADED, Some(False)), (UPGRADEABLE, Some(True))],
     form: Form::Generation,
-    contested: false,
+    contested: None,
 };
 
 /// The statuses of the conditions as they should be now. What does not apply has none.

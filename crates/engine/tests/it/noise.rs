@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News,
-    ObjectKey, Outcome, Part, Scope, Slot, Unreadable, Version,
+    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, GroupRef, Kind, Lens, Light, Name,
+    News, ObjectKey, Outcome, OwnKind, Part, Scope, Slot, Unreadable, Version,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
@@ -128,29 +128,31 @@ fn change() -> impl Strategy<Value = Change> {
     let version = Version::new("2");
     let adopter =
         Adopter { dialect: Dialect::Bellwether, application: Name::new("shop", "a"), uid: "u1".into() };
-    let owned = json!({"metadata": {"ownerReferences": [{"uid": "u1"}]}});
     select(vec![
         Change::Status {
             uid: "u1".into(),
             version: version.clone(),
             patch: Arc::new(json!({"ready": "True"})),
             told: Box::default(),
+            claims: Box::new([Kind::pod()]),
         },
         Change::Status {
             uid: "u1".into(),
             version: version.clone(),
             patch: Arc::new(json!({"ready": 7})),
             told: Box::default(),
+            claims: Box::new([Kind::pod()]),
         },
         Change::Status {
             uid: "u1".into(),
             version: version.clone(),
             patch: Arc::new(json!(null)),
             told: Box::default(),
+            claims: Box::new([Kind::pod()]),
         },
         Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), adopter: Some(adopter) },
-        Change::Create { manifest: Arc::new(json!(null)), dry_run: true },
-        Change::Create { manifest: Arc::new(owned), dry_run: false },
+        Change::Create { manifest: Arc::new(json!(null)), owner: "u2".into(), dry_run: true },
+        Change::Create { manifest: Arc::new(json!({})), owner: "u1".into(), dry_run: false },
         Change::Delete { uid: "u1".into() },
     ])
 }
@@ -177,7 +179,8 @@ fn noise() -> impl Strategy<Value = Noise> {
         2 => name().prop_map(NoiseNews::Gone),
         12 => (object(), any::<bool>()).prop_map(|(object, operator)| NoiseNews::Seen(object, operator)),
     ];
-    let part = select(&[Part::Status, Part::Owners, Part::Existence][..]);
+    let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), Name::new("shop", "a"));
+    let part = select(vec![Part::Status, Part::Owners, Part::Existence(group)]);
     let slot = (kind(), name(), part).prop_map(|(kind, name, part)| Slot {
         object: ObjectKey { cluster: Cluster::hub(), kind, name },
         part,

@@ -142,11 +142,17 @@ impl What {
 
 /// A status for this very state of an object.
 fn status(of: &impl ResourceExt, patch: Value) -> Change {
-    Change::Status { uid: uid(of), version: version(of), patch: patch.into(), told: Box::default() }
+    Change::Status {
+        uid: uid(of),
+        version: version(of),
+        patch: patch.into(),
+        told: Box::default(),
+        claims: Box::default(),
+    }
 }
 
 fn create(manifest: Value) -> Change {
-    Change::Create { manifest: manifest.into(), dry_run: false }
+    Change::Create { manifest: manifest.into(), owner: "".into(), dry_run: false }
 }
 
 fn pod(name: &str) -> Value {

@@ -86,7 +86,7 @@ impl World<'_> {
             format!("controller {process} writes {:?} of {}: {}", slot.part, slot.object, summary(&change))
         });
         if self.was_right && !matches!(change, Change::Create { dry_run: true, .. }) {
-            let (part, object) = (slot.part, &slot.object);
+            let (part, object) = (&slot.part, &slot.object);
             return Err(Wrong::new(format!("{part:?} of {object} is written although everything was right")));
         }
         let it = &self.processes[process];

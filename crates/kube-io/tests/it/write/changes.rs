@@ -161,7 +161,8 @@ async fn an_object_is_created_once() -> Result<()> {
 #[tokio::test]
 async fn a_dry_run_leaves_nothing_behind() -> Result<()> {
     let stage = Stage::set("dry-run").await?;
-    let dry_run = |manifest: Value| Change::Create { manifest: manifest.into(), dry_run: true };
+    let dry_run =
+        |manifest: Value| Change::Create { manifest: manifest.into(), owner: "".into(), dry_run: true };
     let good = stage.perform(&What::pods(), "web", &dry_run(pod("web"))).await;
     assert_eq!(good, Outcome::Done(None).into());
 
