@@ -5,14 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
-use bellwether_testkit::{Access, Program};
-use tempfile::TempPath;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::sleep,
-};
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Access, Controller};
 
 use super::work::{memory_of, work_of};
 
@@ -21,20 +15,16 @@ const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A controller that runs.
 pub struct Process {
-    program: Program,
+    controller: Controller,
     begun: Instant,
-    _kubeconfig: TempPath,
 }
 
 impl Process {
     /// Starts a controller, and does not wait for it.
     pub fn start(program: &Path, access: &Access) -> Result<Self> {
-        let kubeconfig = access.kubeconfig_file()?;
-        let program = Program::new(program)?
-            .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
-            .arguments([kubeconfig.as_os_str()]);
-        program.start()?;
-        Ok(Self { program, begun: Instant::now(), _kubeconfig: kubeconfig })
+        let controller = Controller::new(program, access)?;
+        controller.start()?;
+        Ok(Self { controller, begun: Instant::now() })
     }
 
     /// When it was started.
@@ -44,30 +34,20 @@ impl Process {
 
     /// Asks it to stop, and waits until it has.
     pub async fn stop(self) -> Result<()> {
-        let status = self.program.stop().await?;
-        ensure!(status.success(), "the controller ended badly:\n{}", self.program.log());
+        let status = self.controller.program.stop().await?;
+        ensure!(status.success(), "the controller ended badly:\n{}", self.controller.program.log());
         Ok(())
     }
 
     /// How long it took from the start until it said that it is ready.
     pub async fn ready(&self) -> Result<Duration> {
-        while self.begun.elapsed() < PATIENCE {
-            if let Ok(answer) = self.get("/readyz").await
-                && answer.starts_with("HTTP/1.1 200")
-            {
-                return Ok(self.begun.elapsed());
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-        bail!("the controller is not ready after {} s:\n{}", PATIENCE.as_secs(), self.program.log())
+        self.controller.ready(PATIENCE).await?;
+        Ok(self.begun.elapsed())
     }
 
     /// The sum of a metric over all its labels.
     pub async fn metric(&self, name: &str) -> Result<f64> {
-        let text = self.get("/metrics").await?;
-        let of_metric = text.lines().filter_map(|line| line.strip_prefix(name));
-        let values = of_metric.filter(|rest| rest.starts_with(['{', ' ']));
-        values.map(|rest| Ok(rest.rsplit(' ').next().unwrap_or_default().parse::<f64>()?)).sum()
+        Ok(self.controller.metric(name).await?.unwrap_or_default())
     }
 
     /// How many bytes of memory it has.
@@ -82,19 +62,7 @@ impl Process {
 
     /// Its process id.
     fn id(&self) -> Result<u32> {
-        self.program.id().with_context(|| format!("the controller ended:\n{}", self.program.log()))
-    }
-
-    /// One request, the way the simplest of clients makes it.
-    async fn get(&self, path: &str) -> Result<String> {
-        let log = self.program.log();
-        let address = log.split_once("http://").and_then(|(_, rest)| rest.split_whitespace().next());
-        let address = address.context("it has not said where it serves")?;
-        let mut stream = TcpStream::connect(address).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+        let program = &self.controller.program;
+        program.id().with_context(|| format!("the controller ended:\n{}", program.log()))
     }
 }

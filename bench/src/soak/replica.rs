@@ -6,14 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Access, Cluster, FaultProxy, Program};
-use tempfile::TempPath;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::timeout,
-};
+use anyhow::{Result, ensure};
+use bellwether_testkit::{Access, Cluster, Controller, FaultProxy};
+use tokio::time::timeout;
 
 use super::alarm::Alarms;
 use crate::live::memory_of;
@@ -28,9 +23,8 @@ const YOUTH: Duration = Duration::from_secs(4);
 pub(super) struct Replica {
     name: &'static str,
     proxy: FaultProxy,
-    program: Program,
+    controller: Controller,
     lives: Mutex<Lives>,
-    _kubeconfig: TempPath,
 }
 
 /// All its lives.
@@ -47,8 +41,6 @@ struct Lives {
 #[derive(Clone, Debug)]
 pub struct Life {
     begun: Instant,
-    /// Where its words begin in the log.
-    log: usize,
     /// Its memory at times, in bytes.
     memory: Vec<(Instant, f64)>,
 }
@@ -81,11 +73,8 @@ impl Replica {
         cluster: &Cluster,
     ) -> Result<Self> {
         let proxy = FaultProxy::before(cluster).await?;
-        let kubeconfig = user.via(proxy.address()).kubeconfig_file()?;
-        let program = Program::new(program)?
-            .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
-            .arguments([kubeconfig.as_os_str()]);
-        let replica = Self { name, proxy, program, lives: Mutex::default(), _kubeconfig: kubeconfig };
+        let controller = Controller::new(program, &user.via(proxy.address()))?;
+        let replica = Self { name, proxy, controller, lives: Mutex::default() };
         replica.start()?;
         Ok(replica)
     }
@@ -104,26 +93,25 @@ impl Replica {
     pub(super) fn start(&self) -> Result<()> {
         let mut lives = self.lock();
         lives.wanted = true;
-        if self.program.is_running() {
+        if self.controller.program.is_running() {
             return Ok(());
         }
-        let log = self.program.log().len();
-        self.program.start()?;
-        lives.all.push(Life { begun: Instant::now(), log, memory: Vec::new() });
+        self.controller.start()?;
+        lives.all.push(Life { begun: Instant::now(), memory: Vec::new() });
         Ok(())
     }
 
     /// `kill -9`.
     pub(super) fn kill(&self) {
         self.lock().wanted = false;
-        self.program.kill();
+        self.controller.program.kill();
     }
 
     /// Asks it to end, which it must do in good order.
     pub(super) async fn stop(&self) -> Result<()> {
         self.lock().wanted = false;
-        if self.program.is_running() {
-            let status = self.program.stop().await?;
+        if self.controller.program.is_running() {
+            let status = self.controller.program.stop().await?;
             ensure!(
                 status.success(),
                 "the controller {} was asked to end, and did so badly: {status}",
@@ -135,12 +123,12 @@ impl Replica {
 
     /// Stops time for it.
     pub(super) fn pause(&self) -> Result<()> {
-        self.program.pause()
+        self.controller.program.pause()
     }
 
     /// Lets time go on.
     pub(super) fn resume(&self) -> Result<()> {
-        self.program.resume()
+        self.controller.program.resume()
     }
 
     /// Whether it leads, by its own account.
@@ -156,15 +144,14 @@ impl Replica {
     }
 
     async fn metric(&self, name: &str) -> Option<u64> {
-        let metrics = timeout(PATIENCE, self.get("/metrics")).await.ok()?.ok()?;
-        metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        timeout(PATIENCE, self.controller.metric(name)).await.ok()?.ok()?
     }
 
     /// Notes its memory, and looks whether it has ended by itself. One that cannot reach an API server when it is started
     /// says so and ends, as it should; whoever runs it starts it again.
     pub(super) fn look_after(&self, alarms: &Alarms) -> Result<()> {
         let mut lives = self.lock();
-        if let Some(id) = self.program.id() {
+        if let Some(id) = self.controller.program.id() {
             let memory = memory_of(id)?;
             if let Some(life) = lives.all.last_mut().filter(|life| life.begun.elapsed() > YOUTH) {
                 life.memory.push((Instant::now(), memory));
@@ -174,11 +161,9 @@ impl Replica {
         if !lives.wanted {
             return Ok(());
         }
-        let begin = lives.all.last().map_or(0, |life| life.log);
-        let log = self.program.log();
-        let words = log.get(begin..).unwrap_or_default();
-        if words.contains("serves on http://") || words.contains("panicked") {
-            let last: Vec<_> = words.lines().rev().take(12).collect();
+        let log = self.controller.log_since_start();
+        if self.controller.serves() || log.contains("panicked") {
+            let last: Vec<_> = log.lines().rev().take(12).collect();
             let last: Vec<_> = last.into_iter().rev().collect();
             alarms.raise(&format!("the controller {} has ended by itself:\n{}", self.name, last.join("\n")));
         } else {
@@ -200,20 +185,7 @@ impl Replica {
 
     /// Everything that it has said.
     pub(super) fn log(&self) -> String {
-        self.program.log()
-    }
-
-    /// One request, the way the simplest of clients makes it.
-    async fn get(&self, path: &str) -> Result<String> {
-        let log = self.program.log();
-        let address = log.rsplit_once("http://").and_then(|(_, rest)| rest.split_whitespace().next());
-        let address = address.context("it has not said where it serves")?;
-        let mut stream = TcpStream::connect(address).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+        self.controller.program.log()
     }
 
     fn lock(&self) -> MutexGuard<'_, Lives> {

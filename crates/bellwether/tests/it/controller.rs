@@ -17,21 +17,25 @@ mod rollup;
 mod rules;
 mod wordpress;
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::Deref, path::PathBuf, time::Duration};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use bellwether_testkit::{Access, Cluster, Kubectl, Program, eventually, shared};
+use anyhow::{Context as _, Result, anyhow};
+use bellwether_testkit::{Access, Cluster, Kubectl, eventually, shared};
 use serde_json::{Value, json};
-use tempfile::TempPath;
 use tokio::sync::OnceCell;
 
 /// How long a step may take. Controllers need a second; on a busy machine, more.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A controller that runs.
-struct Controller {
-    program: Program,
-    _kubeconfig: TempPath,
+/// A controller that runs, from this build.
+struct Controller(bellwether_testkit::Controller);
+
+impl Deref for Controller {
+    type Target = bellwether_testkit::Controller;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Controller {
@@ -51,36 +55,16 @@ impl Controller {
         arguments: &[&str],
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<Self> {
-        let kubeconfig = access.kubeconfig_file()?;
-        let program = Program::new(env!("CARGO_BIN_EXE_bellwether"))?
-            .arguments(["controller", "--listen", "127.0.0.1:0", "--kubeconfig"])
-            .arguments([kubeconfig.as_os_str()])
-            .arguments(arguments);
-        let set = |program: Program, (name, value): (_, String)| program.environment(name, value);
-        let program = environment.into_iter().fold(program, set);
-        program.start()?;
-        Ok(Self { program, _kubeconfig: kubeconfig })
+        let controller = bellwether_testkit::Controller::new(env!("CARGO_BIN_EXE_bellwether"), access)?;
+        let controller = environment
+            .into_iter()
+            .fold(controller.arguments(arguments), |it, (name, value)| it.environment(name, value));
+        controller.start()?;
+        Ok(Self(controller))
     }
 
     async fn is_ready(&self) -> Result<()> {
-        eventually(PATIENCE, "the controller is ready", async || {
-            let (code, body) = self.get("/readyz").await?;
-            ensure!(code == 200, "{body}");
-            Ok(true)
-        })
-        .await
-        .with_context(|| self.program.log())
-    }
-
-    /// What it answers.
-    async fn get(&self, path: &str) -> Result<(u16, String)> {
-        let log = self.program.log();
-        // The last one: it may have been started again.
-        let address =
-            log.rsplit_once("http://").map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default());
-        let address = address.with_context(|| format!("it has not said where it serves: {log}"))?.to_owned();
-        let path = path.to_owned();
-        tokio::task::spawn_blocking(move || get(&address, &path)).await?
+        self.ready(PATIENCE).await
     }
 
     /// What it answers to a probe: the code, and what it says.
@@ -104,23 +88,8 @@ impl Controller {
 
     /// The value of a counter.
     async fn metric(&self, name: &str) -> Result<u64> {
-        let (_, text) = self.get("/metrics").await?;
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        Ok(line.with_context(|| format!("no {name} in {text}"))?.parse()?)
+        self.0.metric(name).await?.with_context(|| format!("/metrics has no {name}"))
     }
-}
-
-/// One request, the way the simplest of clients makes it.
-fn get(address: &str, path: &str) -> Result<(u16, String)> {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-    let code = head.split(' ').nth(1).context("no code")?.parse()?;
-    Ok((code, body.to_owned()))
 }
 
 /// The cluster that these tests share, with the controller that looks after it.
