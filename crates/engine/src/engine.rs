@@ -15,11 +15,12 @@ use crate::{
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
     id::{Cluster, FeedId, Kind, Name},
-    lens::{Lens, Scope},
+    lens::Lens,
     rollup::Rollups,
     room::Room,
     rules::Rules,
     view::{Claim, Group, Insight},
+    wanted::Wanted,
 };
 
 /// A clock that is put back by less than this will soon be where it was.
@@ -77,7 +78,7 @@ impl Engine {
     }
 
     fn follow(&mut self, kind: &Kind) -> FeedId {
-        self.feeds.acquire(&Cluster::hub(), kind, Scope::default(), &mut self.desk.effects)
+        self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.desk.effects)
     }
 
     /// Takes in what has happened, and says what follows from it.

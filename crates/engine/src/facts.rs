@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use crate::{
     app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, group_ref::OwnKind, operator::OperatorFacts,
+    wanted::Values,
 };
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
@@ -36,6 +37,8 @@ pub struct Facts {
     pub pod: Option<PodFacts>,
     /// What an operator says of it in its conditions. Nothing where nobody wants to know.
     pub operator: Option<Box<OperatorFacts>>,
+    /// The values that somebody wants to know. Nothing where nobody does.
+    pub values: Option<Box<Values>>,
 }
 
 /// What is kept of a Pod besides.

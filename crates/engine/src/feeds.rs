@@ -14,9 +14,10 @@ use crate::{
     event::Unreadable,
     facts::{Facts, Ours, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
-    lens::{Lens, Scope},
+    lens::Lens,
     planted::Bug,
     view::Insight,
+    wanted::Wanted,
     words::Words,
 };
 
@@ -76,8 +77,8 @@ pub(crate) struct Feed {
     /// Whether a list has begun and is not complete.
     listing: bool,
     lens: Arc<Lens>,
-    /// What its users want to know, all together.
-    scope: Scope,
+    /// What its users want to be kept, all together.
+    wanted: Arc<Wanted>,
     users: usize,
     round: u64,
     objects: HashMap<Arc<str>, BTreeMap<Arc<str>, ObjectId>>,
@@ -221,7 +222,7 @@ impl Feeds {
         &mut self,
         cluster: &Cluster,
         kind: &Kind,
-        scope: Scope,
+        wanted: &Wanted,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
         let key = (cluster.clone(), kind.clone());
@@ -230,15 +231,16 @@ impl Feeds {
         {
             feed.users += 1;
             self.unused.remove(id);
-            if feed.scope.and(scope) != feed.scope {
-                feed.scope = feed.scope.and(scope);
-                feed.lens = Arc::new(Lens::with(kind, Arc::clone(&self.rules), feed.scope));
+            if !feed.wanted.covers(wanted) {
+                feed.wanted = Arc::new(feed.wanted.and(wanted));
+                feed.lens = Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&feed.wanted)));
                 follow(*id, feed, effects);
             }
             return *id;
         }
         self.begun += 1;
         let id = FeedId(self.begun);
+        let wanted = Arc::new(wanted.clone());
         let feed = Feed {
             cluster: cluster.clone(),
             kind: kind.clone(),
@@ -246,8 +248,8 @@ impl Feeds {
             unreadable: None,
             listed: false,
             listing: false,
-            lens: Arc::new(Lens::with(kind, Arc::clone(&self.rules), scope)),
-            scope,
+            lens: Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&wanted))),
+            wanted,
             users: 1,
             round: 0,
             objects: HashMap::new(),
@@ -296,7 +298,8 @@ impl Feeds {
         let before = mem::replace(&mut self.rules, rules);
         for (id, feed) in &mut self.by_id {
             if !self.rules.same_for(&before, &feed.kind.group, &feed.kind.kind) {
-                feed.lens = Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), feed.scope));
+                feed.lens =
+                    Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), Arc::clone(&feed.wanted)));
                 follow(*id, feed, effects);
             }
         }
@@ -410,5 +413,37 @@ impl Feeds {
             }
         }
         Some(stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds that are followed anew.
+    fn followed(effects: &mut Vec<Effect>) -> Vec<String> {
+        let kind = |effect: Effect| match effect {
+            Effect::Follow { kind, .. } => Some(kind.to_string()),
+            _ => None,
+        };
+        mem::take(effects).into_iter().filter_map(kind).collect()
+    }
+
+    #[test]
+    fn a_kind_is_listed_again_only_for_who_wants_more_than_is_kept_of_it() {
+        let (mut feeds, mut effects, hub) = (Feeds::default(), Vec::new(), Cluster::hub());
+        let replicas = Wanted::paths([&["spec", "replicas"][..]]);
+        let phase = Wanted::paths([&["status", "phase"][..]]);
+        feeds.acquire(&hub, &Kind::pod(), &Wanted::default(), &mut effects);
+        feeds.acquire(&hub, &Kind::new("apps", "Deployment"), &replicas, &mut effects);
+        assert_eq!(followed(&mut effects), ["Pod", "Deployment.apps"]);
+        feeds.acquire(&hub, &Kind::pod(), &phase, &mut effects);
+        assert_eq!(followed(&mut effects), ["Pod"], "and nothing else");
+        feeds.acquire(&hub, &Kind::pod(), &phase, &mut effects);
+        assert_eq!(followed(&mut effects), [""; 0], "it is kept already");
+        let pods = feeds.acquire(&hub, &Kind::pod(), &replicas, &mut effects);
+        assert_eq!(followed(&mut effects), ["Pod"]);
+        let wanted = &feeds.get(pods).unwrap().wanted;
+        assert!(wanted.covers(&phase) && wanted.covers(&replicas), "the union is kept");
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Version, Written},
     id::{Kind, Name},
     operator,
+    wanted::{Values, Wanted},
 };
 
 /// Turns objects of a kind into facts.
@@ -23,28 +24,15 @@ pub struct Lens {
     kind: Kind,
     plan: Plan,
     rules: Arc<UserRules>,
-    scope: Scope,
-}
-
-/// What somebody wants to know of the objects of a kind besides what everybody does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// What operators say of them in their conditions.
-    pub operator: bool,
-}
-
-impl Scope {
-    /// What both want to know.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self { operator: self.operator || other.operator }
-    }
+    wanted: Arc<Wanted>,
+    /// What is kept for those who want values.
+    values: Option<Plan>,
 }
 
 /// Two lenses are the same if they are one: rules are not compared.
 impl PartialEq for Lens {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.scope == other.scope && Arc::ptr_eq(&self.rules, &other.rules)
+        self.kind == other.kind && self.wanted == other.wanted && Arc::ptr_eq(&self.rules, &other.rules)
     }
 }
 
@@ -60,11 +48,11 @@ pub struct Light {
 impl Lens {
     /// For the objects of a kind, judged by these rules before all others.
     pub fn new(kind: &Kind, rules: Arc<UserRules>) -> Self {
-        Self::with(kind, rules, Scope::default())
+        Self::with(kind, rules, Arc::default())
     }
 
     /// The same, for those who want to know more.
-    pub fn with(kind: &Kind, rules: Arc<UserRules>, scope: Scope) -> Self {
+    pub fn with(kind: &Kind, rules: Arc<UserRules>, wanted: Arc<Wanted>) -> Self {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
         if is_app_k8s_io(kind) {
@@ -84,11 +72,8 @@ impl Lens {
             plan.keep(&["status", "conditions"]);
             plan.keep(&["status", "phase"]);
         }
-        if scope.operator {
-            plan.keep(&["metadata", "creationTimestamp"]);
-            plan.keep(&["status", "conditions"]);
-        }
-        Self { kind: kind.clone(), plan, rules, scope }
+        wanted.keep(&mut plan);
+        Self { kind: kind.clone(), plan, rules, values: wanted.plan_of_paths(), wanted }
     }
 
     /// What must be read of an object.
@@ -116,7 +101,11 @@ impl Lens {
             deleting: text("metadata.deletionTimestamp").is_some(),
             verdict: bellwether_health::assess(object, &context),
             pod: (self.kind == Kind::pod()).then(|| pod(object)),
-            operator: self.scope.operator.then(|| Box::new(operator::read(object))),
+            operator: self.wanted.conditions.then(|| Box::new(operator::read(object))),
+            values: self.values.as_ref().map(|plan| {
+                let (wanted, fields) = (Arc::clone(&self.wanted), object.fields().kept_by(plan));
+                Box::new(Values { wanted, fields })
+            }),
         };
         (Name::new(object.namespace(), object.name()), Seen { facts, own: own(&self.kind, object) })
     }

@@ -12,9 +12,9 @@ use crate::{
     feeds::Feeds,
     group_ref::GroupRef,
     id::{Cluster, FeedId, Kind},
-    lens::Scope,
     publication::Publication,
     room::Room,
+    wanted::Wanted,
 };
 
 /// A group of a registry.
@@ -136,8 +136,14 @@ impl<T> Registry<T> {
     }
 
     /// Follows a kind of the hub for a group.
-    pub(crate) fn follow(&mut self, id: GroupId, kind: &Kind, scope: Scope, room: &mut Room<'_>) -> FeedId {
-        let feed = room.feeds.acquire(&Cluster::hub(), kind, scope, &mut room.desk.effects);
+    pub(crate) fn follow(
+        &mut self,
+        id: GroupId,
+        kind: &Kind,
+        wanted: &Wanted,
+        room: &mut Room<'_>,
+    ) -> FeedId {
+        let feed = room.feeds.acquire(&Cluster::hub(), kind, wanted, &mut room.desk.effects);
         self.users.entry(feed).or_default().insert(id);
         feed
     }

@@ -56,9 +56,14 @@ const CONTENTS: &[&[&str]] = &[
 ];
 
 impl Plan {
+    /// Keeps nothing but what is asked for by path.
+    pub fn nothing() -> Self {
+        Self { root: Node::default() }
+    }
+
     /// Keeps what identifies an object, and when it was created and deleted.
     pub fn identity() -> Self {
-        Self { root: Node::default() }.with_all(IDENTITY)
+        Self::nothing().with_all(IDENTITY)
     }
 
     /// Keeps everything but what is large and useless, or secret: managed fields, the last applied configuration, `data`,

@@ -7,6 +7,8 @@ use serde::{
     ser::{SerializeMap as _, SerializeSeq as _, Serializer},
 };
 
+use crate::plan::{Node, Plan};
+
 /// A JSON value whose text is borrowed from what it was read from, unless the text had escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value<'a> {
@@ -84,6 +86,25 @@ impl<'a> Value<'a> {
         match self {
             Self::Map(map) => Some(map),
             _ => None,
+        }
+    }
+
+    /// A copy of what a plan keeps, as if it had been read by it.
+    pub fn kept_by(&self, plan: &Plan) -> Value<'static> {
+        self.kept(&plan.root)
+    }
+
+    fn kept(&self, node: &Node) -> Value<'static> {
+        match self {
+            Self::List(_) if node.keeps_nothing() => Value::List(Vec::new()),
+            Self::List(list) => Value::List(list.iter().map(|value| value.kept(node)).collect()),
+            Self::Map(map) => {
+                let kept = map
+                    .iter()
+                    .filter_map(|(key, value)| Some((Cow::Owned(key.to_owned()), value.kept(node.of(key)?))));
+                Value::Map(kept.collect())
+            }
+            value => value.to_static(),
         }
     }
 

@@ -10,9 +10,9 @@ use crate::{
     event::Unreadable,
     feeds::ObjectId,
     id::{FeedId, Kind},
-    lens::Scope,
     registry::GroupId,
     room::Room,
+    wanted::Wanted,
 };
 
 use super::{
@@ -102,7 +102,7 @@ impl Applications {
             mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
-        let mut follow = |kind: &Kind| self.apps.follow(id, kind, Scope::default(), room);
+        let mut follow = |kind: &Kind| self.apps.follow(id, kind, &Wanted::default(), room);
         let mut needs = BTreeMap::new();
         for (kind, wish) in wishes {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));

@@ -31,13 +31,13 @@ use crate::{
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
     id::{FeedId, Kind, Name},
-    lens::Scope,
     needs::Needs,
     planted::Bug,
     publication::Publication,
     registry::{GroupId, Registry},
     room::Room,
     view::{Claim, Group, Insight},
+    wanted::Wanted,
 };
 
 use choice::Choice;
@@ -299,8 +299,7 @@ impl Rollups {
         for (_, kind, _) in &wanted {
             if !needs.contains_key(kind) {
                 let feed = before.remove(kind);
-                let scope = Scope { operator: true };
-                let feed = feed.unwrap_or_else(|| self.all.follow(id, kind, scope, room));
+                let feed = feed.unwrap_or_else(|| self.all.follow(id, kind, &Wanted::conditions(), room));
                 needs.insert(kind.clone(), feed);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_engine::{
     Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, GroupRef, Kind, Lens, Light, Name,
-    News, ObjectKey, Outcome, OwnKind, Part, Scope, Slot, Unreadable, Version,
+    News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
@@ -207,7 +207,11 @@ fn news(noise: NoiseNews, now: Timestamp) -> News {
         NoiseNews::Gone(name) => News::Gone(name),
         NoiseNews::Seen(object, operator) => {
             let kind = bellwether_simulation::object::identity(&object).0;
-            let lens = Lens::with(&kind, Arc::default(), Scope { operator });
+            let lens = Lens::with(
+                &kind,
+                Arc::default(),
+                Arc::new(Wanted { conditions: operator, ..Wanted::default() }),
+            );
             let (name, seen) = look(&lens, &object, Light { now, has_status: None });
             News::Seen(name, Box::new(seen))
         }

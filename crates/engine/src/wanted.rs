@@ -1,0 +1,106 @@
+//! What the users of a kind want to be kept of its objects.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bellwether_model::{Plan, Value};
+
+/// A path of fields: `status`, `readyReplicas`. Lists are passed through.
+pub type FieldPath = Box<[Box<str>]>;
+
+/// What somebody wants to be kept of the objects of a kind, besides what is kept for everybody: identity, labels, owners,
+/// generations and the verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// What operators say in their conditions.
+    pub conditions: bool,
+    /// The values at these paths, such as those that expressions read.
+    pub paths: BTreeSet<FieldPath>,
+}
+
+impl Wanted {
+    /// What operators say in their conditions.
+    pub fn conditions() -> Self {
+        Self { conditions: true, ..Self::default() }
+    }
+
+    /// The values at these paths.
+    pub fn paths<'p>(paths: impl IntoIterator<Item = &'p [&'p str]>) -> Self {
+        let path = |path: &[&str]| path.iter().copied().map(Into::into).collect();
+        Self { paths: paths.into_iter().map(path).collect(), ..Self::default() }
+    }
+
+    /// Whether all that the other wants is kept by this.
+    pub fn covers(&self, other: &Self) -> bool {
+        (self.conditions || !other.conditions) && other.paths.is_subset(&self.paths)
+    }
+
+    /// What both want.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            conditions: self.conditions || other.conditions,
+            paths: self.paths.union(&other.paths).cloned().collect(),
+        }
+    }
+
+    /// Adds what has to be read to a plan.
+    pub(crate) fn keep(&self, plan: &mut Plan) {
+        if self.conditions {
+            plan.keep(&["metadata", "creationTimestamp"]);
+            plan.keep(&["status", "conditions"]);
+        }
+        self.keep_paths(plan);
+    }
+
+    /// What is at the paths, and nothing else; none if there are no paths.
+    pub(crate) fn plan_of_paths(&self) -> Option<Plan> {
+        let mut plan = Plan::nothing();
+        self.keep_paths(&mut plan);
+        Some(plan).filter(|_| !self.paths.is_empty())
+    }
+
+    fn keep_paths(&self, plan: &mut Plan) {
+        for path in &self.paths {
+            plan.keep(&path.iter().map(|field| &**field).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// The values at the paths that somebody wanted when an object was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    /// What was wanted. A value that is not here, and was not wanted, may be there all the same.
+    pub wanted: Arc<Wanted>,
+    /// The object, with nothing in it but what is at the paths.
+    pub fields: Value<'static>,
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_model::Object;
+
+    use super::*;
+
+    #[test]
+    fn the_union_of_what_two_want_covers_both() {
+        let (replicas, phase) =
+            (Wanted::paths([&["spec", "replicas"][..]]), Wanted::paths([&["status"][..]]));
+        let both = replicas.and(&phase).and(&Wanted::conditions());
+        for one in [&replicas, &phase, &Wanted::conditions(), &Wanted::default()] {
+            assert!(both.covers(one));
+        }
+        assert!(!replicas.covers(&phase) && !replicas.covers(&Wanted::conditions()));
+    }
+
+    #[test]
+    fn nothing_is_kept_but_what_is_at_the_paths() {
+        let json = br#"{"metadata": {"name": "web"}, "spec": {"replicas": 3, "paused": true},
+            "status": {"conditions": [{"type": "Ready", "message": "long"}], "phase": "Up"}}"#;
+        let object = Object::from_json(json, &Plan::whole()).unwrap();
+        let paths = [&["spec", "replicas"][..], &["status", "conditions", "type"], &["status", "absent"]];
+        let plan = Wanted::paths(paths).plan_of_paths().unwrap();
+        let kept = serde_json::to_string(&object.fields().kept_by(&plan)).unwrap();
+        assert_eq!(kept, r#"{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"}]}}"#);
+        assert!(Wanted::conditions().plan_of_paths().is_none());
+    }
+}
