@@ -1,6 +1,9 @@
 //! How much an engine has to do with.
 
-use crate::id::Kind;
+use crate::{
+    clusters::ClusterStatus,
+    id::{Cluster, Kind},
+};
 
 /// How much an engine has to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,4 +22,6 @@ pub struct Census {
     pub notes: usize,
     /// The kinds of which it is not known yet what there is.
     pub unknown: Vec<Kind>,
+    /// The clusters.
+    pub clusters: Vec<(Cluster, ClusterStatus)>,
 }

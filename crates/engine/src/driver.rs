@@ -5,10 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     census::Census,
     clock::{Clock, Now},
+    clusters::ClusterStatus,
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
-    id::{Kind, Name},
+    id::{Cluster, Kind, Name},
     lens::Lens,
     outbox::Outbox,
     planted::Bug,
@@ -108,6 +109,11 @@ impl Driver {
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
     pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         self.engine.outlook(now, kind, name)
+    }
+
+    /// What is known of a cluster.
+    pub fn cluster(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
+        self.engine.cluster(cluster)
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     application::Applications,
     census::Census,
+    clusters::{ClusterStatus, Clusters},
     desk::{Desk, Timer},
     dialect::Dialect,
     effect::{Change, Effect, Part, Slot},
@@ -35,6 +36,7 @@ fn groupings() -> Vec<Box<dyn Grouping>> {
 #[derive(Debug)]
 pub struct Engine {
     feeds: Feeds,
+    clusters: Clusters,
     desk: Desk,
     groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
@@ -63,8 +65,8 @@ impl Engine {
     fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
         let mut base: Vec<_> = groupings.iter().flat_map(|grouping| grouping.base()).copied().collect();
         base.sort_unstable();
-        let (feeds, desk) = (Feeds::default(), Desk::default());
-        let mut engine = Self { feeds, desk, groupings, base: Vec::new(), open: false };
+        let (feeds, clusters, desk) = (Feeds::default(), Clusters::default(), Desk::default());
+        let mut engine = Self { feeds, clusters, desk, groupings, base: Vec::new(), open: false };
         engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
         engine
     }
@@ -86,6 +88,11 @@ impl Engine {
         for event in events {
             match event {
                 Event::Feed(feed, news) => self.news(feed, news, now),
+                Event::Cluster(cluster, event) => {
+                    if self.clusters.hear(&cluster, event, now) {
+                        self.feeds.forget_versions_of(&cluster);
+                    }
+                }
                 Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
                 Event::Tick => {}
             }
@@ -135,8 +142,17 @@ impl Engine {
         groups
     }
 
+    /// What is known of a cluster; nothing before its source has told anything.
+    pub fn cluster(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
+        self.clusters.get(cluster)
+    }
+
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
     pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+        let hub = self.clusters.get(&Cluster::hub());
+        if let Some(since) = hub.and_then(|hub| hub.silent_since(now)) {
+            return Insight::Silent { since };
+        }
         if !self.open {
             let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
             return Insight::waits_for(base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()));
@@ -173,6 +189,8 @@ impl Engine {
         let (feeds, objects) = self.feeds.size();
         let (notes, unknown) = (self.desk.notes(), self.feeds.unknown());
         let mut census = Census { open: self.open, feeds, objects, notes, unknown, ..Census::default() };
+        let clusters = self.clusters.all().map(|(cluster, status)| (cluster.clone(), status.clone()));
+        census.clusters = clusters.collect();
         for grouping in &self.groupings {
             grouping.count(&mut census);
         }

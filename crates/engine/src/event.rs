@@ -1,11 +1,13 @@
 //! What the engine learns.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use jiff::Timestamp;
 
 use crate::{
     effect::{Change, Slot},
     facts::{Seen, Served, Version},
-    id::{FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name},
 };
 
 /// Something that happened.
@@ -13,6 +15,8 @@ use crate::{
 pub enum Event {
     /// There is news from a kind that is followed.
     Feed(FeedId, News),
+    /// There is news of a cluster itself.
+    Cluster(Cluster, ClusterEvent),
     /// A write has ended.
     Written {
         /// Where it was wanted.
@@ -24,6 +28,23 @@ pub enum Event {
     },
     /// Time has passed; nothing else has happened.
     Tick,
+}
+
+/// What a source tells of its cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterEvent {
+    /// Its connections are open.
+    Connected,
+    /// Its identity, which is the uid of the namespace `kube-system`.
+    Identified(Box<str>),
+    /// The kinds that it serves now.
+    Kinds(Arc<HashMap<Kind, Served>>),
+    /// It was heard from then, if only by a bookmark.
+    Heard(Timestamp),
+    /// Its connections are lost.
+    Lost,
+    /// It has no source any more.
+    Removed,
 }
 
 /// What a feed tells: first whether the kind is there, then all its objects between `Listing` and `Listed`, then what

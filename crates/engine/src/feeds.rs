@@ -312,6 +312,14 @@ impl Feeds {
         }
     }
 
+    /// Another cluster has the name of one that was known: its versions are not comparable with those of the other.
+    pub(crate) fn forget_versions_of(&mut self, cluster: &Cluster) {
+        let of_cluster = self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster).map(|(id, _)| *id);
+        for feed in of_cluster.collect::<Vec<_>>() {
+            self.forget_versions(feed);
+        }
+    }
+
     /// Whatever versions are told from now on, they are not older than what is known.
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {

@@ -64,8 +64,8 @@ impl<S> Sources<S> {
     }
 
     /// All sources, by the names of their clusters.
-    pub fn iter(&self) -> impl Iterator<Item = (&Cluster, &S)> {
-        self.0.iter()
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Cluster, &mut S)> {
+        self.0.iter_mut()
     }
 }
 

@@ -83,6 +83,11 @@ pub enum Insight {
     Known(Box<Outlook>),
     /// There is no such group.
     Absent,
+    /// Nobody can tell: the cluster has been silent for too long.
+    Silent {
+        /// Since when.
+        since: Timestamp,
+    },
     /// Nobody can tell: these kinds have not been listed yet, or cannot be read.
     Unknown(Vec<(Kind, Option<Unreadable>)>),
 }

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use bellwether_engine::{
-    Change, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Lens, Name, News, Now, Outcome, Served,
-    Slot, Source, Sources,
+    Change, Cluster, ClusterEvent, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Name, News, Now,
+    Outcome, Slot, Source as _, Sources,
 };
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +18,8 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     audience::{Audience, Inquirer},
-    read::{Reader, Settings},
+    connected::ConnectedCluster,
+    read::Settings,
     vitals::Vitals,
     write::{Done, Leadership, PATIENCE, Recorder, perform},
 };
@@ -32,34 +33,23 @@ const NEWS_AT_A_TIME: usize = 1024;
 /// So many writes are under way at a time.
 const WRITES_AT_A_TIME: usize = 16;
 
+/// How often the engine is told when the clusters were heard from, at most.
+const PULSE_EVERY: Duration = Duration::from_secs(1);
+
+/// A clock that was set, or a cluster that is silent, is noticed after so long even if nothing else happens.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
 /// How often is counted how much there is.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
-
-/// A cluster that is connected: what reads it, and what writes to it.
-struct ConnectedCluster {
-    client: Client,
-    reader: Reader,
-}
-
-impl Source for ConnectedCluster {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
-        debug!("follows {kind}");
-        self.reader.follow(feed, kind.clone(), lens);
-    }
-
-    fn leave(&mut self, feed: FeedId) {
-        self.reader.leave(feed);
-    }
-
-    fn served(&self, kind: &Kind) -> Option<Served> {
-        self.reader.served(kind)
-    }
-}
 
 /// The engine and all that it lives on.
 pub struct Spine {
     driver: Driver,
     clusters: Sources<ConnectedCluster>,
+    /// What is found out about the clusters themselves.
+    cluster_events: mpsc::Receiver<(Cluster, ClusterEvent)>,
+    /// When was last asked when they were heard from.
+    pulsed: Instant,
     news: mpsc::Receiver<(FeedId, News)>,
     writes: JoinSet<(Done, Duration)>,
     /// What is being written, by the task that does.
@@ -84,11 +74,14 @@ impl Spine {
         recorder: Recorder,
     ) -> Self {
         let (sender, news) = mpsc::channel(NEWS_WAITING);
-        let reader = Reader::start(client.clone(), settings, sender);
-        let vitals = Arc::new(Vitals::new(Arc::clone(reader.tally())));
+        let (about, cluster_events) = mpsc::channel(NEWS_WAITING);
+        let hub = ConnectedCluster::new(Cluster::hub(), client, settings, sender, about);
+        let vitals = Arc::new(Vitals::new(Arc::clone(hub.reader.tally())));
         Self {
             driver: Driver::new(engine, WRITES_AT_A_TIME),
-            clusters: Sources::hub(ConnectedCluster { client, reader }),
+            clusters: Sources::hub(hub),
+            cluster_events,
+            pulsed: Instant::now(),
             news,
             writes: JoinSet::new(),
             under_way: HashMap::new(),
@@ -124,6 +117,9 @@ impl Spine {
         let mut batch = Vec::with_capacity(NEWS_AT_A_TIME);
         self.step([]);
         loop {
+            if self.pulsed.elapsed() >= PULSE_EVERY {
+                self.feel_pulses();
+            }
             self.write();
             let pause = self.pause();
             tokio::select! {
@@ -134,7 +130,13 @@ impl Spine {
                     self.step(batch.drain(..).map(|(feed, news)| Event::Feed(feed, news)));
                 }
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
-                Some(question) = self.audience.question() => question.answer(&self.driver),
+                Some((cluster, event)) = self.cluster_events.recv() => {
+                    self.step([Event::Cluster(cluster, event)]);
+                }
+                Some(question) = self.audience.question() => {
+                    self.feel_pulses();
+                    question.answer(&self.driver);
+                }
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     let effects = self.driver.tick(self.now());
@@ -165,6 +167,19 @@ impl Spine {
         self.follow_up(effects);
         self.audience.tell(&self.driver);
         self.vitals.stepped(count, begun.elapsed().as_secs_f64());
+    }
+
+    /// Tells the engine when the clusters were last heard from.
+    fn feel_pulses(&mut self) {
+        let pulses = self.clusters.iter_mut().flat_map(|(cluster, connected)| {
+            connected.pulse().into_iter().map(|event| Event::Cluster(cluster.clone(), event))
+        });
+        let events: Vec<_> = pulses.collect();
+        self.pulsed = Instant::now();
+        if !events.is_empty() {
+            let effects = self.driver.step(self.now(), events);
+            self.follow_up(effects);
+        }
     }
 
     /// Does what follows from a step.
@@ -255,13 +270,7 @@ impl Spine {
             self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
         let until_count = self.uncounted.then(|| COUNTS_EVERY.saturating_sub(self.counted.elapsed()));
-        // A clock that jumps is noticed within a minute.
-        [until_next, until_count]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(Duration::MAX)
-            .min(Duration::from_mins(1))
+        [until_next, until_count].into_iter().flatten().min().unwrap_or(Duration::MAX).min(LONGEST_PAUSE)
     }
 
     /// Counts how much there is, now and then.

@@ -57,6 +57,11 @@ struct Health {
     health: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByCluster {
+    cluster: String,
+}
+
 impl Vitals {
     pub(crate) fn new(tally: Arc<Tally>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
@@ -118,11 +123,6 @@ impl Vitals {
         self.census.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When anything was last heard from the cluster.
-    pub fn heard_last(&self) -> Option<Timestamp> {
-        self.tally.heard_last()
-    }
-
     /// All of it, as OpenMetrics text.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("bellwether");
@@ -176,6 +176,17 @@ impl Vitals {
             "last_heard_timestamp_seconds",
             "When the watch that has been silent for longest was last heard from",
             heard,
+        );
+        let fresh: Family<ByCluster, Gauge> = Family::default();
+        for (cluster, status) in self.census().clusters {
+            let is_fresh = status.heard.is_some() && status.silent_since(Timestamp::now()).is_none();
+            let cluster = cluster.name().to_owned();
+            fresh.get_or_create(&ByCluster { cluster }).set(i64::from(is_fresh));
+        }
+        registry.register(
+            "cluster_fresh",
+            "Whether a cluster has been heard from within two minutes; the hub has no name",
+            fresh,
         );
         let open: Gauge = Gauge::default();
         open.set(i64::try_from(self.tally.open_watches.get()).unwrap_or(i64::MAX));

@@ -74,7 +74,7 @@ impl OperatorCondition {
 /// What OLM is to be told, by what is known of a Rollup. Nothing as long as nobody can tell: what was said before stays.
 pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
     match insight {
-        Insight::Unknown(_) => None,
+        Insight::Unknown(_) | Insight::Silent { .. } => None,
         Insight::Absent => Some(Statement::new(
             ConditionStatus::Unknown,
             "RollupNotFound",

@@ -6,14 +6,10 @@ use bellwether_engine::{Insight, Kind, Name, Unreadable};
 use bellwether_kube_io::{audience::Inquirer, spine::Spine, vitals::Vitals, write::Leadership};
 use bellwether_model::text::one_line;
 use bellwether_server::{Answer, Condition, Group, Outlook, Process};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::cli::Controller;
-
-/// An API server speaks up on every watch about once a minute. If none has been heard from for so long, what was heard says
-/// nothing any more.
-const SILENCE: SignedDuration = SignedDuration::from_mins(3);
 
 /// No object has a longer name.
 const LONGEST_NAME: usize = 253;
@@ -63,9 +59,6 @@ impl Process for Probed {
             Group::Application { namespace, name } => (Kind::own("Application"), Name::new(namespace, name)),
         };
         Box::pin(async {
-            if let Some(silent) = silent(self.vitals.heard_last(), Timestamp::now()) {
-                return Answer::Unknown(silent);
-            }
             let insight = self.inquirer.outlook(kind, name).await;
             answer(insight, group, self.only.as_deref())
         })
@@ -74,15 +67,6 @@ impl Process for Probed {
     fn metrics(&self) -> String {
         self.vitals.text().unwrap_or_default()
     }
-}
-
-/// What is said when the cluster has not been heard from for too long.
-fn silent(heard: Option<Timestamp>, now: Timestamp) -> Option<String> {
-    let heard = heard.filter(|heard| heard.duration_until(now) > SILENCE)?;
-    let heard = Timestamp::from_second(heard.as_second()).unwrap_or(heard);
-    Some(format!(
-        "the API server has not been heard from since {heard}: nobody can tell what has become of it"
-    ))
 }
 
 /// What is said of a group of which this is known; nothing is, once the controller has ended.
@@ -105,6 +89,12 @@ fn answer(insight: Option<Insight>, group: &Group, only: Option<&str>) -> Answer
                 .collect(),
         }),
         Some(Insight::Absent) => Answer::Absent(absent(group, only)),
+        Some(Insight::Silent { since }) => {
+            let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
+            Answer::Unknown(format!(
+                "the API server has not been heard from since {since}: nobody can tell what has become of it"
+            ))
+        }
         Some(Insight::Unknown(kinds)) if kinds.is_empty() => {
             Answer::Unknown("nothing is known yet".to_owned())
         }
@@ -169,17 +159,13 @@ mod tests {
         Unreadable::Forbidden { resource: "rollups".into() }
     }
 
-    #[rstest]
-    #[case::never(None, None)]
-    #[case::now(Some(1000), None)]
-    #[case::a_bookmark_ago(Some(900), None)]
-    #[case::too_long(Some(819), Some("1970-01-01T00:13:39Z"))]
-    #[case::a_clock_that_was_put_back(Some(5000), None)]
-    fn who_is_silent_for_too_long_is_not_believed(#[case] heard: Option<i64>, #[case] since: Option<&str>) {
-        let time = |second| Timestamp::from_second(second).expect("a time");
-        let says = silent(heard.map(time), time(1000));
-        assert_eq!(says.is_some(), since.is_some());
-        assert!(says.is_none_or(|says| says.contains(since.unwrap_or_default())));
+    #[test]
+    fn a_silent_cluster_is_not_believed() {
+        let insight = Insight::Silent { since: Timestamp::from_millisecond(819_500).expect("a time") };
+        let Answer::Unknown(sentence) = answer(Some(insight), &application(), None) else {
+            panic!("nobody can tell")
+        };
+        assert!(sentence.contains("1970-01-01T00:13:39Z"), "{sentence}");
     }
 
     #[rstest]

@@ -4,10 +4,13 @@ use std::{
     collections::{HashMap, HashSet},
     mem,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use bellwether_engine::{Effect, Facts, FeedId, Group, Kind, Lens, Name, News, Served, Source, Sources};
+use bellwether_engine::{
+    Cluster, ClusterEvent, Effect, Event, Facts, FeedId, Group, Kind, Lens, Name, News, Served, Source,
+    Sources,
+};
 use bellwether_kube_io::read::{Reader, Settings};
 use jiff::Timestamp;
 use kube::Client;
@@ -33,12 +36,6 @@ const SWARM: Duration = Duration::from_millis(100);
 
 /// So often somebody looks even if nothing changes: clocks go on.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// So long a watch may be closed: each ends now and then, and is begun anew at once.
-const BREATH: Duration = Duration::from_secs(3);
-
-/// API servers speak up on every watch about once a minute: who has been silent for longer is out of touch.
-const SILENCE: Duration = Duration::from_secs(90);
 
 /// Who wants to see a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,8 +91,6 @@ pub(crate) struct Live {
     kept: Vec<Kept>,
     /// The kinds that are watched, or should be.
     listed: HashSet<Wanted>,
-    /// Since when not all of them are.
-    lost: Option<(Instant, Timestamp)>,
     begun: Timestamp,
     /// When all was known for the first time.
     known: Option<Timestamp>,
@@ -115,12 +110,11 @@ impl Live {
             news,
             kept: Vec::new(),
             listed: HashSet::new(),
-            lost: None,
             begun: Timestamp::now(),
             known: None,
         };
         for index in 0..live.watchers.len() {
-            live.act(index, |eye| eye.open(Timestamp::now()));
+            live.act(index, |eye, _| eye.open(Timestamp::now()));
         }
         live
     }
@@ -163,7 +157,7 @@ impl Live {
         }
         let now = Timestamp::now();
         for (index, told) in told.into_iter().enumerate() {
-            self.act(index, |eye| eye.see(now, told));
+            self.act(index, |eye, _| eye.see(now, told));
         }
         self.refocus();
         if self.known.is_none() && self.is_known() {
@@ -172,9 +166,9 @@ impl Live {
     }
 
     /// Lets one engine do something, and follows what it asks for.
-    fn act(&mut self, index: usize, act: impl FnOnce(&mut Eye) -> Vec<Effect>) {
+    fn act(&mut self, index: usize, act: impl FnOnce(&mut Eye, &Reader<Wanted>) -> Vec<Effect>) {
         let Some(Watcher { eye, reader }) = self.watchers.get_mut(index) else { return };
-        let effects = act(eye);
+        let effects = act(eye, reader);
         let feeds = EngineFeeds { index, reader, listed: &mut self.listed };
         // What is not about reading is not for those who only look.
         Sources::hub(feeds).route(effects, |unread| eye.step(Timestamp::now(), unread));
@@ -192,24 +186,25 @@ impl Live {
         }
     }
 
+    /// Tells the engines whether the cluster is connected, and when it was last heard from.
     fn look_at_watches(&mut self) {
         let tallies = self.watchers.iter().map(|watcher| watcher.reader.tally().open_watches.get());
         let open = usize::try_from(tallies.sum::<u64>()).unwrap_or(usize::MAX);
-        if open >= self.listed.len() {
-            self.lost = None;
-        } else {
-            self.lost.get_or_insert_with(|| (Instant::now(), Timestamp::now()));
+        let connection = if open >= self.listed.len() { ClusterEvent::Connected } else { ClusterEvent::Lost };
+        for index in 0..self.watchers.len() {
+            self.act(index, |eye, reader| {
+                let heard = reader.tally().heard_last().map(ClusterEvent::Heard);
+                let events = heard.into_iter().chain([connection.clone()]);
+                let events = events.map(|event| Event::Cluster(Cluster::hub(), event)).collect();
+                eye.step(Timestamp::now(), events)
+            });
         }
     }
 
     /// Since when the cluster has not been heard from, if it is out of touch.
     pub(crate) fn silent_since(&self) -> Option<Timestamp> {
-        let lost = self.lost.filter(|(since, _)| since.elapsed() > BREATH).map(|(_, since)| since);
-        let is_long_ago = |heard: &Timestamp| {
-            Timestamp::now().duration_since(*heard) > SILENCE.try_into().unwrap_or_default()
-        };
-        let heard = self.watchers.iter().filter_map(|watcher| watcher.reader.tally().heard_least_recently());
-        lost.or_else(|| heard.min().filter(is_long_ago))
+        let hubs = self.watchers.iter().filter_map(|watcher| watcher.eye.engine.cluster(&Cluster::hub()));
+        hubs.filter_map(|hub| hub.out_of_touch_since(Timestamp::now())).min()
     }
 
     /// Whether all that is needed is known, and of one time.

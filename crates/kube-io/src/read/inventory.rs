@@ -11,7 +11,10 @@ use tokio::sync::watch;
 use super::discovery::{Freshness, Group, GroupVersion, Resource, Scope};
 
 /// The kinds that a cluster serves, and how.
-pub(super) type Kinds = HashMap<Kind, Served>;
+pub(crate) type Kinds = HashMap<Kind, Served>;
+
+/// The kinds from now on; none until they are known.
+pub(crate) type KindsReceiver = watch::Receiver<Option<Arc<Kinds>>>;
 
 /// What a cluster serves, for everybody who wants to know. It keeps itself up to date.
 #[derive(Clone, Debug)]
@@ -45,7 +48,7 @@ impl Inventory {
     }
 
     /// The kinds from now on; none until they are known.
-    pub(super) fn kinds(&self) -> watch::Receiver<Option<Arc<Kinds>>> {
+    pub(super) fn kinds(&self) -> KindsReceiver {
         self.0.kinds.subscribe()
     }
 

@@ -23,6 +23,7 @@ pub use bellwether_wire::backoff::Pauses;
 pub use bellwether_wire::trouble::Trouble;
 pub use glance::{Glance, NoSuchKind};
 pub use inventory::Inventory;
+pub(crate) use inventory::KindsReceiver;
 pub use settings::Settings;
 pub use tally::{Count, Tally};
 
@@ -123,6 +124,11 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// What the cluster serves.
     pub fn inventory(&self) -> &Inventory {
         &self.place.inventory
+    }
+
+    /// The kinds that the cluster serves, whenever they change; none until they are known.
+    pub(crate) fn kinds(&self) -> KindsReceiver {
+        self.place.inventory.kinds()
     }
 
     /// What was done so far.

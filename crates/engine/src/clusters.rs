@@ -1,0 +1,131 @@
+//! What is known of the clusters themselves: whether they are connected, and when they were last heard from.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    event::ClusterEvent,
+    facts::Served,
+    id::{Cluster, Kind},
+};
+
+/// API servers send a bookmark on every watch about once a minute. A cluster of which two were missed is out of touch, and
+/// what it reported says nothing any more.
+const SILENCE: SignedDuration = SignedDuration::from_mins(2);
+
+/// API servers close every watch now and then, and it is opened again at once.
+const RECONNECT: SignedDuration = SignedDuration::from_secs(3);
+
+/// What is known of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterStatus {
+    /// Its identity, which is the uid of the namespace `kube-system`; nothing where that may not be read.
+    pub uid: Option<Box<str>>,
+    /// The kinds that it serves, as discovery found them.
+    pub kinds: Arc<HashMap<Kind, Served>>,
+    /// When it was last heard from.
+    pub heard: Option<Timestamp>,
+    /// Since when it is not connected.
+    pub lost: Option<Timestamp>,
+}
+
+impl ClusterStatus {
+    /// Since when the cluster has been silent, if for so long that what it reported is not to be trusted any more.
+    pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
+        self.heard.filter(|heard| heard.duration_until(now) > SILENCE)
+    }
+
+    /// Since when the cluster is out of touch: its connections are lost and were not opened again at once, or it is silent.
+    pub fn out_of_touch_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let lost = self.lost.filter(|lost| lost.duration_until(now) > RECONNECT);
+        lost.or_else(|| self.silent_since(now))
+    }
+}
+
+/// The clusters, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Clusters(BTreeMap<Cluster, ClusterStatus>);
+
+impl Clusters {
+    pub(crate) fn get(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
+        self.0.get(cluster)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Cluster, &ClusterStatus)> {
+        self.0.iter()
+    }
+
+    /// Takes in what a source tells. Gives back whether another cluster has the name now.
+    pub(crate) fn hear(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) -> bool {
+        if matches!(event, ClusterEvent::Removed) {
+            self.0.remove(cluster);
+            return false;
+        }
+        let status = self.0.entry(cluster.clone()).or_default();
+        match event {
+            ClusterEvent::Connected => status.lost = None,
+            ClusterEvent::Identified(uid) => {
+                let before = status.uid.replace(uid);
+                return before.is_some() && before != status.uid;
+            }
+            ClusterEvent::Kinds(kinds) => status.kinds = kinds,
+            ClusterEvent::Heard(time) => status.heard = status.heard.max(Some(time)),
+            ClusterEvent::Lost => _ = status.lost.get_or_insert(now),
+            ClusterEvent::Removed => {}
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[rstest]
+    #[case::never_heard_from(None, None)]
+    #[case::now(Some(1000), None)]
+    #[case::a_bookmark_ago(Some(930), None)]
+    #[case::two_bookmarks_ago(Some(879), Some(879))]
+    #[case::by_a_clock_that_was_put_back(Some(5000), None)]
+    fn a_cluster_is_silent_when_two_bookmarks_were_missed(
+        #[case] heard: Option<i64>,
+        #[case] since: Option<i64>,
+    ) {
+        let status = ClusterStatus { heard: heard.map(at), ..ClusterStatus::default() };
+        assert_eq!(status.silent_since(at(1000)), since.map(at));
+    }
+
+    #[test]
+    fn a_watch_that_is_opened_again_at_once_is_not_lost() {
+        let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
+        let mut since = |event, second, now| {
+            clusters.hear(&east, event, at(second));
+            clusters.get(&east).unwrap().out_of_touch_since(at(now))
+        };
+        assert_eq!(since(ClusterEvent::Heard(at(100)), 100, 101), None);
+        assert_eq!(since(ClusterEvent::Lost, 110, 112), None);
+        assert_eq!(since(ClusterEvent::Lost, 113, 114), Some(at(110)));
+        assert_eq!(since(ClusterEvent::Connected, 115, 116), None);
+        assert_eq!(since(ClusterEvent::Connected, 115, 221), Some(at(100)));
+        assert_eq!(since(ClusterEvent::Heard(at(220)), 220, 221), None);
+    }
+
+    #[test]
+    fn a_cluster_that_was_rebuilt_under_its_name_is_another() {
+        let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
+        let mut is_another = |uid: &str| clusters.hear(&east, ClusterEvent::Identified(uid.into()), at(0));
+        assert_eq!([is_another("a"), is_another("a"), is_another("b")], [false, false, true]);
+        clusters.hear(&east, ClusterEvent::Removed, at(0));
+        assert!(clusters.get(&east).is_none());
+    }
+}

@@ -1,0 +1,118 @@
+//! A cluster that is connected: what reads it, what writes to it, and what is told of the cluster itself.
+
+use std::{sync::Arc, time::Duration};
+
+use bellwether_engine::{Cluster, ClusterEvent, FeedId, Kind, Lens, News, Served, Source};
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tracing::debug;
+
+use crate::{
+    read::{Reader, Settings},
+    write::PATIENCE,
+};
+
+/// How long to wait before the identity of a cluster that did not answer is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
+
+/// A cluster that is connected. When it is dropped, so are its connections.
+pub(crate) struct ConnectedCluster {
+    pub(crate) client: Client,
+    pub(crate) reader: Reader,
+    /// What was last told of it.
+    heard: Option<Timestamp>,
+    is_open: Option<bool>,
+    about: JoinHandle<()>,
+}
+
+impl ConnectedCluster {
+    /// Connects a cluster. What is read goes to `news`, what is found out about the cluster itself to `events`.
+    pub(crate) fn new(
+        cluster: Cluster,
+        client: Client,
+        settings: Settings,
+        news: mpsc::Sender<(FeedId, News)>,
+        events: mpsc::Sender<(Cluster, ClusterEvent)>,
+    ) -> Self {
+        let reader = Reader::start(client.clone(), settings, news);
+        let about = tokio::spawn(tell_about(cluster, client.clone(), reader.kinds(), events));
+        Self { client, reader, heard: None, is_open: None, about }
+    }
+
+    /// What has changed since this was last asked: when the cluster was heard from, and whether any connection is open.
+    pub(crate) fn pulse(&mut self) -> Vec<ClusterEvent> {
+        let tally = self.reader.tally();
+        let heard = tally.heard_last().filter(|heard| self.heard.replace(*heard) != Some(*heard));
+        let is_open = tally.open_watches.get() > 0;
+        // Before anything was ever heard, nothing is lost.
+        let turned = self.heard.is_some() && self.is_open.replace(is_open) != Some(is_open);
+        let connection = turned.then_some(if is_open { ClusterEvent::Connected } else { ClusterEvent::Lost });
+        heard.map(ClusterEvent::Heard).into_iter().chain(connection).collect()
+    }
+}
+
+impl Drop for ConnectedCluster {
+    fn drop(&mut self) {
+        self.about.abort();
+    }
+}
+
+impl Source for ConnectedCluster {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        debug!("follows {kind}");
+        self.reader.follow(feed, kind.clone(), lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.reader.leave(feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        self.reader.served(kind)
+    }
+}
+
+/// Tells the identity of a cluster, and the kinds that it serves whenever they change.
+async fn tell_about(
+    cluster: Cluster,
+    client: Client,
+    mut kinds: crate::read::KindsReceiver,
+    events: mpsc::Sender<(Cluster, ClusterEvent)>,
+) {
+    let identify = async {
+        if let Some(uid) = identity(&client).await {
+            let _ = events.send((cluster.clone(), ClusterEvent::Identified(uid))).await;
+        }
+    };
+    let follow_kinds = async {
+        while kinds.changed().await.is_ok() {
+            let served = kinds.borrow_and_update().clone();
+            if let Some(served) = served {
+                let _ = events.send((cluster.clone(), ClusterEvent::Kinds(served))).await;
+            }
+        }
+    };
+    tokio::join!(identify, follow_kinds);
+}
+
+/// The uid of the namespace `kube-system`; nothing where it may not be read.
+async fn identity(client: &Client) -> Option<Box<str>> {
+    loop {
+        let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new()).ok()?;
+        match timeout(PATIENCE, client.request::<Value>(request)).await {
+            Ok(Ok(namespace)) => return namespace["metadata"]["uid"].as_str().map(Into::into),
+            Ok(Err(kube::Error::Api(status))) if [401, 403, 404].contains(&status.code) => {
+                debug!("the identity of the cluster is not known: {}", status.message);
+                return None;
+            }
+            Ok(Err(_)) | Err(_) => sleep(ASK_AGAIN).await,
+        }
+    }
+}
