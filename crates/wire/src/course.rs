@@ -89,9 +89,11 @@ pub struct Reaction {
 pub struct Course {
     /// The version up to which everything is known.
     known: Option<Version>,
+    /// The version of the last list of which a page was told, whether the rest came or not.
+    begun: Option<Version>,
     /// Whether all must be listed, whatever is known.
     list: bool,
-    /// Since when lists have been older than that, and how many.
+    /// Since when lists have been older than what was told, and how many.
     behind: Option<(Duration, u32)>,
     backoff: Backoff,
     state: State,
@@ -108,6 +110,7 @@ impl Course {
     pub fn new(pauses: Pauses) -> Self {
         Self {
             known: None,
+            begun: None,
             list: true,
             behind: None,
             backoff: Backoff::new(pauses),
@@ -141,11 +144,12 @@ impl Course {
         self.backoff.reset();
     }
 
-    /// A list of this version has arrived. One that is older than what is known is not to be used, unless the cluster
-    /// itself was put back, which is what this gives back.
+    /// The first page of a list of this version has arrived. A list that is older than what was told is not to be used, unless
+    /// the cluster itself was put back, which is what this gives back. A page of a list that broke off was told, too: the
+    /// objects in it stay as they are, and a list that is older than they would mix two times.
     pub fn accept(&mut self, version: &Version, now: Duration) -> Result<bool, Trouble> {
-        let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known))
-            && !Bug::TrustOlderList.is_planted();
+        let mut told = self.known.iter().chain(&self.begun);
+        let is_older = told.any(|told| version.is_before(told)) && !Bug::TrustOlderList.is_planted();
         if is_older {
             let (since, lists) = self.behind.get_or_insert((now, 0));
             *lists += 1;
@@ -154,6 +158,7 @@ impl Course {
             }
         }
         self.behind = None;
+        self.begun = Some(version.clone());
         Ok(is_older)
     }
 
@@ -417,6 +422,17 @@ mod tests {
         assert_eq!(course.accept(&version(4), now), Ok(true));
         course.listed(version(4));
         assert_eq!(course.step(), watch(4));
+    }
+
+    #[test]
+    fn a_list_older_than_one_that_broke_off_is_not_used() {
+        let (mut course, now) = (course(), Duration::ZERO);
+        assert_eq!(course.accept(&version(23), now), Ok(false));
+        fail_from(&mut course, &Trouble::refused("no second page"), 1, now);
+        assert_eq!(course.accept(&version(13), now), Err(Trouble::Behind));
+        assert_eq!(course.accept(&version(23), now), Ok(false));
+        course.listed(version(23));
+        assert_eq!(course.step(), watch(23));
     }
 
     #[test]
