@@ -214,8 +214,12 @@ pub(crate) fn dated(value: &Value, now: Timestamp) -> Value {
     value
 }
 
+/// Creates or replaces an object. An API server has no place for one whose kind it does not serve.
 fn put(store: &mut Store, mut value: Value) {
     let (kind, name) = identity(&value);
+    if !store.kinds.contains_key(&kind) {
+        return;
+    }
     if let Some(before) = store.get(&kind, &name) {
         let created = &before.metadata()["creationTimestamp"];
         if !created.is_null() {
