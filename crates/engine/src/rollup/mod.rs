@@ -166,7 +166,10 @@ impl Grouping for Rollups {
             if !rollup.is_known(room.feeds) {
                 continue;
             }
-            rollup.forget_the_past();
+            if rollup.shown.is_none() {
+                // What has come back before we began may go once more.
+                rollup.forget_the_past();
+            }
             let weighed = rollup.weigh(room.now);
             rollup.shown = Some(weighed.triple());
             if rollup.deleting {
@@ -196,6 +199,10 @@ impl Grouping for Rollups {
         outcome: &Outcome,
         room: &mut Room<'_>,
     ) -> Option<Version> {
+        let id = self.all.id(group)?;
+        if matches!(outcome, Outcome::Done(_)) {
+            self.all.get_mut(id)?.forget_the_past();
+        }
         self.all.status_written(group, change, outcome, room)
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Rollup {
     pub(super) sources: Sources,
     /// Components of whose conditions nothing is known yet: nobody wanted to know before.
     blind: BTreeSet<ObjectId>,
-    /// Since when components were not found, as was written before.
+    /// Since when components were not found, by the status that was last seen. What is seen here as well is not in it.
     remembered: HashMap<(Kind, Name), Timestamp>,
     /// The Rollups among its components,
     pub(super) below: BTreeSet<Name>,
@@ -147,16 +147,21 @@ impl Rollup {
         objects
     }
 
-    /// What was written, by us or by another: since when components were not found.
+    /// What was written, by us or by another: since when components were not found. Another controller may have seen that
+    /// before we do.
     pub(super) fn remember(&mut self, status: &RollupStatus) {
+        self.remembered.clear();
         for said in &status.components {
-            let (Some(since), Some(NOT_FOUND | NOT_SERVED)) = (&said.since, said.message.as_deref()) else {
-                continue;
+            let Some(since) = &said.since else { continue };
+            let lack = match said.message.as_deref() {
+                Some(NOT_FOUND) => Lack::NotFound,
+                Some(NOT_SERVED) => Lack::NotServed,
+                _ => continue,
             };
             let kind = Kind::new(&said.group, &said.kind);
             let name = Name::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
             let is_it = |choice: &&Choice| {
-                choice.lack.is_some()
+                choice.lack.as_ref() == Some(&lack)
                     && choice.kind == kind
                     && matches!(&choice.what, What::Named(own) if *own == name)
             };
@@ -172,7 +177,7 @@ impl Rollup {
         }
     }
 
-    /// All that was there has been counted: what is still remembered is no more.
+    /// What is known here counts, and not what was written before.
     pub(super) fn forget_the_past(&mut self) {
         self.remembered = HashMap::new();
     }

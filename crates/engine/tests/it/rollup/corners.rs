@@ -1,10 +1,12 @@
 //! Kinds that cannot be read or come back, generations that are left out, and who comes after: where two rules meet.
 
 use bellwether_engine::{Change, Unreadable};
+use jiff::SignedDuration;
+use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{HEALTHY, component, condition, conditions, rollup, virt, virt_named, world};
-use crate::objects::{app_of_kinds, widget};
+use super::{HEALTHY, ROLLUP, component, condition, conditions, rollup, virt, virt_named, world};
+use crate::objects::{self, app_of_kinds, widget};
 
 const VIRT: &str = "Virt.ops.example";
 
@@ -102,6 +104,44 @@ fn a_restart_changes_no_reason() {
     world.restart();
     world.settle();
     assert_eq!((world.of_umbrella("Available"), world.writes.len()), (before, writes));
+}
+
+/// A standby replica that learns of a deletion after the leader has written of it takes the leader's time over, also where it
+/// knew of another lack before. Else it would write the same again with another time as soon as it leads.
+#[rstest]
+#[case::it_was_there(false)]
+#[case::its_kind_was_not_served(true)]
+fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool) {
+    let begin = || {
+        let mut world =
+            world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &conditions(HEALTHY))]);
+        if unserved {
+            world.unreadable(VIRT, Some(Unreadable::NotServed));
+        }
+        world.settle();
+        world
+    };
+    let mut leader = begin();
+    leader.remove("Virt", "virt", "a");
+    leader.unreadable(VIRT, None);
+    leader.settle();
+    let said = leader.umbrella();
+    assert_eq!(said.components[0].message.as_deref(), Some("not found"));
+
+    let mut standby = begin();
+    let writes = standby.writes.len();
+    standby.writing = false;
+    standby.held.insert(objects::kind(VIRT));
+    standby.remove("Virt", "virt", "a");
+    standby.unreadable(VIRT, None);
+    standby.edit(ROLLUP, "umbrella", |it| it["status"] = json!(said));
+    standby.pass(SignedDuration::from_mins(5));
+    standby.held.clear();
+    standby.settle();
+    standby.writing = true;
+    standby.settle();
+    assert_eq!(standby.umbrella().components[0].since, said.components[0].since);
+    assert_eq!(standby.writes.len(), writes);
 }
 
 /// Zero is how programs in Go leave a generation out: then that of the status counts.
