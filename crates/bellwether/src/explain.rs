@@ -16,7 +16,7 @@ use crate::{
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{Row, Said, Speaker, entries, style},
-    sight::{Meant, Sight, is_group, verdict_on},
+    sight::{Meant, Sight, is_group},
     terminal::{Screen, bar, cut, how_long, printable, wrap},
 };
 
@@ -110,7 +110,7 @@ fn look_anew(row: &mut Row, group: Option<&Group>) -> Option<String> {
     let Some(group) = group else {
         return Some(format!("{who} is told as it is stored, because what it counts could not be looked at"));
     };
-    let verdict = verdict_on(group, &stored)?;
+    let verdict = group.verdict(&stored)?;
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
         return None;
     }

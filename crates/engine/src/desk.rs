@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     effect::{Change, Effect, Haste, Part, Slot},
     feeds::ObjectId,
-    group_ref::GroupRef,
-    id::ObjectKey,
+    group_ref::{GroupRef, OwnKind},
+    id::{Name, ObjectKey},
 };
 
 /// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
@@ -17,6 +17,8 @@ use crate::{
 pub(crate) struct Desk {
     pub(crate) effects: Vec<Effect>,
     asked: BTreeMap<Slot, Change>,
+    /// The groups that have changed in this step, or all of a kind.
+    changed: BTreeSet<(OwnKind, Option<Name>)>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// When we are to be woken, as far as has been said.
     woken: Option<Timestamp>,
@@ -75,6 +77,21 @@ impl Desk {
         self.asked.remove(slot);
     }
 
+    /// A group may be told of in other words than before.
+    pub(crate) fn group_changed(&mut self, group: &GroupRef) {
+        self.changed.insert((group.kind, Some(group.name.clone())));
+    }
+
+    /// So may all groups of some kinds, also those that are not there.
+    pub(crate) fn kinds_changed(&mut self, kinds: impl IntoIterator<Item = OwnKind>) {
+        self.changed.extend(kinds.into_iter().map(|kind| (kind, None)));
+    }
+
+    /// The single groups that have changed in this step.
+    pub(crate) fn changed_groups(&self) -> impl Iterator<Item = GroupRef> {
+        self.changed.iter().filter_map(|(kind, name)| Some(GroupRef::new(*kind, name.clone()?)))
+    }
+
     pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {
         self.timers.insert((time, timer));
     }
@@ -103,6 +120,9 @@ impl Desk {
 
     /// All that is to be done now.
     pub(crate) fn clear(&mut self) -> Vec<Effect> {
+        for (kind, name) in std::mem::take(&mut self.changed) {
+            self.effects.push(Effect::Changed(kind, name));
+        }
         let next = self.timers.first().map(|(time, _)| *time);
         if next != self.woken {
             self.woken = next;

@@ -9,6 +9,7 @@ use crate::{
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
+    group_ref::GroupRef,
     id::{Cluster, Kind, Name},
     lens::Lens,
     outbox::Outbox,
@@ -50,7 +51,11 @@ impl Driver {
                 self.wake = *time;
                 false
             }
-            Effect::Follow { .. } | Effect::Leave { .. } | Effect::Record(_) | Effect::Warn(_) => true,
+            Effect::Follow { .. }
+            | Effect::Leave { .. }
+            | Effect::Changed(..)
+            | Effect::Record(_)
+            | Effect::Warn(_) => true,
         });
         effects
     }
@@ -109,6 +114,11 @@ impl Driver {
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
     pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         self.engine.outlook(now, kind, name)
+    }
+
+    /// One of them, with all its members.
+    pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
+        self.engine.group(now, group)
     }
 
     /// What is known of a cluster.

@@ -39,6 +39,8 @@ pub enum Effect {
     /// From now on there may be something to write in this place; or there is not. [`Engine::change`](crate::Engine::change)
     /// says what, when its time has come: much may happen until then that would have been put into words in vain.
     Want(Slot, Option<Haste>),
+    /// A group may be told of in other words than before; without a name, all of its kind, also those that are not there.
+    Changed(OwnKind, Option<Name>),
     /// Something has turned, and people may want to know.
     Record(Turn),
     /// Something is wrong that only people can put right.

@@ -17,6 +17,7 @@ use crate::{
     grouping::Grouping,
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
+    nested::Nested,
     rollup::Rollups,
     room::Room,
     rules::Rules,
@@ -35,13 +36,15 @@ fn groupings() -> Vec<Box<dyn Grouping>> {
 /// A deterministic machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
-    feeds: Feeds,
+    pub(crate) feeds: Feeds,
     clusters: Clusters,
-    desk: Desk,
+    pub(crate) desk: Desk,
     groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
+    /// Whether groups that are members of others are judged by their own evaluation.
+    pub(crate) nested: Option<Nested>,
 }
 
 impl Default for Engine {
@@ -63,10 +66,11 @@ impl Engine {
     }
 
     fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
-        let mut base: Vec<_> = groupings.iter().flat_map(|grouping| grouping.base()).copied().collect();
-        base.sort_unstable();
         let (feeds, clusters, desk) = (Feeds::default(), Clusters::default(), Desk::default());
-        let mut engine = Self { feeds, clusters, desk, groupings, base: Vec::new(), open: false };
+        let mut engine =
+            Self { feeds, clusters, desk, groupings, base: Vec::new(), open: false, nested: None };
+        let mut base = engine.base_kinds();
+        base.sort_unstable();
         engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
         engine
     }
@@ -110,14 +114,26 @@ impl Engine {
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
             self.open = true;
+            self.desk.kinds_changed(OwnKind::ALL);
             self.each(now, |grouping, room| grouping.sync(room));
         }
-        self.each(now, |grouping, room| grouping.flush(room));
+        self.flush(now);
+        self.settle_nested(now);
         for feed in self.feeds.take_unused() {
             self.each(now, |grouping, room| grouping.feed_dropped(feed, room));
             self.feeds.drop_feed(feed, &mut self.desk.effects);
         }
         self.desk.clear()
+    }
+
+    /// Evaluates what has changed.
+    pub(crate) fn flush(&mut self, now: Timestamp) {
+        self.each(now, |grouping, room| grouping.flush(room));
+    }
+
+    /// The kinds that our own groups are written in.
+    fn base_kinds(&self) -> Vec<OwnKind> {
+        self.groupings.iter().flat_map(|grouping| grouping.base()).copied().collect()
     }
 
     /// What is to be written in a place at this moment, if anything is.
@@ -140,6 +156,16 @@ impl Engine {
         let mut groups: Vec<_> = groups.collect();
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
+    }
+
+    /// One of them, with all its members; nothing if there is none, or if nothing can be said of it.
+    pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
+        self.grouping(group.kind).filter(|_| self.open)?.group(group, &self.feeds, now)
+    }
+
+    /// How many groups there are.
+    pub(crate) fn group_count(&self) -> usize {
+        self.groupings.iter().map(|grouping| grouping.group_count()).sum()
     }
 
     /// What is known of a cluster; nothing before its source has told anything.
@@ -255,7 +281,11 @@ impl Engine {
                 self.feed_changed(id, true, now);
             }
             News::PutBack => self.feeds.forget_versions(id),
-            News::Listing => self.feeds.begin_list(id),
+            News::Listing => {
+                self.feeds.begin_list(id);
+                self.own_kind_changed(id);
+                self.each(now, |grouping, room| grouping.list_started(id, room));
+            }
             News::Listed => {
                 let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
                 for object in self.feeds.end_list(id) {
@@ -263,6 +293,7 @@ impl Engine {
                 }
                 // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
                 if was_listed && !was_unreadable {
+                    self.own_kind_changed(id);
                     self.each(now, |grouping, _| grouping.list_completed(id));
                 } else {
                     self.feed_changed(id, was_unreadable, now);
@@ -277,7 +308,17 @@ impl Engine {
         }
     }
 
+    /// What is said of groups of one of our own kinds may change, also of those that are not there.
+    fn own_kind_changed(&mut self, feed: FeedId) {
+        if let Some(kind) = self.feeds.get(feed).and_then(|feed| OwnKind::of(&feed.kind)) {
+            self.desk.kinds_changed([kind]);
+            // Before all of our own kinds are known, whoever asks is told which of them are not.
+            self.desk.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.open));
+        }
+    }
+
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
+        self.own_kind_changed(id);
         self.each(now, |grouping, room| grouping.feed_changed(id, readability, room));
     }
 
@@ -295,6 +336,9 @@ impl Engine {
                 if let (Some(own), Some(stored)) = (&own, self.feeds.object(object)) {
                     let (name, facts) = (stored.name.clone(), stored.facts.clone());
                     let kind = Some(Ours::of(own).kind);
+                    if let (Some(nested), Some(kind)) = (&mut self.nested, kind) {
+                        nested.due.insert(GroupRef::new(kind, name.clone()));
+                    }
                     self.of_kind(kind, now, |grouping, room| grouping.set(&name, &facts, own, room));
                 } else if let Some(before) = before.flatten() {
                     self.forget(before.kind, object, now);
@@ -311,7 +355,7 @@ impl Engine {
     }
 
     /// An object is there, or is not what it was.
-    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
+    pub(crate) fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         self.each(now, |grouping, room| grouping.object_changed(object, before, room));
     }
 

@@ -19,6 +19,13 @@ pub enum OwnKind {
 }
 
 impl OwnKind {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Application(Dialect::Bellwether),
+        Self::Application(Dialect::AppK8sIo),
+        Self::HealthRule,
+        Self::Rollup,
+    ];
+
     /// Which of them a kind is, if any.
     pub fn of(kind: &Kind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {

@@ -59,6 +59,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// A kind is served otherwise, or has been listed for the first time; it may have become readable or unreadable.
     fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Room<'_>) {}
 
+    /// A list of a kind has begun: until it is complete, what is known of the kind is of two times.
+    fn list_started(&mut self, _feed: FeedId, _room: &mut Room<'_>) {}
+
     /// All of a kind has been listed again: groups that waited for the end of that are to be evaluated.
     fn list_completed(&mut self, _feed: FeedId) {}
 
@@ -95,6 +98,16 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// All groups of which something can be said, in no particular order.
     fn groups(&self, _feeds: &Feeds, _now: Timestamp) -> Vec<Group> {
         Vec::new()
+    }
+
+    /// One of them.
+    fn group(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Group> {
+        None
+    }
+
+    /// How many groups there are.
+    fn group_count(&self) -> usize {
+        0
     }
 
     /// How a group is as one; nothing if there is none of this name.

@@ -22,6 +22,7 @@ mod id;
 mod lens;
 mod members;
 mod needs;
+mod nested;
 mod operator;
 mod outbox;
 mod path;

@@ -6,6 +6,7 @@ use slab::Slab;
 
 use crate::{
     anchors::take,
+    desk::Desk,
     effect::Change,
     event::Outcome,
     facts::{Facts, Version},
@@ -87,7 +88,8 @@ impl<T> Registry<T> {
     }
 
     /// Forgets a group. The feeds that it uses have to be released by then, or right after.
-    pub(crate) fn remove(&mut self, name: &GroupRef) -> Option<(GroupId, T)> {
+    pub(crate) fn remove(&mut self, name: &GroupRef, desk: &mut Desk) -> Option<(GroupId, T)> {
+        desk.group_changed(name);
         let id = self.by_name.remove(name)?;
         self.dirty.remove(&id);
         Some((id, self.groups.try_remove(id.0)?))
@@ -105,11 +107,6 @@ impl<T> Registry<T> {
     /// All users of a feed have to be evaluated again.
     pub(crate) fn touch_users(&mut self, feed: FeedId) {
         self.dirty.extend(self.users.get(&feed).into_iter().flatten());
-    }
-
-    /// The next group to evaluate.
-    pub(crate) fn next_dirty(&mut self) -> Option<GroupId> {
-        self.dirty.pop_first()
     }
 
     pub(crate) fn is_synced(&self) -> bool {
@@ -168,6 +165,24 @@ impl<T: Published> Registry<T> {
         }
     }
 
+    /// The next group to evaluate.
+    pub(crate) fn next_dirty(&mut self, desk: &mut Desk) -> Option<GroupId> {
+        let id = self.dirty.pop_first()?;
+        if let Some(group) = self.get_mut(id) {
+            desk.group_changed(group.publication().group());
+        }
+        Some(id)
+    }
+
+    /// What is said of the users of a feed may change without an evaluation: a list of it has begun.
+    pub(crate) fn users_changed(&mut self, feed: FeedId, desk: &mut Desk) {
+        for id in self.users(feed) {
+            if let Some(group) = self.get_mut(id) {
+                desk.group_changed(group.publication().group());
+            }
+        }
+    }
+
     /// What a group has waited for is over.
     pub(crate) fn wake(&mut self, group: &GroupRef) {
         if let Some(id) = self.id(group)
@@ -189,6 +204,7 @@ impl<T: Published> Registry<T> {
         let id = self.id(group)?;
         let publication = self.get_mut(id)?.publication();
         let version = publication.written(change, outcome, room.now, room.desk);
+        room.desk.group_changed(group);
         if publication.is_behind(outcome) {
             self.touch(id);
         }

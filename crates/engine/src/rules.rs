@@ -98,7 +98,7 @@ impl Grouping for Rules {
             return;
         }
         self.changed = true;
-        self.rules.remove(&group);
+        self.rules.remove(&group, room.desk);
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
             publication: Publication::new(group.clone(), &MANNER, facts, written.generation, &written.status),
@@ -113,7 +113,7 @@ impl Grouping for Rules {
     }
 
     fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
-        if let Some((_, rule)) = self.rules.remove(group) {
+        if let Some((_, rule)) = self.rules.remove(group, room.desk) {
             self.changed = true;
             rule.publication.withdraw(room.desk);
         }
@@ -128,7 +128,7 @@ impl Grouping for Rules {
             return;
         }
         self.enforce(room);
-        while let Some(id) = self.rules.next_dirty() {
+        while let Some(id) = self.rules.next_dirty(room.desk) {
             let Some(rule) = self.rules.get_mut(id) else { continue };
             let says = statement(rule, room.feeds.rules());
             rule.publication.want([(VALID, Some(says.status))], false, room.now, room.desk);

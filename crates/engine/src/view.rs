@@ -2,7 +2,7 @@
 
 use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
-use bellwether_health::Rule;
+use bellwether_health::{Rule, Verdict};
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
@@ -203,6 +203,20 @@ impl Group {
     /// Whether it is a Rollup.
     pub fn is_rollup(&self) -> bool {
         self.kind.is_rollup()
+    }
+
+    /// The verdict on its object, as the group was evaluated and not as its stored status says.
+    pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
+        let says = self.deciding()?;
+        Some(Verdict {
+            state: self.state,
+            progress: self.progress.unwrap_or_default(),
+            reason: says.reason.to_string().into(),
+            message: says.message.to_string().into(),
+            since: self.since,
+            later: None,
+            ..stored.clone()
+        })
     }
 
     /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.

@@ -1,6 +1,6 @@
 //! Those who want to know how a group is, and do not have the engine: they ask once, or are told whenever it differs.
 
-use bellwether_engine::{Driver, Insight, Kind, Name};
+use bellwether_engine::{Driver, Insight, Kind, Name, OwnKind};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -75,10 +75,13 @@ impl Audience {
         self.questions.recv().await
     }
 
-    /// Something may have changed: tells those for whom it has. What nobody listens to is not even looked at.
-    pub(crate) fn tell(&mut self, driver: &Driver) {
+    /// A group may have changed, or all of a kind: tells those who follow it. What nobody listens to is not even looked at.
+    pub(crate) fn tell(&mut self, driver: &Driver, kind: OwnKind, name: Option<&Name>) {
         self.followers.retain(|follower| !follower.told.is_closed());
-        for Follower { kind, name, told } in &self.followers {
+        let is_it = |follower: &&Follower| {
+            OwnKind::of(&follower.kind) == Some(kind) && name.is_none_or(|name| follower.name == *name)
+        };
+        for Follower { kind, name, told } in self.followers.iter().filter(is_it) {
             let now = driver.outlook(Timestamp::now(), kind, name);
             told.send_if_modified(|before| {
                 let differs = *before != now;
@@ -152,18 +155,24 @@ mod tests {
         let (mut driver, news) = driver();
         let mut audience = Audience::new();
         let (kind, name) = group();
-        let mut follows = audience.follow(kind, name);
-        audience.tell(&driver);
+        let own = OwnKind::of(&kind).unwrap();
+        let mut follows = audience.follow(kind, name.clone());
+        audience.tell(&driver, own, Some(&name));
         assert!(follows.has_changed().unwrap(), "it is known now what is waited for");
         assert!(matches!(&*follows.borrow_and_update(), Insight::Unknown(kinds) if !kinds.is_empty()));
-        audience.tell(&driver);
+        audience.tell(&driver, own, Some(&name));
         assert!(!follows.has_changed().unwrap(), "it is as it was");
-        driver.step(now(), news);
-        audience.tell(&driver);
+
+        let effects = driver.step(now(), news);
+        assert!(effects.contains(&Effect::Changed(own, None)), "all Applications are known now");
+        audience.tell(&driver, OwnKind::Rollup, None);
+        audience.tell(&driver, own, Some(&Name::new("shop", "other")));
+        assert!(!follows.has_changed().unwrap(), "others are no concern of theirs");
+        audience.tell(&driver, own, None);
         assert_eq!(*follows.borrow_and_update(), Insight::Absent);
 
         drop(follows);
-        audience.tell(&driver);
+        audience.tell(&driver, own, None);
         assert!(audience.followers.is_empty(), "nobody listens any more");
     }
 

@@ -143,8 +143,7 @@ impl Spine {
                     if !effects.is_empty() {
                         self.follow_up(effects);
                     }
-                    self.audience.tell(&self.driver);
-                }
+                            }
             }
             self.count();
         }
@@ -165,7 +164,6 @@ impl Spine {
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
         self.follow_up(effects);
-        self.audience.tell(&self.driver);
         self.vitals.stepped(count, begun.elapsed().as_secs_f64());
     }
 
@@ -191,6 +189,7 @@ impl Spine {
         });
         for effect in effects {
             match effect {
+                Effect::Changed(kind, name) => self.audience.tell(&self.driver, kind, name.as_ref()),
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
@@ -255,7 +254,6 @@ impl Spine {
         let (begun, now) = (Instant::now(), self.now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(effects);
-        self.audience.tell(&self.driver);
         self.vitals.stepped(1, begun.elapsed().as_secs_f64());
     }
 

@@ -309,7 +309,7 @@ impl<'p> World<'p> {
                         self.wrong = self.wrong.take().or(self.told.note(life, &turn, &self.store).err());
                     }
                 }
-                Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
+                Effect::Changed(..) | Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
     }

@@ -8,8 +8,6 @@ use std::collections::HashMap;
 use bellwether_engine::{Dialect, Effect, Engine, Event, FeedId, Group, Kind, Name, News, Unreadable};
 use jiff::Timestamp;
 
-use super::nested::Nested;
-
 /// What somebody wants to see.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -74,15 +72,14 @@ pub(super) fn rollup() -> Kind {
 pub(super) struct Eye {
     pub(super) engine: Engine,
     pub(super) view: View,
-    nested: Nested,
     /// The kinds that it follows.
     followed: HashMap<FeedId, Kind>,
 }
 
 impl Eye {
     pub(super) fn new(view: View) -> Self {
-        let engine = Engine::new().with_app_k8s_io();
-        Self { engine, view, nested: Nested::default(), followed: HashMap::new() }
+        let engine = Engine::new().with_app_k8s_io().with_nested_evaluation();
+        Self { engine, view, followed: HashMap::new() }
     }
 
     /// Opens it: gives back what it asks for first.
@@ -115,7 +112,6 @@ impl Eye {
             {
                 seen.own = None;
             }
-            self.nested.hear(feed, &news);
             events.push(Event::Feed(feed, news));
         }
         self.step(now, events)
@@ -123,8 +119,7 @@ impl Eye {
 
     /// Tells it what has happened. Gives back what it asks for next.
     pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>) -> Vec<Effect> {
-        let mut effects = self.engine.step(now, events);
-        effects.extend(self.nested.settle(&mut self.engine, now));
+        let effects = self.engine.step(now, events);
         self.follow(&effects);
         effects
     }
@@ -133,7 +128,6 @@ impl Eye {
         for effect in effects {
             match effect {
                 Effect::Follow { feed, cluster: _, kind, lens: _ } => {
-                    self.nested.follow(*feed, kind);
                     let is_known = self.followed.insert(*feed, kind.clone()).is_some();
                     // Some Rollup counts others, which have to be understood as well.
                     if is_known && kind.is_rollup() {
@@ -141,23 +135,21 @@ impl Eye {
                     }
                 }
                 Effect::Leave { feed, cluster: _ } => drop(self.followed.remove(feed)),
-                Effect::Want(..) | Effect::Record(_) | Effect::Warn(_) | Effect::Wake(_) => {}
+                Effect::Changed(..)
+                | Effect::Want(..)
+                | Effect::Record(_)
+                | Effect::Warn(_)
+                | Effect::Wake(_) => {}
             }
         }
     }
 
-    /// The groups of the view of which somebody can tell how they are.
+    /// The groups of the view, but for those that count one another: nobody can tell how they are.
     pub(super) fn groups(&self, now: Timestamp) -> Vec<Group> {
         let mut groups = self.engine.groups(now);
-        let is_restless = |group: &Group| {
-            self.restless().iter().any(|(kind, name)| (kind, name) == (&group.kind, &group.name))
-        };
-        groups.retain(|group| !is_restless(group));
+        groups.retain(|group| {
+            !self.engine.cyclic_groups().any(|it| it.kind.kind() == group.kind && it.name == group.name)
+        });
         groups
-    }
-
-    /// The groups of which nobody can, because they count one another.
-    pub(super) fn restless(&self) -> &[(Kind, Name)] {
-        &self.nested.restless
     }
 }

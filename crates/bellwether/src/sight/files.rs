@@ -12,7 +12,7 @@ use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{Asked, nested::is_group, twice, word};
+use super::{Asked, is_group, twice, word};
 use crate::{
     input::{Spot, Texts},
     shell::flag,

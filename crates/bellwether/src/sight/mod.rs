@@ -5,7 +5,6 @@ mod eye;
 mod files;
 mod live;
 mod meant;
-mod nested;
 mod twice;
 mod word;
 
@@ -29,7 +28,6 @@ pub(crate) use files::is_of_the_cluster;
 pub(crate) use live::Live;
 pub(crate) use meant::Meant;
 use meant::views;
-pub(crate) use nested::{is_group, verdict_on};
 
 /// What is to be seen, and the engines that have seen it.
 pub(crate) struct Sight {
@@ -139,7 +137,8 @@ impl Sight {
         loop {
             let asked = requests(&self.origin, &mut eye, effects, self.now);
             if asked.is_empty() {
-                self.problems.extend(eye.restless().iter().map(|(kind, name)| {
+                self.problems.extend(eye.engine.cyclic_groups().map(|group| {
+                    let (kind, name) = (group.kind.kind(), &group.name);
                     format!(
                         "nobody can tell how {} {name} is, because it counts groups that count one another: leave one \
                          of them out",
@@ -413,6 +412,11 @@ fn requests(
 
 /// The APIs that Applications are written in.
 pub(crate) const APPLICATIONS: [Dialect; 2] = [Dialect::Bellwether, Dialect::AppK8sIo];
+
+/// Whether objects of a kind are groups of others.
+pub(crate) fn is_group(kind: &Kind) -> bool {
+    is_application(kind) || kind.is_rollup()
+}
 
 fn is_application(kind: &Kind) -> bool {
     APPLICATIONS.iter().any(|dialect| dialect.kind() == *kind)

@@ -143,7 +143,7 @@ impl Grouping for Applications {
     fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
         let Some(id) = self.apps.id(group) else { return };
         let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
-        let Some((_, mut app)) = self.apps.remove(group) else { return };
+        let Some((_, mut app)) = self.apps.remove(group, room.desk) else { return };
         let name = &group.name;
         self.by_uid.remove(app.uid());
         if app.dialect() == Dialect::Bellwether {
@@ -251,6 +251,10 @@ impl Grouping for Applications {
         }
     }
 
+    fn list_started(&mut self, feed: FeedId, room: &mut Room<'_>) {
+        self.apps.users_changed(feed, room.desk);
+    }
+
     fn list_completed(&mut self, feed: FeedId) {
         self.apps.touch_users(feed);
     }
@@ -316,7 +320,7 @@ impl Grouping for Applications {
         if !self.apps.is_synced() {
             return;
         }
-        while let Some(id) = self.apps.next_dirty() {
+        while let Some(id) = self.apps.next_dirty(room.desk) {
             self.leave_kinds(id, room);
             self.look_after_health_check(id, room);
             let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(room.feeds)) else { continue };
@@ -384,6 +388,15 @@ impl Grouping for Applications {
 
     fn groups(&self, feeds: &Feeds, _now: Timestamp) -> Vec<Group> {
         self.views(feeds)
+    }
+
+    fn group(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Group> {
+        let app = self.apps.named(group).filter(|app| app.is_known(feeds))?;
+        Some(self.view(app, feeds))
+    }
+
+    fn group_count(&self) -> usize {
+        self.apps.iter().count()
     }
 
     fn outlook(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Insight> {

@@ -58,7 +58,7 @@ impl Applications {
         })))
     }
 
-    fn view(&self, app: &App, feeds: &Feeds) -> Group {
+    pub(super) fn view(&self, app: &App, feeds: &Feeds) -> Group {
         let dependencies = self.needed(app);
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);

@@ -113,7 +113,7 @@ impl Grouping for Rollups {
     fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
         let Some(id) = self.all.id(group) else { return };
         self.move_out(id, room.feeds);
-        let Some((_, rollup)) = self.all.remove(group) else { return };
+        let Some((_, rollup)) = self.all.remove(group, room.desk) else { return };
         rollup.publication.withdraw(room.desk);
         for feed in rollup.needs.into_values() {
             self.all.leave(feed, id, room.feeds);
@@ -149,6 +149,10 @@ impl Grouping for Rollups {
         }
     }
 
+    fn list_started(&mut self, feed: FeedId, room: &mut Room<'_>) {
+        self.all.users_changed(feed, room.desk);
+    }
+
     fn list_completed(&mut self, feed: FeedId) {
         self.all.touch_users(feed);
     }
@@ -161,7 +165,7 @@ impl Grouping for Rollups {
         if !self.all.is_synced() {
             return;
         }
-        while let Some(id) = self.all.next_dirty() {
+        while let Some(id) = self.all.next_dirty(room.desk) {
             let Some(rollup) = self.all.get_mut(id) else { continue };
             if !rollup.is_known(room.feeds) {
                 continue;
@@ -208,6 +212,15 @@ impl Grouping for Rollups {
 
     fn groups(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
         self.views(feeds, now)
+    }
+
+    fn group(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Group> {
+        let rollup = self.all.named(group).filter(|rollup| rollup.is_known(feeds))?;
+        Some(view::view(rollup, feeds, now))
+    }
+
+    fn group_count(&self) -> usize {
+        self.all.iter().count()
     }
 
     fn outlook(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {

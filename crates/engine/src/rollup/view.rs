@@ -86,7 +86,7 @@ impl Rollups {
     }
 }
 
-fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
+pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     let weighed = rollup.weigh(now);
     let triple = weighed.triple();
     let condition = |(kind, says): (&'static str, Statement)| Condition {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, GroupRef, Kind, Lens, Light, Name,
-    News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
+    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, GroupRef, Insight, Kind, Lens, Light,
+    Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
@@ -226,6 +226,17 @@ fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
     })
 }
 
+/// What is said of every group that there may be.
+fn summaries(engine: &Engine, now: Timestamp) -> Vec<((Kind, Name), Insight)> {
+    let kinds = ["Application.bellwether.dev", "Rollup.bellwether.dev"].map(objects::kind);
+    let names =
+        [("shop", "a"), ("shop", "b"), ("elsewhere", "a"), ("", "a"), ("", "r"), ("", "s"), ("", "t")];
+    let all = kinds
+        .iter()
+        .flat_map(|kind| names.map(|(namespace, name)| (kind.clone(), Name::new(namespace, name))));
+    all.map(|(kind, name)| ((kind.clone(), name.clone()), engine.outlook(now, &kind, &name))).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -237,6 +248,7 @@ proptest! {
         let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
         let mut feeds: Vec<FeedId> = Vec::new();
         let mut events = vec![Event::Tick];
+        let mut told = summaries(&engine, now);
         for noise in noises {
             let mut effects = engine.step(now, events);
             if open && feeds.is_empty() {
@@ -251,6 +263,13 @@ proptest! {
                 }
             }
             engine.groups(now);
+            let tells = summaries(&engine, now);
+            for ((kind, name), _) in told.iter().zip(&tells).filter(|(before, after)| before != after).map(|(one, _)| one) {
+                let is_it = |effect: &Effect| matches!(effect, Effect::Changed(own, of)
+                    if own.kind() == *kind && of.as_ref().is_none_or(|of| of == name));
+                prop_assert!(effects.iter().any(is_it), "nobody is told of {kind} {name}");
+            }
+            told = tells;
             feeds.extend(follows(&effects));
             events = vec![match noise {
                 Noise::Feed(index, noise) => Event::Feed(*index.get(&feeds), news(noise, now)),

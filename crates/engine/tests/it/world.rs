@@ -253,6 +253,7 @@ impl World {
                     self.outbox.want(self.now, slot, *haste);
                     self.places.insert(slot.clone());
                 }
+                Effect::Changed(..) => {}
                 Effect::Record(turn) => self.turns.push(turn.clone()),
                 Effect::Warn(warning) => self.warnings.push(warning.clone()),
                 Effect::Wake(time) => self.wake = *time,
