@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::terminal::printable;
 
@@ -81,4 +82,14 @@ pub(crate) fn print(text: &str) -> Result<()> {
 fn say(what: &str, sentence: &str) {
     // Nobody is left to tell when standard error is closed too.
     let _ = writeln!(stderr(), "{what}: {}", printable(sentence));
+}
+
+/// An answer for programs.
+pub(crate) fn as_json(answer: &impl Serialize) -> Result<String> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(answer)?))
+}
+
+/// The same as YAML.
+pub(crate) fn as_yaml(answer: &impl Serialize) -> Result<String> {
+    Ok(serde_saphyr::to_string(answer)?)
 }

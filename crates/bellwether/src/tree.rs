@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Kind, StandsFor};
+use bellwether_engine::{Called, Group, Kind, StandsFor};
 use bellwether_model::State;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::{
     cli::{GroupFormat, Tree},
     family::{Node, called, is_bad},
-    output::Outcome,
+    output::{Outcome, as_json, as_yaml},
     said::{sign, style},
     sight::{Meant, Sight},
-    status::{Called, as_json, as_yaml, family_of, with_problems},
+    status::{family_of, with_problems},
     terminal::{Screen, columns, cut, cut_middle, how_long, printable},
 };
 

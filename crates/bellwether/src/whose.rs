@@ -10,9 +10,8 @@ use serde::Serialize;
 
 use crate::{
     cli::{ExplainFormat, Whose},
-    output::{BAD_INPUT, Outcome},
+    output::{BAD_INPUT, Outcome, as_json, as_yaml},
     sight::Sight,
-    status::{as_json, as_yaml},
     terminal::{Screen, printable, wrap},
 };
 

@@ -112,8 +112,8 @@ impl Driver {
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
-        self.engine.outlook(now, kind, name)
+    pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+        self.engine.summary(now, kind, name)
     }
 
     /// One of them, with all its members.

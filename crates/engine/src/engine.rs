@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn outlook(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+    pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         let hub = self.clusters.get(&Cluster::hub());
         if let Some(since) = hub.and_then(|hub| hub.silent_since(now)) {
             return Insight::Silent { since };
@@ -184,7 +184,7 @@ impl Engine {
             return Insight::waits_for(base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()));
         }
         let found = OwnKind::of(kind).and_then(|kind| {
-            self.grouping(kind)?.outlook(&GroupRef::new(kind, name.clone()), &self.feeds, now)
+            self.grouping(kind)?.summary(&GroupRef::new(kind, name.clone()), &self.feeds, now)
         });
         found.unwrap_or_else(|| self.feeds.missed(kind))
     }

@@ -111,7 +111,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// How a group is as one; nothing if there is none of this name.
-    fn outlook(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+    fn summary(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
         None
     }
 

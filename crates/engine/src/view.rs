@@ -59,7 +59,7 @@ pub struct Condition {
 
 /// How a group is as one, without its members: however many they are, it costs no more than its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct Summary {
     /// What it is.
     pub kind: Kind,
     /// Its name.
@@ -80,7 +80,7 @@ pub struct Outlook {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Insight {
     /// It is there.
-    Known(Box<Outlook>),
+    Known(Box<Summary>),
     /// There is no such group.
     Absent,
     /// Nobody can tell: the cluster has been silent for too long.
@@ -183,7 +183,7 @@ pub enum Relation {
     Selects,
 }
 
-impl Outlook {
+impl Summary {
     /// What a condition of it says, if there is one of that type.
     pub fn condition(&self, kind: &str) -> Option<&Statement> {
         self.conditions.iter().find(|(other, _)| *other == kind).map(|(_, says)| says)

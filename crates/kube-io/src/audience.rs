@@ -13,7 +13,7 @@ pub struct Inquirer(mpsc::Sender<Question>);
 
 impl Inquirer {
     /// How a group is as one. There is no answer if the loop that has the engine has ended.
-    pub async fn outlook(&self, kind: Kind, name: Name) -> Option<Insight> {
+    pub async fn summary(&self, kind: Kind, name: Name) -> Option<Insight> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Question { kind, name, answer }).await.ok()?;
         answered.await.ok()
@@ -33,7 +33,7 @@ impl Question {
     pub(crate) fn answer(self, driver: &Driver) {
         if !self.answer.is_closed() {
             // Whoever goes at this very moment does not need it.
-            let _ = self.answer.send(driver.outlook(Timestamp::now(), &self.kind, &self.name));
+            let _ = self.answer.send(driver.summary(Timestamp::now(), &self.kind, &self.name));
         }
     }
 }
@@ -82,7 +82,7 @@ impl Audience {
             OwnKind::of(&follower.kind) == Some(kind) && name.is_none_or(|name| follower.name == *name)
         };
         for Follower { kind, name, told } in self.followers.iter().filter(is_it) {
-            let now = driver.outlook(Timestamp::now(), kind, name);
+            let now = driver.summary(Timestamp::now(), kind, name);
             told.send_if_modified(|before| {
                 let differs = *before != now;
                 *before = now;
@@ -132,7 +132,7 @@ mod tests {
         let mut audience = Audience::new();
         let (kind, name) = group();
         let inquirer = audience.inquirer();
-        let answered = tokio::spawn(async move { inquirer.outlook(kind, name).await });
+        let answered = tokio::spawn(async move { inquirer.summary(kind, name).await });
         audience.question().await.unwrap().answer(&driver);
         assert_eq!(answered.await.unwrap(), Some(Insight::Absent));
     }
@@ -142,12 +142,12 @@ mod tests {
         let mut audience = Audience::new();
         let (early, late) = (audience.inquirer(), audience.inquirer());
         let (kind, name) = group();
-        let waiting = tokio::spawn(async move { early.outlook(kind, name).await });
+        let waiting = tokio::spawn(async move { early.summary(kind, name).await });
         tokio::task::yield_now().await;
         audience.dismiss();
         assert_eq!(waiting.await.unwrap(), None);
         let (kind, name) = group();
-        assert_eq!(late.outlook(kind, name).await, None);
+        assert_eq!(late.summary(kind, name).await, None);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 mod groups;
 
-pub use groups::{Answer, Condition, Group, Outlook};
+pub use groups::Answer;
 
 use std::{future::Future, io, pin::Pin, sync::Arc};
 
@@ -21,6 +21,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use bellwether_engine::GroupRef;
 use tokio::net::TcpListener;
 
 /// What there is to tell about a process.
@@ -29,12 +30,12 @@ pub trait Process: Send + Sync + 'static {
     fn waits_for(&self) -> Vec<String>;
 
     /// The group that it speaks for when it is asked whether it is ready; by default it speaks for itself.
-    fn speaks_for(&self) -> Option<&Group> {
+    fn speaks_for(&self) -> Option<&GroupRef> {
         None
     }
 
     /// How a group is.
-    fn outlook<'a>(&'a self, group: &'a Group) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+    fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
     /// Its counters, as OpenMetrics text.
     fn metrics(&self) -> String;
@@ -61,10 +62,10 @@ fn routes(process: Arc<dyn Process>) -> Router {
 
 async fn readyz(State(process): State<Arc<dyn Process>>) -> Response {
     if let Some(group) = process.speaks_for() {
-        let answer = process.outlook(group).await;
+        let answer = process.summary(group).await;
         // This path is there, whatever becomes of the group.
         let code = if answer.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        return (code, groups::body(group, answer)).into_response();
+        return (code, groups::body(group, &answer)).into_response();
     }
     match process.waits_for() {
         none if none.is_empty() => "ok\n".into_response(),

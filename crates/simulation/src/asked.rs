@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{ConditionStatus, Rollup, State};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Driver, FeedId, Group, Insight, Kind, Member, Name, Outlook, StandsFor};
+use bellwether_engine::{Driver, FeedId, Group, Insight, Kind, Member, Name, StandsFor, Summary};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -71,27 +71,27 @@ impl Answers {
                 self.unclear.entry((kind, name)).or_insert(now);
                 continue;
             }
-            let Insight::Known(outlook) = driver.outlook(now, &kind, &name) else { continue };
+            let Insight::Known(summary) = driver.summary(now, &kind, &name) else { continue };
             let Some(object) = store.get_at(&kind, &name, own.view.revision) else { continue };
             if object.is_deleting() {
-                must!(!outlook.healthy, "{kind} {name} is said to be well, and is being deleted");
+                must!(!summary.healthy, "{kind} {name} is said to be well, and is being deleted");
                 continue;
             }
             let is_known = needs(object).iter().all(|kind| find(kind).is_some_and(|it| it.view.is_whole()));
             if is_known {
                 let since = self.unclear.remove(&(kind, name)).unwrap_or(now);
-                self.note(object.uid(), &outlook, since);
+                self.note(object.uid(), &summary, since);
             }
             let past = Past { store, knew: if is_known { knew } else { &self.whole }, now };
-            if let Some(app) = object.application().filter(|_| outlook.healthy) {
+            if let Some(app) = object.application().filter(|_| summary.healthy) {
                 past.is_ready(app)?;
             }
             let Some(rollup) = object.rollup() else { continue };
-            if outlook.healthy {
+            if summary.healthy {
                 past.is_healthy(rollup)?;
             }
             // This is what OLM goes by.
-            if outlook.condition("Upgradeable").is_some_and(|says| says.status == ConditionStatus::True) {
+            if summary.condition("Upgradeable").is_some_and(|says| says.status == ConditionStatus::True) {
                 past.is_upgradeable(rollup)?;
             }
         }
@@ -99,9 +99,9 @@ impl Answers {
     }
 
     /// What is said now, and was never said before, is said since then.
-    fn note(&mut self, uid: &str, outlook: &Outlook, then: Timestamp) {
+    fn note(&mut self, uid: &str, summary: &Summary, then: Timestamp) {
         let sayings = self.sayings.entry(uid.to_owned()).or_default();
-        for (kind, says) in &outlook.conditions {
+        for (kind, says) in &summary.conditions {
             let said = sayings.entry(kind).or_default();
             if !said.iter().any(|(status, _)| *status == says.status) {
                 said.push((says.status, then));
@@ -121,11 +121,11 @@ pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> 
     let groups = driver.groups(now);
     for (kind, name) in targets() {
         let object = oracle.kinds.get(&kind).and_then(|known| known.objects.get(&name));
-        let insight = driver.outlook(now, &kind, &name);
+        let insight = driver.summary(now, &kind, &name);
         let group = groups.iter().find(|group| group.kind == kind && group.name == name);
-        let (outlook, group) = match (object, insight, group) {
+        let (summary, group) = match (object, insight, group) {
             (None, Insight::Absent, None) => continue,
-            (Some(_), Insight::Known(outlook), Some(group)) => (outlook, group),
+            (Some(_), Insight::Known(summary), Some(group)) => (summary, group),
             (object, insight, group) => {
                 let is_there = if object.is_some() { "it is there" } else { "there is none" };
                 let is_seen = if group.is_some() { "sees it" } else { "does not see it" };
@@ -143,17 +143,17 @@ pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> 
             Answer::of_application(oracle, object)?
         };
         must!(
-            (outlook.healthy, outlook.state, group.state)
+            (summary.healthy, summary.state, group.state)
                 == (expected.healthy, expected.state, expected.state),
             "who asks for {kind} {name} hears that it is {:?} (well: {}) or {:?}, and it is {:?}",
-            outlook.state,
-            outlook.healthy,
+            summary.state,
+            summary.healthy,
             group.state,
             expected.state
         );
         let seen: Vec<_> = group.conditions.iter().map(|it| (it.kind, it.says.clone())).collect();
         let heard =
-            [("asks for", &outlook.conditions, &outlook.meaning), ("looks at", &seen, &group.meaning)];
+            [("asks for", &summary.conditions, &summary.meaning), ("looks at", &seen, &group.meaning)];
         for (who, conditions, meaning) in heard {
             let said = as_status(group, conditions, meaning.as_deref(), &expected.words);
             let words = difference(&said, &expected.words);

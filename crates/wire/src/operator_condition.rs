@@ -80,7 +80,7 @@ pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
             "RollupNotFound",
             format!("There is no Rollup {rollup}: create it, or name another one with --olm-rollup"),
         )),
-        Insight::Known(outlook) => Some(outlook.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
+        Insight::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
             Statement::new(
                 ConditionStatus::Unknown,
                 "NotRolledUp",

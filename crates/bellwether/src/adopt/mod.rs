@@ -33,10 +33,9 @@ use self::{
 };
 use crate::{
     cli::{Adopt, ExplainFormat},
-    output::{BAD_INPUT, Outcome, print},
+    output::{BAD_INPUT, Outcome, as_json, as_yaml, print},
     sight::{ClusterSight, Meant, Sight},
     signals::{INTERRUPTED, Stop},
-    status::{as_json, as_yaml},
     terminal::Screen,
 };
 

@@ -2,10 +2,10 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use bellwether_engine::{Insight, Kind, Name, Unreadable};
+use bellwether_engine::{GroupRef, Insight, Kind, Name, OwnKind, Unreadable};
 use bellwether_kube_io::{audience::Inquirer, spine::Spine, vitals::Vitals, write::Leadership};
 use bellwether_model::text::one_line;
-use bellwether_server::{Answer, Condition, Group, Outlook, Process};
+use bellwether_server::{Answer, Process};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -21,7 +21,7 @@ pub(super) struct Probed {
     inquirer: Inquirer,
     /// The one namespace that is looked after, if it is not all of them.
     only: Option<String>,
-    speaks_for: Option<Group>,
+    speaks_for: Option<GroupRef>,
 }
 
 impl Probed {
@@ -31,7 +31,11 @@ impl Probed {
             leadership,
             inquirer: spine.inquirer(),
             only: command.watch_namespace.clone(),
-            speaks_for: command.rollups.readiness_rollup.clone().map(|name| Group::Rollup { name }),
+            speaks_for: command
+                .rollups
+                .readiness_rollup
+                .as_ref()
+                .map(|name| GroupRef::new(OwnKind::Rollup, Name::new("", name))),
         }
     }
 }
@@ -49,17 +53,13 @@ impl Process for Probed {
         waits
     }
 
-    fn speaks_for(&self) -> Option<&Group> {
+    fn speaks_for(&self) -> Option<&GroupRef> {
         self.speaks_for.as_ref()
     }
 
-    fn outlook<'a>(&'a self, group: &'a Group) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
-        let (kind, name) = match group {
-            Group::Rollup { name } => (Kind::own("Rollup"), Name::new("", name)),
-            Group::Application { namespace, name } => (Kind::own("Application"), Name::new(namespace, name)),
-        };
+    fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async {
-            let insight = self.inquirer.outlook(kind, name).await;
+            let insight = self.inquirer.summary(group.kind.kind(), group.name.clone()).await;
             answer(insight, group, self.only.as_deref())
         })
     }
@@ -70,24 +70,9 @@ impl Process for Probed {
 }
 
 /// What is said of a group of which this is known; nothing is, once the controller has ended.
-fn answer(insight: Option<Insight>, group: &Group, only: Option<&str>) -> Answer {
+fn answer(insight: Option<Insight>, group: &GroupRef, only: Option<&str>) -> Answer {
     match insight {
-        Some(Insight::Known(outlook)) => Answer::Known(Outlook {
-            healthy: outlook.healthy,
-            state: outlook.state.name().to_owned(),
-            since: outlook.since.map(|since| since.to_string()),
-            meaning: outlook.meaning,
-            conditions: outlook
-                .conditions
-                .into_iter()
-                .map(|(kind, says)| Condition {
-                    kind: kind.to_owned(),
-                    status: says.status.name().to_owned(),
-                    reason: says.reason.into_owned(),
-                    message: says.message.into_owned(),
-                })
-                .collect(),
-        }),
+        Some(Insight::Known(summary)) => Answer::Known(summary),
         Some(Insight::Absent) => Answer::Absent(absent(group, only)),
         Some(Insight::Silent { since }) => {
             let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
@@ -123,15 +108,15 @@ fn not_readable(kind: &Kind, why: &Unreadable) -> String {
     format!("nobody can tell which {kind} there are: {why}{way_out}")
 }
 
-fn absent(group: &Group, only: Option<&str>) -> String {
-    let name = |name| one_line(name, LONGEST_NAME);
+fn absent(group: &GroupRef, only: Option<&str>) -> String {
+    let short = |name: &Arc<str>| one_line(&**name, LONGEST_NAME).into_owned();
+    let (kind, Name { namespace, name }) = (group.kind.kind().kind, &group.name);
     // Rollups are in no namespace, and are left alone where only one is looked after.
-    let (it, only) = match group {
-        Group::Rollup { name: rollup } => (format!("Rollup {}", name(rollup)), only),
-        Group::Application { namespace, name: application } => (
-            format!("Application {} in namespace {}", name(application), name(namespace)),
-            only.filter(|only| only != namespace),
-        ),
+    let (it, only) = if namespace.is_empty() {
+        (format!("{kind} {}", short(name)), only)
+    } else {
+        let it = format!("{kind} {} in namespace {}", short(name), short(namespace));
+        (it, only.filter(|only| **only != **namespace))
     };
     match only {
         Some(only) => {
@@ -143,16 +128,17 @@ fn absent(group: &Group, only: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_engine::Dialect;
     use rstest::rstest;
 
     use super::*;
 
-    fn application() -> Group {
-        Group::Application { namespace: "shop".to_owned(), name: "web".to_owned() }
+    fn application() -> GroupRef {
+        GroupRef::new(OwnKind::Application(Dialect::Bellwether), Name::new("shop", "web"))
     }
 
-    fn rollup(name: &str) -> Group {
-        Group::Rollup { name: name.to_owned() }
+    fn rollup(name: &str) -> GroupRef {
+        GroupRef::new(OwnKind::Rollup, Name::new("", name))
     }
 
     fn forbidden() -> Unreadable {
@@ -183,7 +169,11 @@ mod tests {
         "nobody looks after Rollup all: this controller was started with --watch-namespace infra"
     )]
     #[case::a_strange_name(rollup("a\nb\u{202e}"), None, "there is no Rollup a b")]
-    fn what_is_not_there_is_named(#[case] group: Group, #[case] only: Option<&str>, #[case] sentence: &str) {
+    fn what_is_not_there_is_named(
+        #[case] group: GroupRef,
+        #[case] only: Option<&str>,
+        #[case] sentence: &str,
+    ) {
         assert_eq!(answer(Some(Insight::Absent), &group, only), Answer::Absent(sentence.to_owned()));
     }
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Condition, Group, Member};
+use bellwether_engine::{Condition, Group, Member, ready};
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
-use super::{entry::ready, title};
+use super::title;
 use crate::{
     family::{in_full, is_bad},
     said::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style},

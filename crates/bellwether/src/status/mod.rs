@@ -1,6 +1,5 @@
 //! `bellwether status`: how Applications and Rollups are, the worst first, or all about one.
 
-mod entry;
 mod list;
 mod one;
 mod rollup;
@@ -9,18 +8,17 @@ mod watch;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Kind, Name, Unreadable};
+use bellwether_engine::{Group, Kind, Name, Report, Reports, Unreadable};
 use bellwether_model::State;
 
 use crate::{
     cli::{GroupFormat, Status},
     family::{Node, family, kinds_below},
-    output::{BAD_INPUT, Outcome},
+    output::{BAD_INPUT, Outcome, as_json, as_yaml},
     sight::{Meant, Sight},
     terminal::{Screen, printable},
 };
 
-pub(crate) use entry::{Called, Entry, Everything, as_json, as_yaml};
 pub(crate) use list::{List, why};
 pub(crate) use one::{One, headline, needs};
 pub(crate) use rollup::meaning;
@@ -60,8 +58,8 @@ fn list(command: &Status, sight: &Sight, screen: Screen) -> Result<Outcome> {
     let mut groups = sight.groups();
     groups.retain(|group| is_wanted(group, command.type_.as_deref()));
     let text = match command.output {
-        GroupFormat::Json => as_json(&Everything::of(&groups))?,
-        GroupFormat::Yaml => as_yaml(&Everything::of(&groups))?,
+        GroupFormat::Json => as_json(&Reports::of(&groups))?,
+        GroupFormat::Yaml => as_yaml(&Reports::of(&groups))?,
         GroupFormat::Name => names(&groups),
         // Where the groups could not be read, that is the answer.
         _ if groups.is_empty() && !sight.problems.is_empty() => String::new(),
@@ -88,8 +86,8 @@ fn one(command: &Status, name: &str, sight: &Sight, screen: Screen) -> Result<Ou
     };
     let mut notes = Vec::new();
     let text = match command.output {
-        GroupFormat::Json => as_json(&Entry::of(&group))?,
-        GroupFormat::Yaml => as_yaml(&Entry::of(&group))?,
+        GroupFormat::Json => as_json(&Report::of(&group))?,
+        GroupFormat::Yaml => as_yaml(&Report::of(&group))?,
         GroupFormat::Name => names(std::slice::from_ref(&group)),
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;

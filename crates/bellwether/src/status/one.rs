@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
-use bellwether_engine::{Condition, Group, Member, Name, OperatorSays, StandsFor};
+use bellwether_engine::{Condition, Group, Member, Name, OperatorSays, StandsFor, ready};
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
 use jiff::Timestamp;
 
-use super::{entry::ready, rollup, title};
+use super::{rollup, title};
 use crate::{
     family::{Cause, Node, causes, in_full, is_bad},
     said::{ROOM_FOR_BARS, sign, style},

@@ -355,17 +355,14 @@ impl Grouping for Applications {
         if !self.apps.is_synced() || app.deleting || !app.is_known(feeds) {
             return None;
         }
-        match &app.old {
-            Some(old) => app.publication.change(&app_k8s_io::render(app, old, feeds, now)),
-            None => {
-                let mut change =
-                    app.publication.change(&status::render(app, feeds, self.needed(app), now))?;
-                if let Change::Status { claims, .. } = &mut change {
-                    *claims = app.holdings.kinds().cloned().collect();
-                }
-                Some(change)
-            }
+        if let Some(old) = &app.old {
+            return app.publication.change(&app_k8s_io::render(app, old, feeds, now));
         }
+        let mut change = app.publication.change(&status::render(app, feeds, self.needed(app), now))?;
+        if let Change::Status { claims, .. } = &mut change {
+            *claims = app.holdings.kinds().cloned().collect();
+        }
+        Some(change)
     }
 
     fn status_written(
@@ -399,7 +396,7 @@ impl Grouping for Applications {
         self.apps.iter().count()
     }
 
-    fn outlook(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+    fn summary(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
         self.view_as_one(group, feeds)
     }
 

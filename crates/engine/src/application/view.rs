@@ -14,7 +14,7 @@ use crate::{
     planted::Bug,
     said,
     says::Says,
-    view::{Claim, Condition, Group, Insight, Member, Outlook, Relation, StandsFor},
+    view::{Claim, Condition, Group, Insight, Member, Relation, StandsFor, Summary},
 };
 
 use super::{
@@ -47,7 +47,7 @@ impl Applications {
             said
         };
         let ready = readiness(&conditions);
-        Some(Insight::Known(Box::new(Outlook {
+        Some(Insight::Known(Box::new(Summary {
             kind: group.kind.kind(),
             name: app.name.clone(),
             healthy: ready == ConditionStatus::True && !app.deleting,

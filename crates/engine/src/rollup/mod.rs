@@ -223,7 +223,7 @@ impl Grouping for Rollups {
         self.all.iter().count()
     }
 
-    fn outlook(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
+    fn summary(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
         self.view_as_one(group, feeds, now)
     }
 

@@ -12,7 +12,7 @@ use crate::{
     members::{Share, Whose},
     operator::{AVAILABLE, DEGRADED, PROGRESSING},
     planted::Bug,
-    view::{Claim, Condition, Group, Insight, Member, OperatorSays, Outlook, Relation, StandsFor},
+    view::{Claim, Condition, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary},
 };
 
 use super::{
@@ -50,7 +50,7 @@ impl Rollups {
                 None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
             }
         };
-        Some(Insight::Known(Box::new(Outlook {
+        Some(Insight::Known(Box::new(Summary {
             kind: Kind::own("Rollup"),
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,

@@ -44,8 +44,8 @@ fn components(world: &World, name: &str) -> String {
     status["components"].as_array().into_iter().flatten().map(line).collect::<Vec<_>>().join(", ")
 }
 
-fn writes(world: &World, part: Part) -> usize {
-    world.writes.iter().filter(|(slot, ..)| slot.part == part).count()
+fn writes(world: &World, part: &Part) -> usize {
+    world.writes.iter().filter(|(slot, ..)| slot.part == *part).count()
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn what_is_in_no_namespace_is_counted_and_never_owned() {
     assert_eq!(components(&world, "web"), "ClusterRole reader Ready, ClusterRole writer Ready");
     world.delete("ClusterRole.rbac.authorization.k8s.io", "reader");
     assert_eq!(components(&world, "web"), "ClusterRole writer Ready");
-    assert_eq!(writes(&world, Part::Owners), 0);
+    assert_eq!(writes(&world, &Part::Owners), 0);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn it_owns_its_members_if_it_wants_to() {
         "controller": false, "blockOwnerDeletion": true,
     }]);
     assert_eq!(world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"], expected);
-    assert_eq!(writes(&world, Part::Owners), 1);
+    assert_eq!(writes(&world, &Part::Owners), 1);
 }
 
 /// Whoever installs an Application may have made it an owner without saying so in its spec.
@@ -323,7 +323,7 @@ fn it_never_lets_go(#[case] kind: &str, #[case] patch: Value, #[values(false, tr
         world.restart();
     }
     world.pass(SignedDuration::from_hours(1));
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("web", 1));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("web", 1));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn one_that_was_made_again_takes_the_place_of_the_one_before() {
     });
     let object = with(deployment("front", 3, 3), &json!({"metadata": {"ownerReferences": [before]}}));
     let world = World::with([with(web(), &json!({"spec": {"addOwnerRef": true}})), object]);
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("web", 1));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("web", 1));
     let (kind, name) = key(KIND, "front");
     assert_ne!(
         world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"][0]["uid"],
@@ -351,7 +351,7 @@ fn several_may_own_one_object() {
         )
     };
     let mut world = World::with([owning("b"), owning("a"), deployment("front", 3, 3)]);
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, Part::Owners)), ("a b", 2));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("a b", 2));
     world.faults = [Fault::Conflict].into();
     world.put(owning("c"));
     assert_eq!(world.owners(KIND, "front"), "a b c", "also if somebody else was quicker");
@@ -397,7 +397,7 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
         World::with([with(web(), &json!({"status": status_before.clone()})), deployment("front", 3, 3)]);
     let now = status(&world, "web");
     assert_eq!(now["conditions"], status_before["conditions"]);
-    assert_eq!((writes(&world, Part::Status), world.turns.len()), (1, 0), "only the links are new");
+    assert_eq!((writes(&world, &Part::Status), world.turns.len()), (1, 0), "only the links are new");
     world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 2.into());
     let conditions = status(&world, "web")["conditions"].clone();
     assert_eq!((&conditions[1], &conditions[2]), (&foreign, &status_before["conditions"][2]));
@@ -492,13 +492,13 @@ fn two_controllers_do_not_burn() {
     let begun = world.now;
     let mut times = Vec::new();
     while times.len() < 12 {
-        let before = writes(&world, Part::Status);
+        let before = writes(&world, &Part::Status);
         // It has no links, and thinks well of itself.
         world.server.edit(&kind, &name, |it| {
             it["status"]["components"] =
                 json!([{"name": "front", "kind": "Deployment", "group": "apps", "status": "Ready"}]);
         });
-        while writes(&world, Part::Status) == before {
+        while writes(&world, &Part::Status) == before {
             world.pass(SignedDuration::from_secs(1));
         }
         times.push(world.now.duration_since(begun).as_secs());

@@ -234,7 +234,7 @@ fn summaries(engine: &Engine, now: Timestamp) -> Vec<((Kind, Name), Insight)> {
     let all = kinds
         .iter()
         .flat_map(|kind| names.map(|(namespace, name)| (kind.clone(), Name::new(namespace, name))));
-    all.map(|(kind, name)| ((kind.clone(), name.clone()), engine.outlook(now, &kind, &name))).collect()
+    all.map(|(kind, name)| ((kind.clone(), name.clone()), engine.summary(now, &kind, &name))).collect()
 }
 
 proptest! {

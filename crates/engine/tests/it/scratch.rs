@@ -180,13 +180,13 @@ fn compare_group(world: &World, name: &Name, said: &Value) {
     let is_it = |group: &&Group| group.kind == Kind::own("Rollup") && group.name == *name;
     let group = groups.iter().find(is_it).expect("something is said of it");
     assert_eq!(json!(group.meaning), said["meaning"], "of {name}");
-    let Insight::Known(outlook) = world.engine.outlook(world.now, &group.kind, name) else {
+    let Insight::Known(summary) = world.engine.summary(world.now, &group.kind, name) else {
         panic!("nothing is known of {name}");
     };
-    assert_eq!((&outlook.conditions, &outlook.meaning), (&views::said(group), &group.meaning), "of {name}");
+    assert_eq!((&summary.conditions, &summary.meaning), (&views::said(group), &group.meaning), "of {name}");
     assert_eq!(json!(group.health), said["health"], "of {name}");
-    assert_eq!(outlook.healthy, said["health"] == "Healthy", "of {name}");
-    for (kind, statement) in &outlook.conditions {
+    assert_eq!(summary.healthy, said["health"] == "Healthy", "of {name}");
+    for (kind, statement) in &summary.conditions {
         let conditions = said["conditions"].as_array().into_iter().flatten();
         let stored = conditions
             .filter(|it| it["type"] == **kind)

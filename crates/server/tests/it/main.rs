@@ -4,7 +4,10 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use bellwether_server::{Answer, Condition, Group, Outlook, Process, serve};
+use bellwether_conditions::Statement;
+use bellwether_engine::{GroupRef, Name, OwnKind, Summary};
+use bellwether_model::{ConditionStatus, State};
+use bellwether_server::{Answer, Process, serve};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::{
@@ -16,7 +19,7 @@ use tokio::{
 #[derive(Default)]
 struct Known {
     waits_for: Vec<String>,
-    speaks_for: Option<Group>,
+    speaks_for: Option<GroupRef>,
 }
 
 impl Process for Known {
@@ -24,20 +27,16 @@ impl Process for Known {
         self.waits_for.clone()
     }
 
-    fn speaks_for(&self) -> Option<&Group> {
+    fn speaks_for(&self) -> Option<&GroupRef> {
         self.speaks_for.as_ref()
     }
 
-    fn outlook<'a>(&'a self, group: &'a Group) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
-        let (kind, name, meaning) = match group {
-            Group::Rollup { name } => ("Rollup", name, Some("It means something.".to_owned())),
-            Group::Application { name, .. } => ("Application", name, None),
-        };
-        let answer = match name.as_str() {
-            "well" => Answer::Known(outlook(true, meaning)),
-            "broken" => Answer::Known(outlook(false, meaning)),
+    fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        let answer = match &*group.name.name {
+            "well" => Answer::Known(Box::new(summary(group, true))),
+            "broken" => Answer::Known(Box::new(summary(group, false))),
             "late" => Answer::Unknown("it is not known yet which Pod there are".to_owned()),
-            name => Answer::Absent(format!("there is no {kind} {name}")),
+            name => Answer::Absent(format!("there is no {} {name}", group.kind.kind().kind)),
         };
         Box::pin(async { answer })
     }
@@ -47,19 +46,17 @@ impl Process for Known {
     }
 }
 
-fn outlook(healthy: bool, meaning: Option<String>) -> Outlook {
-    let (state, status) = if healthy { ("Ready", "True") } else { ("Failed", "False") };
-    Outlook {
+fn summary(group: &GroupRef, healthy: bool) -> Summary {
+    let (state, status) =
+        if healthy { (State::Ready, ConditionStatus::True) } else { (State::Failed, ConditionStatus::False) };
+    Summary {
+        kind: group.kind.kind(),
+        name: group.name.clone(),
         healthy,
-        state: state.to_owned(),
-        since: healthy.then(|| "2026-11-14T10:00:00Z".to_owned()),
-        meaning,
-        conditions: vec![Condition {
-            kind: "Ready".to_owned(),
-            status: status.to_owned(),
-            reason: "Why".to_owned(),
-            message: "\"so\" <b>it</b> is".to_owned(),
-        }],
+        state,
+        since: healthy.then(|| "2026-11-14T10:00:00Z".parse().expect("a time")),
+        conditions: vec![("Ready", Statement::new(status, "Why", "\"so\" <b>it</b> is"))],
+        meaning: (group.kind == OwnKind::Rollup).then(|| "It means something.".to_owned()),
     }
 }
 
@@ -200,7 +197,7 @@ async fn by_itself_it_speaks_for_itself() {
 #[case::absent("other", 503)]
 #[tokio::test]
 async fn it_speaks_for_another(#[case] name: &str, #[case] expected: u16) {
-    let group = Group::Rollup { name: name.to_owned() };
+    let group = GroupRef::new(OwnKind::Rollup, Name::new("", name));
     let process = || Known { waits_for: vec!["one".to_owned()], speaks_for: Some(group.clone()) };
     let (code, body) = json_at(process(), "/readyz").await;
     assert_eq!(code, expected);

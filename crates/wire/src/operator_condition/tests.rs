@@ -1,4 +1,4 @@
-use bellwether_engine::{Kind, Name, Outlook};
+use bellwether_engine::{Kind, Name, Summary};
 use bellwether_model::State;
 use http::Response;
 use rstest::rstest;
@@ -82,7 +82,7 @@ fn what_does_not_fit_is_written_once(#[case] wanted: Statement) {
 }
 
 fn known(conditions: Vec<(&'static str, Statement)>) -> Insight {
-    Insight::Known(Box::new(Outlook {
+    Insight::Known(Box::new(Summary {
         kind: Kind::own("Rollup"),
         name: Name::new("", "all"),
         healthy: true,

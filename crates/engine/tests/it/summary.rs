@@ -1,7 +1,7 @@
 //! How a group is as one, for whoever asks only for that.
 
 use bellwether_api::{ConditionStatus, State};
-use bellwether_engine::{Event, Insight, Kind, Name, News, Outlook, Served, Unreadable};
+use bellwether_engine::{Event, Insight, Kind, Name, News, Served, Summary, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use crate::{
 };
 
 fn ask(world: &World, kind: &str, name: &str) -> Insight {
-    world.engine.outlook(world.now, &Kind::own(kind), &Name::new("shop", name))
+    world.engine.summary(world.now, &Kind::own(kind), &Name::new("shop", name))
 }
 
-fn outlook(world: &World, name: &str) -> Outlook {
+fn summary(world: &World, name: &str) -> Summary {
     known(ask(world, "Application", name))
 }
 
@@ -43,33 +43,33 @@ fn an_application_is_healthy_if_it_is_ready(
     #[case] state: State,
 ) {
     let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
-    let outlook = outlook(&world, "web");
-    assert_eq!((outlook.healthy, outlook.state, &outlook.meaning), (healthy, state, &None));
+    let summary = summary(&world, "web");
+    assert_eq!((summary.healthy, summary.state, &summary.meaning), (healthy, state, &None));
     // It says what its status says, in the same words and in the same order.
-    assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Ready"));
-    for (condition, says) in &outlook.conditions {
+    assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Ready"));
+    for (condition, says) in &summary.conditions {
         let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
         assert_eq!(world.of_app("web", condition), told);
-        assert_eq!(outlook.condition(condition), Some(says));
+        assert_eq!(summary.condition(condition), Some(says));
     }
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), outlook.conditions);
-    assert_eq!((group.kind, group.name), (outlook.kind, outlook.name));
+    assert_eq!(said(&group), summary.conditions);
+    assert_eq!((group.kind, group.name), (summary.kind, summary.name));
 }
 
 /// Since it turned: as is written, and also before that is written.
 #[test]
 fn it_knows_since_when() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    let begun = outlook(&world, "web").since.expect("it knows");
+    let begun = summary(&world, "web").since.expect("it knows");
     world.pass(SignedDuration::from_mins(5));
-    assert_eq!(outlook(&world, "web").since, Some(begun));
+    assert_eq!(summary(&world, "web").since, Some(begun));
     let turned = world.now;
     world.writing = false;
     world.put(widget("a", None)).settle();
     world.pass(SignedDuration::from_mins(5));
-    let outlook = outlook(&world, "web");
-    assert_eq!((outlook.healthy, outlook.since), (false, Some(turned)));
+    let summary = summary(&world, "web");
+    assert_eq!((summary.healthy, summary.since), (false, Some(turned)));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_is_not_there_is_not_what_is_not_known() {
     assert_eq!(ask(&world, "Application", "web"), unknown(&services, None));
     world.held.clear();
     world.settle();
-    assert!(!outlook(&world, "web").healthy);
+    assert!(!summary(&world, "web").healthy);
 }
 
 /// Who may not see which there are cannot say that there is none.
@@ -98,7 +98,7 @@ fn where_the_kind_cannot_be_read_nobody_can_tell() {
     let forbidden = Unreadable::Forbidden { resource: "applications".into() };
     world.unreadable("Application.bellwether.dev", Some(forbidden.clone()));
     world.settle();
-    assert!(outlook(&world, "web").healthy, "what was there is as it was");
+    assert!(summary(&world, "web").healthy, "what was there is as it was");
     assert_eq!(ask(&world, "Application", "other"), unknown(&Kind::own("Application"), Some(forbidden)));
     world.unreadable("Application.bellwether.dev", Some(Unreadable::NotServed));
     world.settle();
@@ -110,9 +110,9 @@ fn where_the_kind_cannot_be_read_nobody_can_tell() {
 fn while_a_kind_is_listed_again_the_last_word_counts() {
     let widgets = Kind::new("acme.io", "Widget");
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    let before = outlook(&world, "web");
+    let before = summary(&world, "web");
     list_again(&mut world, &widgets);
-    assert_eq!(outlook(&world, "web"), before);
+    assert_eq!(summary(&world, "web"), before);
 
     // Where the last word is not what was known by then, there is none.
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
@@ -159,12 +159,12 @@ fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
 }
 
 fn of_rollup(world: &World) -> Insight {
-    world.engine.outlook(world.now, &Kind::own("Rollup"), &Name::new("", "all"))
+    world.engine.summary(world.now, &Kind::own("Rollup"), &Name::new("", "all"))
 }
 
-fn known(insight: Insight) -> Outlook {
+fn known(insight: Insight) -> Summary {
     match insight {
-        Insight::Known(outlook) => *outlook,
+        Insight::Known(summary) => *summary,
         other => panic!("it is known: {other:?}"),
     }
 }
@@ -190,14 +190,14 @@ fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
 ) {
     let mut world = rolling_up([rollup(), component("a", ["True", "False", "False"]), component("b", says)]);
     world.settle();
-    let outlook = known(of_rollup(&world));
-    assert_eq!((outlook.healthy, outlook.state), (healthy, state));
-    assert_eq!(outlook.meaning.as_deref(), Some(meaning));
-    assert!(outlook.since.is_some());
+    let summary = known(of_rollup(&world));
+    assert_eq!((summary.healthy, summary.state), (healthy, state));
+    assert_eq!(summary.meaning.as_deref(), Some(meaning));
+    assert!(summary.since.is_some());
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), outlook.conditions);
-    assert_eq!((group.kind, group.name, group.meaning), (outlook.kind, outlook.name, outlook.meaning));
-    assert_eq!(outlook.conditions.first().map(|(kind, _)| *kind), Some("Available"));
+    assert_eq!(said(&group), summary.conditions);
+    assert_eq!((group.kind, group.name, group.meaning), (summary.kind, summary.name, summary.meaning));
+    assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Available"));
 }
 
 /// Nor is there a last word where it would say of an upgrade what is not so any more.
@@ -228,9 +228,9 @@ fn an_objection_that_is_not_written_yet_is_not_forgotten() {
 fn what_is_being_deleted_is_not_healthy() {
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-14T10:00:00Z"}});
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    assert!(outlook(&world, "web").healthy);
+    assert!(summary(&world, "web").healthy);
     world.put(with(app_of_kinds("web"), &deleted)).settle();
-    let of_application = outlook(&world, "web");
+    let of_application = summary(&world, "web");
     assert_eq!((of_application.healthy, of_application.state), (false, State::Terminating));
 
     let well = ["True", "False", "False"];
@@ -280,9 +280,9 @@ fn a_rollup_is_known_when_its_kinds_are() {
 fn the_kind_says_which_is_meant() {
     let world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let old = Kind::new("app.k8s.io", "Application");
-    assert_eq!(world.engine.outlook(world.now, &old, &Name::new("shop", "web")), Insight::Absent);
+    assert_eq!(world.engine.summary(world.now, &old, &Name::new("shop", "web")), Insight::Absent);
     assert_eq!(
-        world.engine.outlook(world.now, &Kind::own("Application"), &Name::new("", "web")),
+        world.engine.summary(world.now, &Kind::own("Application"), &Name::new("", "web")),
         Insight::Absent
     );
 }

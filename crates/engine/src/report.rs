@@ -1,19 +1,24 @@
-//! Groups for programs.
+//! Groups for programs: the one form in which `-o json`, probes and the HTTP API tell of them.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
-use bellwether_engine::{Group, Member, Name, OperatorSays, StandsFor};
+use bellwether_conditions::Statement;
 use bellwether_health::Rule;
 use bellwether_model::{ConditionStatus, State};
-use serde::Serialize;
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use crate::{
+    id::Name,
+    view::{Group, Member, OperatorSays, StandsFor, Summary},
+};
 
 /// All groups, and what the Applications come to by type and version.
 #[derive(Serialize)]
-pub(crate) struct Everything<'g> {
-    applications: Vec<Entry<'g>>,
-    rollups: Vec<Entry<'g>>,
+pub struct Reports<'g> {
+    applications: Vec<Report<'g>>,
+    rollups: Vec<Report<'g>>,
     types: Vec<Type<'g>>,
 }
 
@@ -32,7 +37,7 @@ struct Type<'g> {
 /// A group.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Entry<'g> {
+pub struct Report<'g> {
     api_group: &'g str,
     kind: &'g str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -78,14 +83,18 @@ struct Condition<'g> {
 /// a spec that nobody understands its place.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Called<'g> {
+pub enum Called<'g> {
+    /// The name of an object.
     Name(&'g str),
+    /// The text of a selector.
     Selector(&'g str),
+    /// The place of an entry in a spec.
     Entry(&'g str),
 }
 
 impl<'g> Called<'g> {
-    pub(crate) fn new(name: &'g Name, stands_for: StandsFor) -> Self {
+    /// What a member is called.
+    pub fn new(name: &'g Name, stands_for: StandsFor) -> Self {
         match stands_for {
             StandsFor::Object => Self::Name(&name.name),
             StandsFor::Selector => Self::Selector(&name.name),
@@ -124,8 +133,9 @@ struct Operator {
     upgradeable: Option<ConditionStatus>,
 }
 
-impl<'g> Everything<'g> {
-    pub(crate) fn of(groups: &'g [Group]) -> Self {
+impl<'g> Reports<'g> {
+    /// Of all these groups.
+    pub fn of(groups: &'g [Group]) -> Self {
         let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
         for group in groups.iter().filter(|group| !group.is_rollup()) {
             let key =
@@ -140,13 +150,14 @@ impl<'g> Everything<'g> {
         });
         let (rollups, applications) =
             groups.iter().partition::<Vec<_>, _>(|group: &&Group| group.is_rollup());
-        let entries = |groups: Vec<&'g Group>| groups.into_iter().map(Entry::of).collect();
+        let entries = |groups: Vec<&'g Group>| groups.into_iter().map(Report::of).collect();
         Self { applications: entries(applications), rollups: entries(rollups), types: types.collect() }
     }
 }
 
-impl<'g> Entry<'g> {
-    pub(crate) fn of(group: &'g Group) -> Self {
+impl<'g> Report<'g> {
+    /// Of a group, with all its members.
+    pub fn of(group: &'g Group) -> Self {
         Self {
             api_group: &group.kind.group,
             kind: &group.kind.kind,
@@ -165,12 +176,8 @@ impl<'g> Entry<'g> {
                 .conditions
                 .iter()
                 .map(|condition| Condition {
-                    type_: condition.kind,
-                    status: condition.says.status,
-                    reason: &condition.says.reason,
-                    message: &condition.says.message,
-                    since: condition.since.map(|since| since.to_string()),
                     held_until: condition.held_until.map(|until| until.to_string()),
+                    ..Condition::of(condition.kind, &condition.says, condition.since)
                 })
                 .collect(),
             dependencies: &group.dependencies,
@@ -204,15 +211,56 @@ impl<'g> Object<'g> {
     }
 }
 
+impl<'g> Condition<'g> {
+    fn of(type_: &'g str, says: &'g Statement, since: Option<Timestamp>) -> Self {
+        Self {
+            type_,
+            status: says.status,
+            reason: &says.reason,
+            message: &says.message,
+            since: since.map(|since| since.to_string()),
+            held_until: None,
+        }
+    }
+}
+
 /// How many members are ready: `4/5`.
-pub(crate) fn ready(group: &Group) -> String {
+pub fn ready(group: &Group) -> String {
     format!("{}/{}", group.counts.ready, group.counts.total)
 }
 
-pub(crate) fn as_json(answer: &impl Serialize) -> Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(answer)?))
+/// A group as one.
+#[derive(Serialize)]
+struct SummaryReport<'s> {
+    kind: &'s str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'s str,
+    name: &'s str,
+    healthy: bool,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<&'s str>,
+    conditions: Vec<Condition<'s>>,
 }
 
-pub(crate) fn as_yaml(answer: &impl Serialize) -> Result<String> {
-    Ok(serde_saphyr::to_string(answer)?)
+impl Serialize for Summary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SummaryReport {
+            kind: &self.kind.kind,
+            namespace: &self.name.namespace,
+            name: &self.name.name,
+            healthy: self.healthy,
+            state: self.state,
+            since: self.since.map(|since| since.to_string()),
+            meaning: self.meaning.as_deref(),
+            conditions: self
+                .conditions
+                .iter()
+                .map(|(type_, says)| Condition::of(type_, says, None))
+                .collect(),
+        }
+        .serialize(serializer)
+    }
 }
