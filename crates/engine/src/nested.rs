@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_health::Verdict;
 use jiff::Timestamp;
 
 use crate::{
     engine::Engine,
+    feeds::ObjectId,
     group_ref::{GroupRef, OwnKind},
     id::Cluster,
     operator::{OperatorCondition, OperatorFacts},
@@ -40,11 +42,15 @@ impl Engine {
         let mut settled = 0;
         loop {
             nested.due.extend(self.desk.changed_groups());
+            // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
             let due = std::mem::take(&mut nested.due);
-            let changed: BTreeSet<_> =
-                due.into_iter().filter(|group| self.judge_as_evaluated(group, now)).collect();
-            if changed.is_empty() {
+            let judged: Vec<_> = due.iter().filter_map(|group| self.judge_as_evaluated(group, now)).collect();
+            if judged.is_empty() {
                 break;
+            }
+            let changed = judged.iter().map(|judged| judged.group.clone()).collect();
+            for judged in judged {
+                self.judge(judged, now);
             }
             self.flush(now);
             // Each round is right about the groups that count only what the one before was right about: there are never
@@ -59,22 +65,30 @@ impl Engine {
         self.nested = Some(nested);
     }
 
-    /// Gives back whether its object was judged otherwise before.
-    fn judge_as_evaluated(&mut self, group: &GroupRef, now: Timestamp) -> bool {
-        let kind = group.kind.kind();
-        let Some(object) = self.feeds.find(&Cluster::hub(), &kind, &group.name) else { return false };
-        let Some(found) = self.group(now, group) else { return false };
-        let Some(stored) = self.feeds.object_mut(object) else { return false };
-        let Some(verdict) = found.verdict(&stored.facts.verdict) else { return false };
-        let operator = stored.facts.operator.as_deref().map(|facts| Box::new(as_operator(&found, facts)));
-        if (&stored.facts.verdict, &stored.facts.operator) == (&verdict, &operator) {
-            return false;
-        }
+    /// How the object of a group is to be judged; nothing if it is judged so already.
+    fn judge_as_evaluated(&self, group: &GroupRef, now: Timestamp) -> Option<Judged> {
+        let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
+        let (found, facts) = (self.group(now, group)?, &self.feeds.object(object)?.facts);
+        let verdict = found.verdict(&facts.verdict)?;
+        let operator = facts.operator.as_deref().map(|facts| Box::new(as_operator(&found, facts)));
+        let is_so = (&facts.verdict, &facts.operator) == (&verdict, &operator);
+        (!is_so).then(|| Judged { group: group.clone(), object, verdict, operator })
+    }
+
+    fn judge(&mut self, Judged { object, verdict, operator, .. }: Judged, now: Timestamp) {
+        let Some(stored) = self.feeds.object_mut(object) else { return };
         let before = stored.facts.clone();
         (stored.facts.verdict, stored.facts.operator) = (verdict, operator);
         self.changed(object, Some(&before), now);
-        true
     }
+}
+
+/// How the object of a group is to be judged.
+struct Judged {
+    group: GroupRef,
+    object: ObjectId,
+    verdict: Verdict,
+    operator: Option<Box<OperatorFacts>>,
 }
 
 /// What is said of a group in the words of operators. Only a Rollup speaks so; others stay as they were read.
