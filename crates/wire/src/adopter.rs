@@ -3,12 +3,14 @@
 //! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
 
 use bellwether_engine::{Adopter, Name, Outcome};
-use http::{Request, header::ACCEPT, response::Parts};
+use http::{Request, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
-    answer::{Done, Failure},
-    request::{ONLY_METADATA, Right},
+    answer::Done,
+    api_error::{ApiError, ErrorClass},
+    request::Right,
+    verb::Verb,
 };
 
 /// The kind as it stands in paths.
@@ -19,28 +21,26 @@ pub(crate) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
     // Names of namespaces and of custom resources stand in paths as they are.
     let Name { namespace, name } = &adopter.application;
     let api = adopter.dialect.api_version();
-    Request::get(format!("/apis/{api}/namespaces/{namespace}/{PLURAL}/{name}"))
-        .header(ACCEPT, ONLY_METADATA)
-        .body(Vec::new())
-        .map_err(|error| error.to_string())
+    let path = format!("/apis/{api}/namespaces/{namespace}/{PLURAL}/{name}");
+    Verb::GetMetadata.request(&path, Vec::new()).map_err(|error| error.to_string())
 }
 
 /// How adopting ends if it cannot begin.
 pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
-    if parts.status.is_success() {
+    let Err(error) = ApiError::check(parts, body) else {
         let there = serde_json::from_slice(body).is_ok_and(|it: Application| it.metadata.is(adopter));
         return (!there).then(|| gone(adopter));
-    }
-    if parts.status == http::StatusCode::NOT_FOUND {
+    };
+    if matches!(error.class, ErrorClass::NotFound | ErrorClass::NotServed) {
         return Some(gone(adopter));
     }
     let right = Right {
-        verb: "get",
+        verb: Verb::GetMetadata,
         resource: PLURAL.to_owned(),
         group: adopter.dialect.group(),
         namespace: Some(&adopter.application.namespace),
     };
-    Some(Failure::read(parts.status, &parts.headers, body).without(&right))
+    Some(Done::without(&error, &right))
 }
 
 /// If the Application is gone we hear of it, and do not want this any more. Until then it is tried again: whoever says so

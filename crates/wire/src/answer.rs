@@ -1,17 +1,15 @@
 //! What an API server answered, and what that means for a change.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bellwether_engine::{Change, Outcome, Version};
-use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use http::response::Parts;
 use serde::Deserialize;
 
-use crate::line::line;
-
-use crate::request::{Asked, Right};
-
-/// The longest that a server can make us wait: one that asks for more is asked again all the same.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
+use crate::{
+    api_error::{ApiError, ErrorClass},
+    request::{Asked, Right},
+};
 
 /// How a change ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,16 +41,10 @@ struct Metadata {
 
 impl Asked<'_> {
     /// What the answer means.
-    pub(crate) fn answered(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Done {
-        if status.is_success() {
-            return Outcome::Done(self.version(body)).into();
-        }
-        let failure = Failure::read(status, headers, body);
-        match status {
-            StatusCode::NOT_FOUND => Outcome::Absent.into(),
-            StatusCode::CONFLICT => self.conflict(&failure),
-            StatusCode::UNPROCESSABLE_ENTITY if failure.is_about_another() => Outcome::Conflict.into(),
-            _ => failure.without(&self.right()),
+    pub(crate) fn answered(&self, answer: &Parts, body: &[u8]) -> Done {
+        match ApiError::check(answer, body) {
+            Ok(()) => Outcome::Done(self.version(body)).into(),
+            Err(error) => self.refused(&error),
         }
     }
 
@@ -65,116 +57,49 @@ impl Asked<'_> {
         answered.metadata.resource_version.as_deref().map(Version::new)
     }
 
-    fn conflict(&self, failure: &Failure) -> Done {
-        match self.change {
+    fn refused(&self, error: &ApiError) -> Done {
+        let (is_create, is_delete) =
+            (matches!(self.change, Change::Create { .. }), matches!(self.change, Change::Delete { .. }));
+        match error.class {
+            ErrorClass::NotFound | ErrorClass::NotServed => Outcome::Absent.into(),
             // The object that was meant is gone; another one has its name.
-            Change::Delete { .. } if failure.is_about_another() => Outcome::Absent.into(),
+            ErrorClass::UidMismatch if is_delete => Outcome::Absent.into(),
             // Not about this object: the namespace's quota, for one, is counted by several at a time.
-            Change::Create { .. } if failure.told.reason != "AlreadyExists" => failure.failed(),
-            _ => Outcome::Conflict.into(),
+            ErrorClass::Conflict | ErrorClass::FieldConflict | ErrorClass::UidMismatch if is_create => {
+                Done::failed(error)
+            }
+            ErrorClass::AlreadyExists
+            | ErrorClass::Conflict
+            | ErrorClass::FieldConflict
+            | ErrorClass::UidMismatch => Outcome::Conflict.into(),
+            _ => Done::without(error, &self.right()),
         }
     }
 }
 
-/// A failure: its status, and more if an API server tells it.
-pub(crate) struct Failure {
-    status: StatusCode,
-    told: Told,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// A failure in the words of an API server.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Told {
-    message: String,
-    reason: String,
-    details: Details,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Details {
-    causes: Vec<Cause>,
-    retry_after_seconds: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Cause {
-    reason: String,
-    field: String,
-}
-
-impl Failure {
-    pub(crate) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        // What is not in an API server's words comes from something before it; then the status has to do.
-        let told: Told = serde_json::from_slice(body).unwrap_or_default();
-        let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let seconds =
-            header.and_then(|text| text.trim().parse().ok()).unwrap_or(told.details.retry_after_seconds);
-        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_WAIT));
-        Self { status, told, retry_after }
-    }
-
-    /// What it means for a request that takes this right.
-    pub(crate) fn without(&self, right: &Right<'_>) -> Done {
-        match self.status {
-            StatusCode::FORBIDDEN if self.has_cause("NamespaceTerminating") => self.failed(),
-            StatusCode::FORBIDDEN if self.is_about_rights() => {
-                Outcome::Refused(right.to_string().into()).into()
-            }
-            StatusCode::BAD_REQUEST
-            | StatusCode::FORBIDDEN
-            | StatusCode::METHOD_NOT_ALLOWED
-            | StatusCode::PAYLOAD_TOO_LARGE
-            | StatusCode::UNPROCESSABLE_ENTITY => Outcome::Refused(self.said()).into(),
-            // The store has a limit of its own, and API servers pass its word on as an error of theirs.
-            _ if self.is_about_size() => Outcome::Refused(self.said()).into(),
-            _ => self.failed(),
+impl Done {
+    /// What an error means for a request that takes this right.
+    pub(crate) fn without(error: &ApiError, right: &Right<'_>) -> Self {
+        match error.class {
+            ErrorClass::Forbidden => Outcome::Refused(right.to_string().into()).into(),
+            ErrorClass::AdmissionDenied
+            | ErrorClass::DryRunUnsupported
+            | ErrorClass::Invalid
+            | ErrorClass::TooLarge => Outcome::Refused(error.to_string().into()).into(),
+            _ => Self::failed(error),
         }
     }
 
     /// It may go better another time.
-    fn failed(&self) -> Done {
-        Done { outcome: Outcome::Failed(self.said()), retry_after: self.retry_after }
-    }
-
-    /// What was said, or at least the status in words.
-    fn said(&self) -> Arc<str> {
-        let message = line(&self.told.message);
-        if message.is_empty() {
-            format!("the API server answers {}", self.status).into()
-        } else {
-            message.into()
-        }
-    }
-
-    fn has_cause(&self, reason: &str) -> bool {
-        self.told.details.causes.iter().any(|cause| cause.reason == reason)
-    }
-
-    /// Whether a right is missing; what else is forbidden was forbidden by an admission plugin, for its own reason.
-    fn is_about_rights(&self) -> bool {
-        self.told.message.contains("is forbidden: User ")
-    }
-
-    /// Whether the object of this name is not the one that was meant: it does not meet a precondition, or one cannot be
-    /// made of the other.
-    fn is_about_another(&self) -> bool {
-        let Told { message, details, .. } = &self.told;
-        (message.contains("UID") && message.contains("precondition"))
-            || details.causes.iter().any(|cause| cause.field == "metadata.uid")
-    }
-
-    fn is_about_size(&self) -> bool {
-        ["request is too large", "larger than max"].iter().any(|words| self.told.message.contains(words))
+    fn failed(error: &ApiError) -> Self {
+        Self { outcome: Outcome::Failed(error.to_string().into()), retry_after: error.retry_after }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bellwether_engine::{Cluster, Kind, Name, ObjectKey, Part, Served, Slot};
+    use http::{Response, header::RETRY_AFTER};
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -190,12 +115,12 @@ mod tests {
         };
         let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: Name::new("shop", "web") };
         let slot = Slot { object, part: Part::Status };
-        let mut headers = HeaderMap::new();
+        let mut answer = Response::builder().status(status);
         if let Some(header) = header {
-            headers.insert(RETRY_AFTER, header.parse().unwrap());
+            answer = answer.header(RETRY_AFTER, header);
         }
-        let status = StatusCode::from_u16(status).unwrap();
-        Asked { served: &served, slot: &slot, change }.answered(status, &headers, body)
+        let (answer, ()) = answer.body(()).unwrap().into_parts();
+        Asked { served: &served, slot: &slot, change }.answered(&answer, body)
     }
 
     fn status() -> Change {

@@ -29,7 +29,8 @@ impl Attempt {
             Change::Owners { adopter: Some(adopter), .. } if !self.looked => adopter::request(adopter),
             _ => self.asked().request(),
         };
-        request.map_err(|why| Outcome::Refused(format!("no request can be made of it: {why}").into()).into())
+        request
+            .map_err(|error| Outcome::Refused(format!("no request can be made of it: {error}").into()).into())
     }
 
     /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
@@ -39,7 +40,7 @@ impl Attempt {
                 self.looked = true;
                 adopter::objection(adopter, parts, body)
             }
-            _ => Some(self.asked().answered(parts.status, &parts.headers, body)),
+            _ => Some(self.asked().answered(parts, body)),
         }
     }
 

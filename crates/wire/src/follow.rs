@@ -360,7 +360,8 @@ impl Follower {
     fn complain(&mut self, trouble: &Trouble, reaction: &Reaction) {
         let kind = &self.kind;
         debug!("{kind} was not read: {trouble}");
-        let unreadable = match reaction.turned {
+        let resource = self.reads.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
+        match reaction.turned {
             Some(State::Away) => {
                 warn!(
                     "the cluster does not answer about {kind}, and what is known stays in force: {trouble}"
@@ -368,18 +369,14 @@ impl Follower {
                 return;
             }
             Some(State::Forbidden) => {
-                let resource = self.reads.as_ref().map(|(served, _)| Arc::clone(&served.plural));
-                let resource = resource.unwrap_or_default();
                 info!("{kind} may not be read; allow list and watch on {resource}: {trouble}");
-                Unreadable::Forbidden { resource }
             }
             Some(State::Failing) => {
                 warn!("{kind} cannot be read, and that has not gone away by itself: {trouble}");
-                Unreadable::Failing { why: trouble.to_string().into() }
             }
             Some(State::Well) | None => return,
-        };
-        self.news.push_back(News::Unreadable(unreadable));
+        }
+        self.news.extend(trouble.unreadable(&resource).map(News::Unreadable));
         self.said = Said::Unreadable;
     }
 

@@ -8,6 +8,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 
 use crate::{
+    api_error::ApiError,
     decode::{self, Page},
     trouble::Trouble,
 };
@@ -99,8 +100,8 @@ pub fn error(status: &Object<'_>) -> Trouble {
     let text = |field: &str| status.at(field).and_then(Value::as_text).unwrap_or_default();
     let code = status.at("code").and_then(Value::as_int).and_then(|code| u16::try_from(code).ok());
     match code.and_then(|code| StatusCode::from_u16(code).ok()) {
-        _ if matches!(text("reason"), "Expired" | "Gone") => Trouble::Gone,
-        Some(code) => Trouble::of_code(code, text("message"), None),
+        Some(code) => ApiError::new(code, text("reason"), text("message")).into(),
+        None if matches!(text("reason"), "Expired" | "Gone") => Trouble::Gone,
         None => Trouble::away(text("message")),
     }
 }

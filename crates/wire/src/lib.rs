@@ -5,7 +5,9 @@
 //! |---|---|
 //! | [`follow`] | how a kind is listed and watched, through whatever goes wrong |
 //! | [`course`], [`backoff`] | when to list, when to watch and when to wait |
-//! | [`decode`], [`glass`], [`trouble`] | what bytes mean: objects, events, errors |
+//! | [`decode`], [`glass`] | what bytes mean: objects, events |
+//! | [`api_error`], [`trouble`] | what the errors of an API server mean |
+//! | [`Verb`] | how anything is asked for |
 //! | [`attempt`] | how a change is asked for, and how it ended |
 //! | [`operator_condition`] | what OLM is told, and how |
 //! | [`election`] | who leads |
@@ -13,6 +15,7 @@
 //! Whoever has a network drives these with it; whoever has none can drive them all the same, and that is how every order of
 //! events can be tried.
 
+pub mod api_error;
 pub mod attempt;
 pub mod backoff;
 pub mod course;
@@ -27,10 +30,13 @@ pub mod trouble;
 mod adopter;
 mod answer;
 mod request;
+mod verb;
 
 pub use answer::Done;
+pub use api_error::{ApiError, ErrorClass};
 pub use attempt::Attempt;
 pub use follow::{Follower, Found, Heard, Next};
+pub use verb::Verb;
 
 /// As whom we write: the name in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "bellwether";

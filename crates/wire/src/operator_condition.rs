@@ -10,21 +10,12 @@ use std::fmt;
 use bellwether_conditions::{Condition, Statement, put_in_place};
 use bellwether_engine::Insight;
 use bellwether_model::ConditionStatus;
-use http::{
-    Method, Request, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
-    response::Parts,
-};
+use http::{Request, StatusCode, response::Parts};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{
-    FIELD_MANAGER,
-    answer::Failure,
-    request::{JSON, MERGE_PATCH, ONLY_METADATA},
-    trouble::Trouble,
-};
+use crate::{api_error::ApiError, trouble::Trouble, verb::Verb};
 
 /// The type of the condition that OLM asks for.
 const UPGRADEABLE: &str = "Upgradeable";
@@ -143,15 +134,10 @@ impl Upkeep {
 
     /// What to ask next.
     pub fn request(&self) -> Result<Request<Vec<u8>>, Trouble> {
-        let address = self.place.path();
+        let path = self.place.path();
         let request = match &self.next {
-            Step::Look => Request::get(address).header(ACCEPT, JSON).body(Vec::new()),
-            Step::Write(patch) => Request::builder()
-                .method(Method::PATCH)
-                .uri(format!("{address}?fieldManager={FIELD_MANAGER}"))
-                .header(CONTENT_TYPE, MERGE_PATCH)
-                .header(ACCEPT, ONLY_METADATA)
-                .body(patch.to_string().into_bytes()),
+            Step::Look => Verb::Get.request(&path, Vec::new()),
+            Step::Write(change) => Verb::MergePatch.request(&path, change.to_string().into_bytes()),
         };
         request.map_err(|error| Trouble::refused(format!("no request can be made of it: {error}")))
     }
@@ -159,13 +145,12 @@ impl Upkeep {
     /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
     pub fn answered(&mut self, parts: &Parts, body: &[u8], now: Timestamp) -> Option<Result<Kept, Trouble>> {
         let is_write = matches!(self.next, Step::Write(_));
-        if is_write && parts.status == StatusCode::CONFLICT && self.tries_left > 0 {
-            self.next = Step::Look;
-            return None;
-        }
-        if !parts.status.is_success() {
-            let come_back = Failure::read(parts.status, &parts.headers, body).retry_after;
-            return Some(Err(Trouble::of_answer(parts.status, body, come_back)));
+        if let Err(error) = ApiError::check(parts, body) {
+            if is_write && error.code == StatusCode::CONFLICT && self.tries_left > 0 {
+                self.next = Step::Look;
+                return None;
+            }
+            return Some(Err(error.into()));
         }
         if is_write {
             return Some(Ok(Kept::Written));

@@ -1,23 +1,13 @@
 //! A change, as it is asked of an API server.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use bellwether_engine::{Change, Owner, Served, Slot};
-use http::{
-    Method, Request,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use http::Request;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::FIELD_MANAGER;
-
-/// Of the object as it is afterwards only the metadata are wanted; who cannot leave the rest out may send it.
-pub(crate) const ONLY_METADATA: &str =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
-
-pub(crate) const JSON: &str = "application/json";
-pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+use crate::verb::Verb;
 
 /// A change that is wanted of an object of a kind that is served so.
 #[derive(Clone, Copy)]
@@ -49,52 +39,37 @@ impl Asked<'_> {
             })),
         };
         let body = written.map_err(|error| error.to_string())?;
-        let (method, content, accept) = match self.change {
-            Change::Status { .. } | Change::Owners { .. } => (Method::PATCH, MERGE_PATCH, ONLY_METADATA),
-            Change::Create { .. } => (Method::POST, JSON, ONLY_METADATA),
-            Change::Delete { .. } => (Method::DELETE, JSON, JSON),
+        let request = match self.change {
+            Change::Create { dry_run: true, .. } => self.verb().dry_run(&self.path(), body),
+            _ => self.verb().request(&self.path(), body),
         };
-        Request::builder()
-            .method(method)
-            .uri(self.address())
-            .header(CONTENT_TYPE, content)
-            .header(ACCEPT, accept)
-            .body(body)
-            .map_err(|error| error.to_string())
+        request.map_err(|error| error.to_string())
     }
 
-    /// The path and the query.
-    fn address(self) -> String {
+    fn verb(self) -> Verb {
+        match self.change {
+            Change::Status { .. } | Change::Owners { .. } => Verb::MergePatch,
+            Change::Create { .. } => Verb::Create,
+            Change::Delete { .. } => Verb::Delete,
+        }
+    }
+
+    fn path(self) -> String {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
         let is_there = !matches!(self.change, Change::Create { .. });
-        let mut address =
-            self.served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
-        match self.change {
-            Change::Status { .. } => {
-                let _ = write!(address, "/status?fieldManager={FIELD_MANAGER}");
-            }
-            Change::Owners { .. } | Change::Create { dry_run: false, .. } => {
-                let _ = write!(address, "?fieldManager={FIELD_MANAGER}");
-            }
-            Change::Create { dry_run: true, .. } => {
-                let _ = write!(address, "?fieldManager={FIELD_MANAGER}&dryRun=All");
-            }
-            Change::Delete { .. } => {}
-        }
-        address
+        let path = self.served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
+        path + self.subresource()
+    }
+
+    fn subresource(self) -> &'static str {
+        if matches!(self.change, Change::Status { .. }) { "/status" } else { "" }
     }
 
     /// The right that it takes.
     pub(crate) fn right(&self) -> Right<'_> {
-        let (verb, part) = match self.change {
-            Change::Status { .. } => ("patch", "/status"),
-            Change::Owners { .. } => ("patch", ""),
-            Change::Create { .. } => ("create", ""),
-            Change::Delete { .. } => ("delete", ""),
-        };
         Right {
-            verb,
-            resource: format!("{}{part}", self.served.plural),
+            verb: self.verb(),
+            resource: format!("{}{}", self.served.plural, self.subresource()),
             group: &self.slot.object.kind.group,
             namespace: self.served.namespaced.then_some(&*self.slot.object.name.namespace),
         }
@@ -123,7 +98,7 @@ struct Expected<'a> {
 
 /// A right, as rules of RBAC grant it.
 pub(crate) struct Right<'a> {
-    pub(crate) verb: &'a str,
+    pub(crate) verb: Verb,
     pub(crate) resource: String,
     pub(crate) group: &'a str,
     pub(crate) namespace: Option<&'a str>,
@@ -132,7 +107,8 @@ pub(crate) struct Right<'a> {
 /// What to do for it to be there.
 impl fmt::Display for Right<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verb, resource, group, namespace } = self;
+        let Self { resource, group, namespace, .. } = self;
+        let verb = self.verb.name();
         write!(f, "Bellwether may not {verb} {resource}")?;
         if let Some(namespace) = namespace {
             write!(f, " in namespace {namespace}")?;

@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use bellwether_engine::Unreadable;
 use bellwether_model::text::one_line;
-use http::StatusCode;
-use serde::Deserialize;
+
+use crate::api_error::{ApiError, ErrorClass};
 
 /// How much of an error's text is kept.
 const LONGEST: usize = 256;
@@ -71,23 +72,32 @@ impl Trouble {
         }
     }
 
-    /// What an answer with this code means.
-    pub fn of_code(code: StatusCode, message: &str, come_back: Option<Duration>) -> Self {
-        let why = if message.is_empty() { short(&code.to_string()) } else { short(message) };
-        match code {
-            StatusCode::GONE => Self::Gone,
-            StatusCode::NOT_FOUND => Self::Absent { why },
-            StatusCode::FORBIDDEN => Self::Forbidden { why },
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Self::Away { why, come_back },
-            code if code.is_server_error() => Self::Unwell { why, come_back },
-            _ => Self::Refused { why },
+    /// What it says of the kind whose objects were asked for; nothing if the fault is not the kind's.
+    pub fn unreadable(&self, resource: &Arc<str>) -> Option<Unreadable> {
+        match self {
+            Self::Away { .. } => None,
+            Self::Forbidden { .. } => Some(Unreadable::Forbidden { resource: Arc::clone(resource) }),
+            Self::Gone | Self::Absent { .. } | Self::Unwell { .. } | Self::Refused { .. } | Self::Behind => {
+                Some(Unreadable::Failing { why: self.to_string().into() })
+            }
         }
     }
+}
 
-    /// What an answer that is no success means: `body` is a `Status`, or whatever a proxy on the way has written.
-    pub fn of_answer(code: StatusCode, body: &[u8], come_back: Option<Duration>) -> Self {
-        let status: Status = serde_json::from_slice(body).unwrap_or_default();
-        Self::of_code(code, &status.message, come_back)
+impl From<ApiError> for Trouble {
+    fn from(error: ApiError) -> Self {
+        let (why, come_back) = (short(&error.to_string()), error.retry_after);
+        match error.class {
+            ErrorClass::Expired => Self::Gone,
+            ErrorClass::NotFound | ErrorClass::NotServed => Self::Absent { why },
+            ErrorClass::Forbidden | ErrorClass::AdmissionDenied | ErrorClass::NamespaceTerminating => {
+                Self::Forbidden { why }
+            }
+            ErrorClass::Busy => Self::Away { why, come_back },
+            // Also that a list is too large for etcd to send: it may be smaller another time.
+            _ if error.code.is_server_error() => Self::Unwell { why, come_back },
+            _ => Self::Refused { why },
+        }
     }
 }
 
@@ -105,13 +115,6 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// What API servers answer when they refuse something.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    message: String,
-}
-
 /// Text from a cluster, on one line and not too long.
 fn short(text: &str) -> Arc<str> {
     one_line(text.trim(), LONGEST).into()
@@ -119,9 +122,16 @@ fn short(text: &str) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
     use rstest::rstest;
 
     use super::*;
+
+    fn answered(code: u16, body: &[u8]) -> Trouble {
+        let code = StatusCode::from_u16(code).expect("a status code");
+        let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
+        ApiError::read(code, &headers, body).into()
+    }
 
     #[rstest]
     #[case(410, Trouble::Gone)]
@@ -133,18 +143,28 @@ mod tests {
     #[case(500, Trouble::Unwell { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
     #[case(503, Trouble::Unwell { why: "it".into(), come_back: Some(Duration::from_secs(7)) })]
     fn codes_have_a_meaning(#[case] code: u16, #[case] expected: Trouble) {
-        let body = br#"{"kind":"Status","message":"it"}"#;
-        let code = StatusCode::from_u16(code).expect("a status code");
-        assert_eq!(Trouble::of_answer(code, body, Some(Duration::from_secs(7))), expected);
+        assert_eq!(answered(code, br#"{"kind":"Status","message":"it"}"#), expected);
     }
 
     #[rstest]
-    #[case::no_body(b"", "405 Method Not Allowed")]
-    #[case::a_page(b"<html>", "405 Method Not Allowed")]
+    #[case::no_body(b"", "the API server answers 405 Method Not Allowed")]
+    #[case::a_page(b"<html>", "the API server answers 405 Method Not Allowed")]
     #[case::two_lines(br#"{"message":" one\ntwo "}"#, "one two")]
     fn there_is_always_a_reason(#[case] body: &[u8], #[case] why: &str) {
-        let trouble = Trouble::of_answer(StatusCode::METHOD_NOT_ALLOWED, body, None);
-        assert_eq!(trouble, Trouble::Refused { why: why.into() });
+        assert_eq!(answered(405, body), Trouble::Refused { why: why.into() });
+    }
+
+    #[rstest]
+    #[case::busy(429, None)]
+    #[case::forbidden(403, Some(Unreadable::Forbidden { resource: "widgets".into() }))]
+    #[case::absent(404, Some(Unreadable::Failing { why: "it".into() }))]
+    #[case::unwell(500, Some(Unreadable::Failing { why: "it".into() }))]
+    #[case::refused(400, Some(Unreadable::Failing { why: "it".into() }))]
+    fn only_what_the_kind_is_to_blame_for_makes_it_unreadable(
+        #[case] code: u16,
+        #[case] expected: Option<Unreadable>,
+    ) {
+        assert_eq!(answered(code, br#"{"message":"it"}"#).unreadable(&"widgets".into()), expected);
     }
 
     #[test]

@@ -5,28 +5,13 @@ use std::time::Duration;
 use bellwether_engine::{Kind, Name, Served};
 use bellwether_kube_io::{
     read::Glance,
-    write::{FIELD_MANAGER, PATIENCE},
+    write::{CallError, PATIENCE, call},
 };
-use bellwether_model::text::one_line;
-use http::{
-    Method, Request,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use bellwether_wire::{ApiError, ErrorClass, Verb};
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::plan::{Existing, Marks, Sought};
-
-/// How much of what a server says is passed on.
-const LONGEST: usize = 512;
-
-/// Of an object that was changed only the metadata are wanted; who cannot leave the rest out may send it.
-const ONLY_METADATA: &str =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
-
-const JSON: &str = "application/json";
-const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// Why a request was not answered as hoped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,26 +46,25 @@ pub(super) struct Server<'a> {
 impl Server<'_> {
     /// What an object has now.
     pub(super) async fn marks(&self, object: &Sought) -> Result<Marks, Failure> {
-        let answer = self.ask(Method::GET, &object.kind, &object.name, "", None).await?;
-        Marks::of_json(answer).ok_or_else(|| Failure::Unclear("its answer makes no sense".to_owned()))
+        let answer = self.ask(Verb::Get, &object.kind, &object.name, Mode::Real, None).await?;
+        Marks::of_json(answer).ok_or_else(nonsense)
     }
 
     /// Changes an object, if it is the one that the patch is for.
     pub(super) async fn patch(&self, object: &Sought, patch: &Value, mode: Mode) -> Result<(), Failure> {
-        let query = mode.query();
-        self.ask(Method::PATCH, &object.kind, &object.name, &query, Some(patch)).await.map(drop)
+        self.ask(Verb::MergePatch, &object.kind, &object.name, mode, Some(patch)).await.map(drop)
     }
 
     /// Creates the Application.
     pub(super) async fn create(&self, name: &Name, manifest: &Value, mode: Mode) -> Result<(), Failure> {
         let kind = Kind::own("Application");
-        self.ask(Method::POST, &kind, name, &mode.query(), Some(manifest)).await.map(drop)
+        self.ask(Verb::Create, &kind, name, mode, Some(manifest)).await.map(drop)
     }
 
     /// The Application of this name.
     pub(super) async fn application(&self, name: &Name) -> Result<Existing, Failure> {
         let kind = Kind::own("Application");
-        self.ask(Method::GET, &kind, name, "", None).await.map(Existing::of_json)
+        self.ask(Verb::Get, &kind, name, Mode::Real, None).await.map(Existing::of_json)
     }
 
     /// Deletes an Application and nothing of what it may own.
@@ -92,86 +76,70 @@ impl Server<'_> {
             "propagationPolicy": "Orphan",
         });
         let kind = Kind::own("Application");
-        self.ask(Method::DELETE, &kind, name, "", Some(&options)).await.map(drop)
+        self.ask(Verb::Delete, &kind, name, Mode::Real, Some(&options)).await.map(drop)
     }
 
     async fn ask(
         &self,
-        method: Method,
+        verb: Verb,
         kind: &Kind,
         name: &Name,
-        query: &str,
+        mode: Mode,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
         let served = self.glance.served(kind);
         let served = served.ok_or_else(|| Failure::Refused(format!("the cluster does not serve {kind}")))?;
-        let is_there = method != Method::POST;
+        let is_there = verb != Verb::Create;
         let path = served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
-        let content = if method == Method::PATCH { MERGE_PATCH } else { JSON };
-        // What was read is wanted whole, and what is told of a deletion is no object.
-        let accept = if matches!(method, Method::PATCH | Method::POST) { ONLY_METADATA } else { JSON };
-        let request = Request::builder()
-            .method(&method)
-            .uri(path + query)
-            .header(CONTENT_TYPE, content)
-            .header(ACCEPT, accept)
-            .body(body.map(|body| body.to_string().into_bytes()).unwrap_or_default())
-            .map_err(|error| Failure::Refused(format!("no request can be made of its name: {error}")))?;
-        match timeout(PATIENCE, self.client.request(request)).await {
-            Ok(answer) => answer.map_err(|error| meaning(&error, &right(&method, served, kind, name))),
-            Err(_) => Err(Failure::Unclear(format!("the API server gave no answer within {PATIENCE:?}"))),
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = match mode {
+            Mode::Real => verb.request(&path, body),
+            Mode::DryRun => verb.dry_run(&path, body),
+        };
+        match call(self.client, request, PATIENCE).await {
+            Ok(answer) => serde_json::from_slice(&answer).map_err(|_| nonsense()),
+            Err(CallError::Api(error)) => Err(Failure::of(&error, &right(verb, served, kind, name))),
+            Err(CallError::Unsendable(error)) => {
+                Err(Failure::Refused(format!("no request can be made of its name: {error}")))
+            }
+            Err(error) => Err(Failure::Unclear(error.to_string())),
         }
     }
 }
 
-impl Mode {
-    /// Who writes, and whether.
-    fn query(self) -> String {
-        match self {
-            Self::Real => format!("?fieldManager={FIELD_MANAGER}"),
-            Self::DryRun => format!("?fieldManager={FIELD_MANAGER}&dryRun=All"),
-        }
-    }
+fn nonsense() -> Failure {
+    Failure::Unclear("its answer makes no sense".to_owned())
 }
 
 /// The sentence for somebody who lacks a right.
-fn right(method: &Method, served: &Served, kind: &Kind, name: &Name) -> String {
-    let verb = match *method {
-        Method::GET => "get",
-        Method::POST => "create",
-        Method::PATCH => "patch",
-        _ => "delete",
-    };
+fn right(verb: Verb, served: &Served, kind: &Kind, name: &Name) -> String {
     let dot = if kind.group.is_empty() { "" } else { "." };
     format!(
-        "you may not {verb} {}{dot}{} in namespace {}: ask for that right",
-        served.plural, kind.group, name.namespace
+        "you may not {} {}{dot}{} in namespace {}: ask for that right",
+        verb.name(),
+        served.plural,
+        kind.group,
+        name.namespace
     )
 }
 
-fn meaning(error: &kube::Error, right: &str) -> Failure {
-    let kube::Error::Api(status) = error else {
-        let mut root: &dyn std::error::Error = error;
-        while let Some(source) = root.source() {
-            root = source;
+impl Failure {
+    fn of(error: &ApiError, right: &str) -> Self {
+        match error.class {
+            ErrorClass::NotFound | ErrorClass::NotServed | ErrorClass::UidMismatch => Self::Absent,
+            ErrorClass::AlreadyExists => Self::Exists,
+            ErrorClass::Conflict | ErrorClass::FieldConflict => Self::Conflict,
+            ErrorClass::Forbidden => Self::Refused(right.to_owned()),
+            ErrorClass::DryRunUnsupported => Self::Untried,
+            ErrorClass::Busy | ErrorClass::ServerError => Self::Unclear(error.to_string()),
+            ErrorClass::Invalid
+            | ErrorClass::Unauthorized
+            | ErrorClass::AdmissionDenied
+            | ErrorClass::NamespaceTerminating
+            | ErrorClass::Expired
+            | ErrorClass::TooLarge
+            | ErrorClass::Other => Self::Refused(error.to_string()),
         }
-        return Failure::Unclear(one_line(root.to_string(), LONGEST).into());
-    };
-    let said = || match one_line(status.message.trim(), LONGEST) {
-        said if said.is_empty() => format!("the API server answers {}", status.code),
-        said => said.into(),
-    };
-    let is_about_another =
-        status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.field == "metadata.uid");
-    match status.code {
-        404 => Failure::Absent,
-        409 if status.reason == "AlreadyExists" => Failure::Exists,
-        409 => Failure::Conflict,
-        422 if is_about_another => Failure::Absent,
-        403 if status.message.contains("is forbidden: User ") => Failure::Refused(right.to_owned()),
-        400 if status.message.contains("does not support dry run") => Failure::Untried,
-        429 | 500.. => Failure::Unclear(said()),
-        _ => Failure::Refused(said()),
     }
 }
 
@@ -182,48 +150,44 @@ pub(super) fn pause(again: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::{
-        Status,
-        response::{StatusCause, StatusDetails},
-    };
+    use http::StatusCode;
     use rstest::rstest;
 
     use super::*;
 
-    fn about(field: &str) -> StatusDetails {
-        let cause = StatusCause { reason: String::new(), message: String::new(), field: field.to_owned() };
-        let (name, group, kind, uid) = Default::default();
-        StatusDetails { name, group, kind, uid, causes: vec![cause], retry_after_seconds: 0 }
-    }
-
     #[rstest]
-    #[case::absent(404, "NotFound", "not found", None, Failure::Absent)]
-    #[case::there(409, "AlreadyExists", "already exists", None, Failure::Exists)]
-    #[case::another_version(409, "Conflict", "the object has been modified", None, Failure::Conflict)]
-    #[case::another_object(422, "Invalid", "is invalid", Some("metadata.uid"), Failure::Absent)]
-    #[case::invalid(422, "Invalid", "is\ninvalid", Some("spec"), Failure::Refused("is invalid".to_owned()))]
-    #[case::no_right(
-        403, "Forbidden", "pods \"a\" is forbidden: User \"u\" cannot patch", None, Failure::Refused("ask".to_owned()),
+    #[case::absent(404, "NotFound", "not found", Failure::Absent)]
+    #[case::there(409, "AlreadyExists", "already exists", Failure::Exists)]
+    #[case::another_version(409, "Conflict", "the object has been modified", Failure::Conflict)]
+    #[case::another_object(
+        409,
+        "Conflict",
+        "Precondition failed: UID in precondition: a, UID in object meta: b",
+        Failure::Absent
     )]
-    #[case::a_policy(403, "Forbidden", "denied by policy", None, Failure::Refused("denied by policy".to_owned()))]
+    #[case::invalid(422, "Invalid", "is\ninvalid", Failure::Refused("is invalid".to_owned()))]
+    #[case::no_right(
+        403, "Forbidden", "pods \"a\" is forbidden: User \"u\" cannot patch", Failure::Refused("ask".to_owned()),
+    )]
+    #[case::a_policy(403, "Forbidden", "denied by policy", Failure::Refused("denied by policy".to_owned()))]
     #[case::a_webhook(
         400,
         "BadRequest",
         "admission webhook \"w\" does not support dry run",
-        None,
         Failure::Untried
     )]
-    #[case::busy(429, "TooManyRequests", "later", None, Failure::Unclear("later".to_owned()))]
-    #[case::no_words(502, "", "", None, Failure::Unclear("the API server answers 502".to_owned()))]
+    #[case::busy(429, "TooManyRequests", "later", Failure::Unclear("later".to_owned()))]
+    #[case::too_large(
+        500, "", "etcdserver: request is too large", Failure::Refused("etcdserver: request is too large".to_owned()),
+    )]
+    #[case::no_words(502, "", "", Failure::Unclear("the API server answers 502 Bad Gateway".to_owned()))]
     fn what_an_answer_means(
         #[case] code: u16,
         #[case] reason: &str,
         #[case] message: &str,
-        #[case] field: Option<&str>,
         #[case] expected: Failure,
     ) {
-        let mut status = Status::failure(message, reason).with_code(code);
-        status.details = field.map(about);
-        assert_eq!(meaning(&kube::Error::Api(status.boxed()), "ask"), expected);
+        let error = ApiError::new(StatusCode::from_u16(code).unwrap(), reason, message);
+        assert_eq!(Failure::of(&error, "ask"), expected);
     }
 }

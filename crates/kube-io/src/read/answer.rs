@@ -1,14 +1,14 @@
 //! Asking an API server, and hearing what it answers.
 
-use std::{error::Error, fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt as _;
 use kube::{Client, api::WatchParams, client::Body};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use bellwether_wire::trouble::Trouble;
+use bellwether_wire::{ApiError, line::root, trouble::Trouble};
 
 use super::{
     Place,
@@ -35,19 +35,18 @@ pub(super) async fn ask(
 ) -> Result<Response<Body>, Trouble> {
     let request = question.map_err(|error| Trouble::refused(error.to_string()))?.map(Body::from);
     let answer = timeout(within, client.send(request)).await.map_err(|_| silence(within))?;
-    let answer = answer.map_err(|error| Trouble::away(chain(&error)))?;
+    let answer = answer.map_err(|error| Trouble::away(root(&error)))?;
     if answer.status().is_success() {
         return Ok(answer);
     }
-    let (code, come_back) = (answer.status(), retry_after(answer.headers()));
+    let (head, mut body) = answer.into_parts();
     let mut excuse = Vec::new();
-    let mut body = answer.into_body();
     while excuse.len() < LONGEST_EXCUSE
         && let Ok(Some(piece)) = next_piece(&mut body, Instant::now() + within).await
     {
         excuse.extend_from_slice(&piece);
     }
-    Err(Trouble::of_answer(code, &excuse, come_back))
+    Err(ApiError::read(head.status, &head.headers, &excuse).into())
 }
 
 /// Asks, and gives the whole answer. It must not pause for longer than this.
@@ -157,7 +156,7 @@ async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>,
                     return Ok(Some(piece));
                 }
             }
-            Some(Err(error)) => return Err(Trouble::away(chain(&error))),
+            Some(Err(error)) => return Err(Trouble::away(root(&error))),
             None => return Ok(None),
         }
     }
@@ -165,24 +164,4 @@ async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>,
 
 fn silence(within: Duration) -> Trouble {
     Trouble::away(format!("no answer within {} s", within.as_secs()))
-}
-
-/// When the server wants to be asked again. API servers say it in seconds.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
-/// An error with its causes: the last one is mostly the one that helps.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            // Writing to text cannot fail.
-            let _ = write!(text, ": {more}");
-        }
-        cause = error.source();
-    }
-    text
 }

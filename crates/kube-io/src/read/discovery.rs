@@ -13,7 +13,7 @@ use serde::{
     de::{DeserializeOwned, Deserializer},
 };
 
-use bellwether_wire::trouble::Trouble;
+use bellwether_wire::{Verb, trouble::Trouble};
 
 use super::answer::{ask, ask_all, whole};
 
@@ -202,8 +202,7 @@ async fn one_group(client: &Client, root: Root, group: APIGroup, within: Duratio
 }
 
 async fn get<T: DeserializeOwned>(client: &Client, path: &str, within: Duration) -> Result<T, Trouble> {
-    let question = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
-    let question = question.map_err(kube::core::request::Error::BuildRequest);
+    let question = Verb::Get.request(path, Vec::new()).map_err(kube::core::request::Error::BuildRequest);
     understood(&ask_all(client, question, within).await?)
 }
 

@@ -3,10 +3,9 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use bellwether_engine::{Kind, Lens, Name, News, Served, Unreadable};
-use bellwether_wire::{glass::Glass, trouble::Trouble};
-use http::{Request, header};
+use bellwether_wire::{Verb, glass::Glass, trouble::Trouble};
 use jiff::Timestamp;
-use kube::{Client, api::ListParams, core::Request as KubeRequest};
+use kube::{Client, api::ListParams, core::Request};
 
 use super::{
     answer::ask_all,
@@ -121,11 +120,18 @@ impl Glance {
         let path = served.path(&kind.group, namespace, None);
         let mut parameters = ListParams::default().limit(self.settings.page_size);
         loop {
-            let question = KubeRequest::new(path.clone()).list(&parameters);
+            let question = Request::new(path.clone()).list(&parameters);
             let answer = match ask_all(&self.client, question, self.settings.answers_within).await {
                 Ok(answer) => answer,
                 Err(trouble) => {
-                    return unreadable(served, trouble).map(|why| vec![News::Served(served.clone()), why]);
+                    let why = match &trouble {
+                        // It was served when this look began.
+                        Trouble::Absent { .. } => Some(Unreadable::NotServed),
+                        other => other.unreadable(&served.plural),
+                    };
+                    return why
+                        .map(|why| vec![News::Served(served.clone()), News::Unreadable(why)])
+                        .ok_or(trouble);
                 }
             };
             let page = match glass.page(&answer, Timestamp::now()) {
@@ -148,7 +154,7 @@ impl Glance {
     pub async fn get(&self, kind: &Kind, name: &Name) -> Result<Option<Vec<u8>>, Trouble> {
         let Some(served) = self.kinds.get(kind) else { return Ok(None) };
         let path = served.path(&kind.group, Some(&name.namespace), Some(&name.name));
-        let question = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
+        let question = Verb::Get.request(&path, Vec::new());
         let question = question.map_err(kube::core::request::Error::BuildRequest);
         match ask_all(&self.client, question, self.settings.answers_within).await {
             Ok(object) => Ok(Some(object)),
@@ -161,16 +167,4 @@ impl Glance {
     pub fn client(&self) -> &Client {
         &self.client
     }
-}
-
-/// What is said of a kind that could not be listed.
-fn unreadable(served: &Served, trouble: Trouble) -> Result<News, Trouble> {
-    Ok(News::Unreadable(match trouble {
-        Trouble::Away { .. } => return Err(trouble),
-        Trouble::Absent { .. } => Unreadable::NotServed,
-        Trouble::Forbidden { .. } => Unreadable::Forbidden { resource: Arc::clone(&served.plural) },
-        Trouble::Gone | Trouble::Behind | Trouble::Unwell { .. } | Trouble::Refused { .. } => {
-            Unreadable::Failing { why: trouble.to_string().into() }
-        }
-    }))
 }

@@ -8,17 +8,19 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderValue, Request, Uri, header::USER_AGENT};
+use http::{HeaderValue, StatusCode, Uri, header::USER_AGENT};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use thiserror::Error;
-use tokio::time::timeout;
 
-use bellwether_wire::line::{line, root};
+use bellwether_wire::{
+    Verb,
+    line::{line, root},
+};
 
-use super::perform::PATIENCE;
+use super::call::{CallError, PATIENCE, call};
 
 /// How long a connection may take to be there, and how long it may take to be rid of a request.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -270,23 +272,22 @@ impl Connection {
     /// Makes sure that the API server is there and knows us.
     pub async fn check(&self) -> Result<(), LoginError> {
         let address = self.address.clone();
-        let request = match Request::get("/version").body(Vec::new()) {
-            Ok(request) => request,
-            Err(error) => return Err(LoginError::Unreachable { address, why: error.to_string() }),
-        };
-        match timeout(PATIENCE, self.client.request_text(request)).await {
+        match call(&self.client, Verb::Get.request("/version", Vec::new()), PATIENCE).await {
+            Ok(_) => Ok(()),
             // Who may not ask for the version is known all the same.
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 401 => {
-                Err(LoginError::NotAccepted { address, why: line(&status.message) })
+            Err(CallError::Api(error)) if error.code == StatusCode::FORBIDDEN => Ok(()),
+            Err(CallError::Api(error)) if error.code == StatusCode::UNAUTHORIZED => {
+                Err(LoginError::NotAccepted { address, why: error.to_string() })
             }
-            Ok(Err(kube::Error::Api(status))) => {
-                Err(LoginError::Unreachable { address, why: line(&status.message) })
+            Err(CallError::NoAnswer(kube::Error::Auth(error))) => {
+                Err(LoginError::NotAccepted { address, why: root(&error) })
             }
-            Ok(Err(kube::Error::Auth(error))) => Err(LoginError::NotAccepted { address, why: root(&error) }),
-            Ok(Err(error)) => Err(LoginError::Unreachable { address, why: root(&error) }),
-            Err(_) => Err(LoginError::Unreachable { address, why: format!("no answer within {PATIENCE:?}") }),
+            // That there is no answer is said already.
+            Err(CallError::NoAnswer(error)) => Err(LoginError::Unreachable { address, why: root(&error) }),
+            Err(CallError::Timeout(within)) => {
+                Err(LoginError::Unreachable { address, why: format!("no answer within {within:?}") })
+            }
+            Err(error) => Err(LoginError::Unreachable { address, why: error.to_string() }),
         }
     }
 }

@@ -4,19 +4,22 @@ mod settings;
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::{Request, StatusCode};
 use jiff::Timestamp;
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime};
-use kube::{Api, Client, api::PostParams};
+use kube::Client;
 use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
-    time::{sleep_until, timeout, timeout_at},
+    time::{sleep_until, timeout_at},
 };
 
 pub use self::settings::LeaseSettings;
 use self::settings::record;
+use super::call::{CallError, call};
 use bellwether_wire::{
-    FIELD_MANAGER,
+    Verb,
     election::{Election, LONGEST_SILENCE, Step},
 };
 
@@ -68,7 +71,7 @@ pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver
     settings.retry = settings.retry.min(settings.renew_deadline / 4).max(SHORTEST_RETRY);
     let (sender, leadership) = watch::channel(Leadership::Standby { holder: None });
     let candidate = Candidate {
-        leases: Api::namespaced(client, &settings.namespace),
+        client,
         election: Election::new(&settings.identity, settings.duration, settings.renew_deadline),
         announced: Announced(sender),
         trouble: false,
@@ -111,7 +114,7 @@ impl Drop for Announced {
 }
 
 struct Candidate {
-    leases: Api<Lease>,
+    client: Client,
     settings: LeaseSettings,
     election: Election,
     announced: Announced,
@@ -185,32 +188,35 @@ impl Candidate {
     }
 
     async fn read(&self) -> Result<Option<Lease>, String> {
-        let read = self.soon(self.leases.get_opt(&self.settings.name)).await?;
-        read.map_err(|error| self.settings.explain(&error))
+        match self.ask(Verb::Get.request(&self.settings.path(), Vec::new())).await {
+            Ok(lease) => serde_json::from_slice(&lease)
+                .map(Some)
+                .map_err(|error| format!("the API server's answer is no Lease: {error}")),
+            Err(CallError::Api(error)) if error.code == StatusCode::NOT_FOUND => Ok(None),
+            Err(error) => Err(self.settings.explain(&error)),
+        }
     }
 
     /// Writes the Lease, unless another did so in the meantime.
     async fn write(&self, is_there: bool, lease: &Lease) -> Result<bool, String> {
-        let parameters =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let written = if is_there {
-            self.soon(self.leases.replace(&self.settings.name, &parameters, lease)).await?
+        let lease = serde_json::to_vec(lease).map_err(|error| error.to_string())?;
+        let request = if is_there {
+            Verb::Update.request(&self.settings.path(), lease)
         } else {
-            self.soon(self.leases.create(&parameters, lease)).await?
+            Verb::Create.request(&self.settings.all_path(), lease)
         };
-        match written {
+        match self.ask(request).await {
             Ok(_) => Ok(true),
             // It is another's, or it was deleted: both show at the next look.
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-            Err(kube::Error::Api(status)) if status.code == 404 && is_there => Ok(false),
+            Err(CallError::Api(error)) if error.code == StatusCode::CONFLICT => Ok(false),
+            Err(CallError::Api(error)) if error.code == StatusCode::NOT_FOUND && is_there => Ok(false),
             Err(error) => Err(self.settings.explain(&error)),
         }
     }
 
     /// Asks the API server, which has half the time that a leader has.
-    async fn soon<T>(&self, ask: impl Future<Output = kube::Result<T>>) -> Result<kube::Result<T>, String> {
-        let within = self.settings.renew_deadline / 2;
-        timeout(within, ask).await.map_err(|_| format!("the API server gave no answer within {within:?}"))
+    async fn ask(&self, request: http::Result<Request<Vec<u8>>>) -> Result<Bytes, CallError> {
+        call(&self.client, request, self.settings.renew_deadline / 2).await
     }
 
     /// Tells the others how it stands, and people if it has changed.

@@ -25,8 +25,8 @@ use tracing::{info, warn};
 pub use bellwether_wire::operator_condition::OperatorCondition;
 
 use super::{
+    call::{CallError, PATIENCE, exchange},
     lease::Leadership,
-    perform::{PATIENCE, exchange},
 };
 
 /// How long other words for the same may wait: each write is another generation, which OLM has to catch up with.
@@ -128,9 +128,7 @@ impl Keeper {
     async fn attempt(&mut self, wanted: Statement, within: Duration) {
         let attempt = self.make(Upkeep::new(self.place.clone(), wanted.clone()));
         let made = timeout(within, attempt).await;
-        let made = made.unwrap_or_else(|_| {
-            Err(Trouble::away(format!("the API server gave no answer within {within:?}")))
-        });
+        let made = made.unwrap_or_else(|_| Err(Trouble::away(CallError::Timeout(within).to_string())));
         let place = &self.place;
         match made {
             Ok(kept) => {
@@ -161,7 +159,8 @@ impl Keeper {
 
     async fn make(&self, mut upkeep: Upkeep) -> Result<Kept, Trouble> {
         loop {
-            let (parts, body) = exchange(&self.client, upkeep.request()?).await.map_err(Trouble::away)?;
+            let answer = exchange(&self.client, upkeep.request()?).await;
+            let (parts, body) = answer.map_err(|error| Trouble::away(error.to_string()))?;
             if let Some(end) = upkeep.answered(&parts, &body, Timestamp::now()) {
                 return end;
             }

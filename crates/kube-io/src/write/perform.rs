@@ -3,18 +3,11 @@
 use std::time::Duration;
 
 use bellwether_engine::Outcome;
-use bellwether_wire::{Attempt, Done, line::root};
-use bytes::Bytes;
-use http::{Request, response::Parts};
-use http_body_util::{BodyExt as _, Limited};
-use kube::{Client, client::Body};
+use bellwether_wire::{Attempt, Done};
+use kube::Client;
 use tokio::time::timeout;
 
-/// How long an API server has for its answer, unless somebody wants it otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The longest answer that is read. Objects are shorter, and of most of them only the metadata come.
-const LONGEST_ANSWER: usize = 4 << 20;
+use super::call::{CallError, exchange};
 
 /// Makes a change, and says how it ended, within this time. It is tried once: who wants it tried again decides when.
 ///
@@ -22,11 +15,11 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// is meant for, and nothing is created or deleted twice.
 pub async fn perform(client: &Client, attempt: Attempt, within: Duration) -> Done {
     let made = timeout(within, make(client, attempt)).await;
-    made.unwrap_or_else(|_| Err(format!("the API server gave no answer within {within:?}")))
-        .unwrap_or_else(|why| Outcome::Failed(why.into()).into())
+    made.unwrap_or(Err(CallError::Timeout(within)))
+        .unwrap_or_else(|error| Outcome::Failed(error.to_string().into()).into())
 }
 
-async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, String> {
+async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, CallError> {
     loop {
         let request = match attempt.request() {
             Ok(request) => request,
@@ -37,14 +30,4 @@ async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, String> {
             return Ok(done);
         }
     }
-}
-
-/// Asks, and reads the whole answer.
-pub(super) async fn exchange(client: &Client, request: Request<Vec<u8>>) -> Result<(Parts, Bytes), String> {
-    let answer = client.send(request.map(Body::from)).await;
-    let answer = answer.map_err(|error| format!("the API server gave no answer: {}", root(&error)))?;
-    let (parts, body) = answer.into_parts();
-    let body = Limited::new(body, LONGEST_ANSWER).collect().await;
-    let body = body.map_err(|error| format!("the API server's answer broke off: {}", root(&*error)))?;
-    Ok((parts, body.to_bytes()))
 }

@@ -11,23 +11,18 @@ use std::{
 use bellwether_engine::{Dialect, ObjectKey, Turn, Warning};
 use bellwether_model::text::one_line;
 use futures::{StreamExt as _, stream};
+use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event},
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
-use kube::{
-    Api, Client,
-    api::{ObjectMeta, PostParams},
-};
+use kube::{Client, api::ObjectMeta};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use bellwether_wire::{
-    FIELD_MANAGER,
-    line::{line, root},
-};
+use bellwether_wire::Verb;
 
-use super::perform::PATIENCE;
+use super::call::{CallError, PATIENCE, call};
 
 /// How much may wait to be told. At a first start, as many turn as there are Applications.
 const QUEUE: usize = 4096;
@@ -136,16 +131,14 @@ async fn tell(
 /// Creates the Event; or says why not.
 async fn create(client: &Client, told: &Told, at: Timestamp, identity: &str) -> Result<(), String> {
     let namespace = namespace_of(told);
-    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
-    match timeout(PATIENCE, events.create(&parameters, &event(told, at, identity))).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+    let event = serde_json::to_vec(&event(told, at, identity)).map_err(|error| error.to_string())?;
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    match call(client, Verb::Create.request(&path, event), PATIENCE).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Api(error)) if error.code == StatusCode::FORBIDDEN => Err(format!(
             "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
         )),
-        Ok(Err(kube::Error::Api(status))) => Err(line(&status.message)),
-        Ok(Err(error)) => Err(root(&error)),
-        Err(_) => Err(format!("the API server gave no answer within {PATIENCE:?}")),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use bellwether_engine::{FeedId, Kind, Name};
-use bellwether_wire::{Next, course::Ended, trouble::Trouble};
+use bellwether_wire::{ApiError, Next, course::Ended, trouble::Trouble};
 use http::StatusCode;
 use rand::Rng as _;
 
@@ -182,13 +182,14 @@ impl World<'_> {
         let (code, until) = trouble.errors;
         if until > self.now && self.chance.random_bool(0.6) {
             let wait = (code == 429).then_some(Duration::from_secs(1));
-            return Some(Trouble::of_code(StatusCode::from_u16(code).unwrap_or_default(), "not now", wait));
+            let error = ApiError::new(StatusCode::from_u16(code).unwrap_or_default(), "", "not now");
+            return Some(ApiError { retry_after: wait, ..error }.into());
         }
         if trouble.forbidden.get(kind).is_some_and(|until| *until > self.now) {
-            return Some(Trouble::of_code(StatusCode::FORBIDDEN, "no", None));
+            return Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "no").into());
         }
         let absent = "the server could not find the requested resource";
-        let absent = || Trouble::of_code(StatusCode::NOT_FOUND, absent, None);
+        let absent = || ApiError::new(StatusCode::NOT_FOUND, "NotFound", absent).into();
         (!self.store.kinds.contains_key(kind)).then(absent)
     }
 

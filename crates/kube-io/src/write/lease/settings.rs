@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
 
-use bellwether_wire::{
-    election::{Record, Step},
-    line::{line, root},
-};
+use bellwether_wire::election::{Record, Step};
+
+use crate::write::call::CallError;
 
 /// Which Lease, as whom, and how patient.
 #[derive(Clone, Debug)]
@@ -65,19 +65,28 @@ impl LeaseSettings {
     }
 
     /// What to do about an error.
-    pub(super) fn explain(&self, error: &kube::Error) -> String {
+    pub(super) fn explain(&self, error: &CallError) -> String {
         let namespace = &self.namespace;
         match error {
-            kube::Error::Api(status) if status.code == 403 => format!(
+            CallError::Api(error) if error.code == StatusCode::FORBIDDEN => format!(
                 "Bellwether may not use Leases in namespace {namespace}: grant it the verbs get, create and update on \
                  leases in the API group coordination.k8s.io"
             ),
-            kube::Error::Api(status) if status.code == 404 => {
+            CallError::Api(error) if error.code == StatusCode::NOT_FOUND => {
                 format!("there is no namespace {namespace}: create it")
             }
-            kube::Error::Api(status) => line(&status.message),
-            other => root(other),
+            other => other.to_string(),
         }
+    }
+
+    /// Where Leases are created.
+    pub(super) fn all_path(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    /// Where the Lease is.
+    pub(super) fn path(&self) -> String {
+        format!("{}/{}", self.all_path(), self.name)
     }
 
     /// As people look for it.

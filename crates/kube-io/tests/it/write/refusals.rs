@@ -2,9 +2,14 @@
 
 use anyhow::Result;
 use bellwether_engine::{Change, Outcome};
+use bellwether_kube_io::write::{CallError, call};
 use bellwether_testkit::{eventually, rule};
+use bellwether_wire::{ApiError, ErrorClass, Verb};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, api::DeleteParams};
+use kube::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams},
+};
 use serde_json::json;
 
 use super::*;
@@ -106,4 +111,41 @@ async fn a_malformed_object_is_refused() -> Result<()> {
     let gone = Change::Delete { uid: "u".into() };
     assert_eq!(stage.perform(&What::pods(), "web", &gone).await, Outcome::Absent.into());
     Ok(())
+}
+
+/// A field conflict (409) of a server-side apply, of an object and of its status.
+#[tokio::test]
+async fn a_field_conflict_names_the_fields_and_their_manager() -> Result<()> {
+    let stage = Stage::set("fields").await?;
+    let by =
+        |manager: &str| PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+    stage.pods().create(&PostParams::default(), &object(pod("web"))?).await?;
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "app": "theirs", "tier": "theirs" } } }));
+    stage.pods().patch("web", &by("gardener"), &label).await?;
+    let ready = |status: &str| json!({ "conditions": [{ "type": "Ready", "status": status }] });
+    let status = Patch::Merge(json!({ "status": ready("True") }));
+    stage.pods().patch_status("web", &by("kubelet"), &status).await?;
+
+    let path = format!("/api/v1/namespaces/{}/pods/web", stage.namespace);
+    let labels = json!({ "labels": { "app": "ours", "tier": "ours", "new": "ours" } });
+    let error = conflict(&stage, &path, json!({ "metadata": labels })).await?;
+    let mut found: Vec<_> = error.field_conflicts().map(|it| (it.manager, it.field)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [("gardener", ".metadata.labels.app"), ("gardener", ".metadata.labels.tier")]);
+
+    let error = conflict(&stage, &format!("{path}/status"), json!({ "status": ready("False") })).await?;
+    let found: Vec<_> = error.field_conflicts().map(|it| (it.manager, it.field)).collect();
+    assert_eq!(found, [("kubelet", ".status.conditions[type=\"Ready\"].status")]);
+    Ok(())
+}
+
+/// Applies this to a Pod, and gives the conflict that comes of it.
+async fn conflict(stage: &Stage, path: &str, mut fields: Value) -> Result<ApiError> {
+    fields["apiVersion"] = json!("v1");
+    fields["kind"] = json!("Pod");
+    let request = Verb::Apply.request(path, fields.to_string().into_bytes());
+    match call(&stage.client, request, PATIENCE).await {
+        Err(CallError::Api(error)) if error.class == ErrorClass::FieldConflict => Ok(error),
+        other => bail!("no field conflict: {other:?}"),
+    }
 }
