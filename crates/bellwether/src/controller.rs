@@ -15,11 +15,15 @@ use bellwether_engine::{Engine, Kind, Name};
 use bellwether_kube_io::{
     read::Settings,
     spine::Spine,
-    write::{Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, campaign, olm::keep_in_step},
+    write::{
+        CallError, Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, call, campaign,
+        olm::keep_in_step,
+    },
 };
+use bellwether_wire::{ErrorClass, Verb};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Client, api::PostParams};
+use kube::Client;
+use serde_json::json;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -174,9 +178,8 @@ fn own_namespace(given: Option<&str>) -> String {
 /// Says so if our own kinds are not there. They are looked after as soon as they are.
 async fn look_for_kinds(client: &Client) {
     let path = format!("/apis/{}/{}", bellwether_api::GROUP, bellwether_api::VERSION);
-    let Ok(request) = http::Request::get(path).body(Vec::new()) else { return };
-    if let Ok(Err(kube::Error::Api(status))) = timeout(PATIENCE, client.request_text(request)).await
-        && status.code == 404
+    if let Err(CallError::Api(error)) = call(client, Verb::Get.request(&path, Vec::new()), PATIENCE).await
+        && error.class == ErrorClass::NotServed
     {
         warn!(
             "the cluster does not know Bellwether's kinds yet: install them with bellwether crds | kubectl apply \
@@ -187,17 +190,18 @@ async fn look_for_kinds(client: &Client) {
 
 /// Creates the namespace if it is not there and we may. If not, the campaign says what is missing.
 async fn make_sure_of(name: &str, client: &Client) {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    if let Ok(Ok(None)) = timeout(PATIENCE, namespaces.get_opt(name)).await {
-        let mut namespace = Namespace::default();
-        namespace.metadata.name = Some(name.to_owned());
-        match timeout(PATIENCE, namespaces.create(&PostParams::default(), &namespace)).await {
-            Ok(Ok(_)) => info!("created the namespace {name} for the Lease"),
-            Ok(Err(error)) => warn!("cannot create the namespace {name} for the Lease: {error}"),
-            Err(_) => {
-                warn!("the API server does not say whether it created the namespace {name} for the Lease");
-            }
+    let all = "/api/v1/namespaces";
+    let found = call(client, Verb::GetMetadata.request(&format!("{all}/{name}"), Vec::new()), PATIENCE).await;
+    if !matches!(found, Err(CallError::Api(error)) if error.class == ErrorClass::NotFound) {
+        return;
+    }
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    match call(client, Verb::Create.request(all, namespace.to_string().into_bytes()), PATIENCE).await {
+        Ok(_) => info!("created the namespace {name} for the Lease"),
+        Err(CallError::Timeout(_)) => {
+            warn!("the API server does not say whether it created the namespace {name} for the Lease");
         }
+        Err(error) => warn!("cannot create the namespace {name} for the Lease: {error}"),
     }
 }
 
