@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::{
-    plan::{Mark, Marks, Place, Plan, Problem, Step},
+    plan::{Mark, Marks, Place, Plan, Step},
+    problem::Problem,
     server::{Failure, Mode, Server, pause},
 };
 

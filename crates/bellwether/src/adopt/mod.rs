@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod plan;
+mod problem;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,8 @@ use bellwether_model::Object;
 
 use self::{
     carry_out::{Undone, carry_out, try_out},
-    plan::{Existing, Marks, Plan, Problem, Sought},
+    plan::{Existing, Marks, Plan, Sought},
+    problem::Problem,
     server::Server,
     told::Others,
     wish::Wish,

@@ -6,7 +6,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Existing, Marks, Plan, Problem, Sought},
+    plan::{Existing, Marks, Plan, Sought},
+    problem::Problem,
     told::Others,
     wish::Wish,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_engine::Name;
 
-use super::plan::Problem;
+use super::problem::Problem;
 use crate::cli::Adopt;
 
 /// The label that says to which application an object belongs, where nobody asks for another.
