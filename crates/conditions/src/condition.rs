@@ -38,18 +38,6 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-/// How much a condition differs from the stored one, and so how soon it has to be written. The least comes first: of
-/// several conditions, the greatest counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
-    /// Not at all: nothing is written.
-    Nothing,
-    /// Its words: they can wait for more of the same.
-    Text,
-    /// Its status, or the generation that it speaks of: somebody may be waiting for it.
-    Status,
-}
-
 impl Statement {
     /// A statement.
     pub fn new(
@@ -84,19 +72,6 @@ impl Condition {
             last_transition_time: kept
                 .map_or_else(|| whole_seconds(now), |stored| stored.last_transition_time),
             observed_generation: generation,
-        }
-    }
-
-    /// How much it differs from the stored one.
-    pub fn change_from(&self, stored: Option<&Self>) -> Change {
-        match stored {
-            Some(stored) if stored == self => Change::Nothing,
-            Some(stored)
-                if stored.status == self.status && stored.observed_generation == self.observed_generation =>
-            {
-                Change::Text
-            }
-            _ => Change::Status,
         }
     }
 }
@@ -154,18 +129,5 @@ mod tests {
         let next = Condition::next(None, "Ready", statement, None, Timestamp::UNIX_EPOCH);
         assert_eq!(next.reason, "NotLegal");
         assert!(next.message.len() <= LONGEST_MESSAGE && next.message.ends_with("ä…"));
-    }
-
-    #[rstest]
-    #[case::same(|_: &mut Condition| {}, Change::Nothing)]
-    #[case::reason(|c: &mut Condition| c.reason.push('x'), Change::Text)]
-    #[case::message(|c: &mut Condition| c.message.clear(), Change::Text)]
-    #[case::status(|c: &mut Condition| c.status = False, Change::Status)]
-    #[case::generation(|c: &mut Condition| c.observed_generation = Some(5), Change::Status)]
-    fn flips_are_told_from_words(#[case] edit: fn(&mut Condition), #[case] change: Change) {
-        let mut condition = stored(True);
-        edit(&mut condition);
-        assert_eq!(condition.change_from(Some(&stored(True))), change);
-        assert_eq!(condition.change_from(None), Change::Status);
     }
 }

@@ -6,8 +6,8 @@ use crate::policy::Class;
 
 /// The reasons and messages of sources, counted, so that the one they share is known without asking all of them.
 ///
-/// Only policies that ask for what is shared need it; for the others an empty one will do. Each text is kept once,
-/// however many sources give it, and an empty one says nothing and is not counted.
+/// Only policies that ask for what is shared need it. Each text is kept once, however many sources give it, and an
+/// empty one says nothing and is not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consensus {
     reasons: [Texts; 3],

@@ -116,15 +116,6 @@ impl<T: Clone> Identity<T> {
     }
 }
 
-/// What each of these sources is called, in the same order.
-pub fn display_names<T: Ord + Clone + AsRef<str>>(identities: &[Identity<T>]) -> Vec<Cow<'_, str>> {
-    let mut names = Names::new();
-    for identity in identities {
-        names.add(identity);
-    }
-    identities.iter().map(|identity| names.display(identity)).collect()
-}
-
 fn more<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
     *counts.entry(key).or_default() += 1;
 }
@@ -151,6 +142,15 @@ mod tests {
 
     fn identity([kind, cluster, namespace, name]: [&str; 4]) -> Identity<&str> {
         Identity { kind, cluster, namespace, name }
+    }
+
+    /// What each of these sources is called, in the same order.
+    fn display_names<'a>(identities: &'a [Identity<&'a str>]) -> Vec<Cow<'a, str>> {
+        let mut names = Names::new();
+        for identity in identities {
+            names.add(identity);
+        }
+        identities.iter().map(|identity| names.display(identity)).collect()
     }
 
     #[rstest]

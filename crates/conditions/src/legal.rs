@@ -1,7 +1,7 @@
 //! What Kubernetes accepts in a condition.
 
 /// The longest type of a condition that Kubernetes accepts, in bytes.
-pub const LONGEST_TYPE: usize = 316;
+const LONGEST_TYPE: usize = 316;
 /// The longest message of a condition that Kubernetes accepts, in bytes.
 pub const LONGEST_MESSAGE: usize = 32_768;
 

@@ -55,11 +55,11 @@ mod policy;
 mod source;
 mod tally;
 
-pub use condition::{Change, Condition, Statement};
+pub use condition::{Condition, Statement};
 pub use consensus::Consensus;
 pub use damping::{Damped, damp};
-pub use identity::{Identity, Names, display_names};
-pub use legal::{LONGEST_MESSAGE, LONGEST_TYPE, is_legal_type};
+pub use identity::{Identity, Names};
+pub use legal::{LONGEST_MESSAGE, is_legal_type};
 pub use merge::{Said, merge, merge_as};
 pub use message::message;
 pub use place::{is_outrun, put_in_place};

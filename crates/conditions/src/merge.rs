@@ -34,23 +34,33 @@ pub fn merge<'a, K: Ord + Clone>(
     consensus: &Consensus,
     said: impl Fn(&K) -> Said<'a>,
 ) -> Statement {
-    merge_as(tally.worst(), policy, tally, consensus, said)
+    state(tally.worst(), policy, tally, Some(consensus), said)
 }
 
-/// The same, where something else than the worst class decides: what [`damp`](crate::damp) says.
+/// The same, where something else than the worst class decides: what [`damp`](crate::damp) says. Nothing is known to be
+/// shared: [`Choice::Common`] is the policy's reason, and [`WhenFine::Agreed`] says nothing.
 ///
 /// The message of what is not fine names all issues and then all that is unknown.
 pub fn merge_as<'a, K: Ord + Clone>(
     class: Option<Class>,
     policy: &Policy,
     tally: &Tally<K>,
-    consensus: &Consensus,
+    said: impl Fn(&K) -> Said<'a>,
+) -> Statement {
+    state(class, policy, tally, None, said)
+}
+
+fn state<'a, K: Ord + Clone>(
+    class: Option<Class>,
+    policy: &Policy,
+    tally: &Tally<K>,
+    consensus: Option<&Consensus>,
     said: impl Fn(&K) -> Said<'a>,
 ) -> Statement {
     let Some(class) = class else { return policy.empty.clone() };
     let chosen = match policy.choice {
         Choice::Fixed => None,
-        Choice::Common => consensus.reason(class).map(Cow::Borrowed),
+        Choice::Common => consensus.and_then(|consensus| consensus.reason(class)).map(Cow::Borrowed),
         Choice::Recent => tally.latest(class).map(|key| said(key).reason),
     };
     let chosen = chosen.filter(|reason| !reason.trim().is_empty());
@@ -66,14 +76,14 @@ fn message_for<'a, K: Ord + Clone>(
     class: Class,
     policy: &Policy,
     tally: &Tally<K>,
-    consensus: &Consensus,
+    consensus: Option<&Consensus>,
     said: impl Fn(&K) -> Said<'a>,
 ) -> Cow<'static, str> {
     if class == Class::Fine {
         return match &policy.when_fine {
             WhenFine::Say(text) => text.clone(),
             WhenFine::Agreed => {
-                let agreed = consensus.message(class).unwrap_or_default();
+                let agreed = consensus.and_then(|consensus| consensus.message(class)).unwrap_or_default();
                 Cow::Owned(one_line(agreed.trim(), policy.budget.min(LONGEST_MESSAGE)).into_owned())
             }
         };
@@ -264,9 +274,9 @@ mod tests {
             let said = &group.sources[*name];
             Said { name: (*name).into(), reason: (&*said.reason).into(), message: (&*said.message).into() }
         };
-        let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, &group.consensus, words);
+        let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, words);
         assert_eq!(unknown, Statement::new(Unknown, "UnknownReported", "a is down"));
-        let fine = merge_as(Some(Class::Fine), &policy, &group.tally, &group.consensus, words);
+        let fine = merge_as(Some(Class::Fine), &policy, &group.tally, words);
         assert_eq!(fine, Statement::new(True, "AllAsExpected", ""));
     }
 

@@ -66,11 +66,6 @@ impl<K: Ord + Clone> Tally<K> {
         None
     }
 
-    /// The class of a source.
-    pub fn class(&self, key: &K) -> Option<Class> {
-        Class::ALL.into_iter().find(|class| self.group(*class).keys.contains_key(key))
-    }
-
     /// How many sources are of a class.
     pub fn count(&self, class: Class) -> usize {
         self.group(class).keys.len()
@@ -94,11 +89,6 @@ impl<K: Ord + Clone> Tally<K> {
     /// The status of all sources together.
     pub fn status(&self, policy: &Policy) -> ConditionStatus {
         self.worst().map_or(policy.empty.status, |class| policy.status(class))
-    }
-
-    /// The sources that decide, in their order: the issues, else those that are unknown, else all.
-    pub fn deciding(&self) -> impl Iterator<Item = &K> {
-        self.worst().into_iter().flat_map(|class| self.keys(class))
     }
 
     /// The sources of a class, in their order.
@@ -179,7 +169,8 @@ mod tests {
     #[case::else_all(&[(3, Class::Fine, None), (1, Class::Fine, None)], &[1, 3])]
     #[case::nobody(&[], &[])]
     fn the_worst_decide(#[case] entries: &[Entry], #[case] deciding: &[u8]) {
-        assert!(tally(entries).deciding().eq(deciding));
+        let tally = tally(entries);
+        assert!(tally.worst().into_iter().flat_map(|class| tally.keys(class)).eq(deciding));
     }
 
     #[rstest]
@@ -200,7 +191,6 @@ mod tests {
         let mut tally = Tally::new();
         assert_eq!(tally.set("a", Class::Fine, None), None);
         assert_eq!(tally.set("a", Class::Issue, Some(time(1))), Some(Class::Fine));
-        assert_eq!(tally.class(&"a"), Some(Class::Issue));
         assert_eq!(tally.remove(&"a"), Some(Class::Issue));
         assert_eq!(tally.remove(&"a"), None);
         assert_eq!(tally, Tally::new());

@@ -4,7 +4,7 @@ use bellwether_api::{
     ConditionStatus::{self, False, True},
     RollupComponentStatus, RollupStatus,
 };
-use bellwether_conditions::{Class, Consensus, Damped, Policy, Said, Statement, Tally, merge_as, message};
+use bellwether_conditions::{Class, Damped, Policy, Said, Statement, Tally, merge_as, message};
 use bellwether_model::text::{legal_reason, one_line};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -74,12 +74,12 @@ pub(super) fn statements(
     let say = |policy: &Policy, tally: &Tally<Key>, damped: Damped, which: fn(&Word) -> Words| {
         let Damped { class, until } = damped;
         let said = |key: &Key| said(rollup, feeds, key, which);
-        let mut statement = merge_as(class, policy, tally, &Consensus::new(), said);
+        let mut statement = merge_as(class, policy, tally, said);
         // What is not told by the status yet is told by the words.
         if let Some(until) = until {
             let mut message = format!("held back until {until}: ");
             let rest = Policy { budget: policy.budget.saturating_sub(message.len()), ..policy.clone() };
-            message += &merge_as(Some(Class::Issue), &rest, tally, &Consensus::new(), said).message;
+            message += &merge_as(Some(Class::Issue), &rest, tally, said).message;
             statement.message = message.into();
         }
         if Bug::ReasonOfTheFirst.is_planted()
