@@ -12,7 +12,7 @@ use std::{
 
 use bellwether_engine::planted::{Bug, plant};
 
-use crate::{plan::Plan, run};
+use crate::{Tally, Wrong, plan::Plan, run};
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,13 @@ pub struct Hunt {
 }
 
 /// Runs one plan, and counts a panic as wrong.
-pub fn try_out(plan: &Plan) -> Result<crate::Tally, String> {
-    match catch_unwind(AssertUnwindSafe(|| run(plan))) {
+pub fn try_out(plan: &Plan) -> Result<Tally, String> {
+    caught(|| run(plan))
+}
+
+/// What comes of a run. A panic is wrong, too.
+pub(crate) fn caught(run: impl FnOnce() -> Result<Tally, Wrong>) -> Result<Tally, String> {
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map_err(|wrong| wrong.to_string()),
         Err(panic) => {
             let words = panic.downcast_ref::<String>().map(String::as_str);

@@ -5,6 +5,7 @@
 //! that may be behind, a network that is slow and loses things, clocks that jump, and a garbage collector. What happens,
 //! and when, is drawn from a seed: a run that goes wrong can be run again, and made shorter until it can be read.
 
+pub mod history;
 pub mod hunt;
 pub mod known;
 pub mod object;
@@ -43,7 +44,7 @@ pub fn run(plan: &Plan) -> Result<Tally, Wrong> {
 /// Lets a plan happen, and tells all of it.
 pub fn story(plan: &Plan) -> Vec<String> {
     let mut world = World::new(plan, true);
-    let end = world.run();
+    let end = hunt::caught(|| world.run());
     let mut story = world.into_story();
     story.push(match end {
         Ok(_) => "all is well".to_owned(),

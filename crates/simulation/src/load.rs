@@ -1,6 +1,6 @@
 //! What people and other controllers do to a cluster, by chance.
 
-use std::{fmt, rc::Rc};
+use std::{borrow::Cow, fmt, rc::Rc};
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +8,7 @@ use rand::{
     Rng,
     seq::{IndexedRandom as _, IteratorRandom as _},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,8 +17,11 @@ use crate::{
     store::Store,
 };
 
+/// A word of a plan, which is drawn from those of this program or read from a file.
+pub(crate) type Text = Cow<'static, str>;
+
 /// An object of the cluster: its kind and its name.
-pub(crate) type Target = (&'static str, &'static str);
+pub(crate) type Target = (Text, Text);
 
 /// The kind of Applications.
 pub(crate) const APP: &str = "Application.bellwether.dev";
@@ -30,7 +34,8 @@ const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"]
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 /// Something that somebody does to an object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
     /// Creates or replaces it. Its owners stay, and what others say in its status.
     Put(Value),
@@ -41,11 +46,11 @@ pub(crate) enum Action {
     /// Deletes it; a finalizer keeps it.
     Mark(Target),
     /// Makes an Application its owner.
-    Own(Target, &'static str),
+    Own(Target, Text),
     /// Says something of one's own in the status of one of ours.
     Remark(Target, bool),
     /// Turns a condition in the status of one of ours over.
-    Overwrite(Target, &'static str),
+    Overwrite(Target, Text),
     /// Clears the status of one of ours, or all of it except for what it says of its owning.
     Clear(Target, bool),
     /// Gives one of ours the spec that it had before.
@@ -53,7 +58,7 @@ pub(crate) enum Action {
     /// An operator says this of it.
     Say(Target, Value),
     /// Gives it this tier, or takes it away.
-    Label(Target, Option<&'static str>),
+    Label(Target, Option<Text>),
     /// Changes something that means nothing to us.
     Annotate(Target, u32),
 }
@@ -66,16 +71,16 @@ impl Action {
             8..20 => Self::Put(object(chance)),
             20..23 => Self::Delete(target(chance)),
             23..25 => Self::Recreate(target(chance)),
-            25 => Self::Delete((APP, pick(chance, &APPS))),
-            26 => Self::Recreate((APP, pick(chance, &APPS))),
-            27 => Self::Mark((APP, pick(chance, &APPS))),
+            25 => Self::Delete(app_target(chance)),
+            26 => Self::Recreate(app_target(chance)),
+            27 => Self::Mark(app_target(chance)),
             28 => Self::Mark(target(chance)),
-            29 => Self::Own(target(chance), pick(chance, &APPS)),
-            30 => Self::Own(any(chance), pick(chance, &APPS)),
-            31 => Self::Remark((APP, pick(chance, &APPS)), chance.random()),
-            32 => Self::Overwrite((APP, pick(chance, &APPS)), "Ready"),
-            33 => Self::Clear((APP, pick(chance, &APPS)), chance.random()),
-            34..36 => Self::Revert((APP, pick(chance, &APPS))),
+            29 => Self::Own(target(chance), pick(chance, &APPS).into()),
+            30 => Self::Own(any(chance), pick(chance, &APPS).into()),
+            31 => Self::Remark(app_target(chance), chance.random()),
+            32 => Self::Overwrite(app_target(chance), "Ready".into()),
+            33 => Self::Clear(app_target(chance), chance.random()),
+            34..36 => Self::Revert(app_target(chance)),
             _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
         }
     }
@@ -98,7 +103,7 @@ impl Action {
                 {
                     value["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
                 }
-                if matches!(target.0, APP | ROLLUP) {
+                if matches!(&*target.0, APP | ROLLUP) {
                     value.as_object_mut().map(|fields| fields.remove("status"));
                 }
                 store.put(value);
@@ -118,7 +123,7 @@ impl Action {
             Self::Overwrite(target, kind) => edit(store, target, |value| {
                 let conditions = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
                 for condition in conditions.into_iter().flatten() {
-                    if condition["type"] == *kind {
+                    if condition["type"] == **kind {
                         let status = if condition["status"] == "True" { "False" } else { "True" };
                         condition["status"] = json!(status);
                     }
@@ -254,12 +259,16 @@ pub(crate) fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
 }
 
 fn target(chance: &mut impl Rng) -> Target {
-    (pick(chance, &KINDS), pick(chance, &NAMES))
+    (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
+}
+
+fn app_target(chance: &mut impl Rng) -> Target {
+    (APP.into(), pick(chance, &APPS).into())
 }
 
 /// An object, or an Application.
 fn any(chance: &mut impl Rng) -> Target {
-    if chance.random() { target(chance) } else { (APP, pick(chance, &APPS)) }
+    if chance.random() { target(chance) } else { app_target(chance) }
 }
 
 /// An Application. Its selector depends on its name alone, because selectors do not change.

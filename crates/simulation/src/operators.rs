@@ -31,14 +31,18 @@ pub(crate) fn draw(chance: &mut impl Rng) -> Action {
         0..9 => Action::Put(some_rollup(chance)),
         9..17 => Action::Put(component(chance)),
         17..26 => Action::Say(target(chance), conditions(chance)),
-        26..28 => Action::Label(target(chance), pick(chance, &[Some("core"), Some("edge"), None])),
+        26..28 => {
+            Action::Label(target(chance), pick(chance, &[Some("core"), Some("edge"), None]).map(Into::into))
+        }
         28..30 => Action::Delete(target(chance)),
         30 => Action::Recreate(target(chance)),
         31 => Action::Mark(any(chance)),
         32 => Action::Delete(one(chance)),
         33 => Action::Recreate(one(chance)),
         34 => Action::Remark(one(chance), chance.random()),
-        35..37 => Action::Overwrite(one(chance), pick(chance, &["Available", "Progressing", "Degraded"])),
+        35..37 => {
+            Action::Overwrite(one(chance), pick(chance, &["Available", "Progressing", "Degraded"]).into())
+        }
         37 => Action::Clear(one(chance), true),
         38 => Action::Revert(one(chance)),
         _ => Action::Annotate(any(chance), chance.random_range(0..1000)),
@@ -71,11 +75,11 @@ pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<Action> {
 }
 
 fn target(chance: &mut impl Rng) -> Target {
-    (pick(chance, &KINDS), pick(chance, &NAMES))
+    (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
 }
 
 fn one(chance: &mut impl Rng) -> Target {
-    (ROLLUP, pick(chance, &ROLLUPS))
+    (ROLLUP.into(), pick(chance, &ROLLUPS).into())
 }
 
 fn any(chance: &mut impl Rng) -> Target {
@@ -140,7 +144,7 @@ fn entry(chance: &mut impl Rng) -> Value {
 /// An object that an operator looks after.
 fn component(chance: &mut impl Rng) -> Value {
     let (kind, name) = target(chance);
-    let (object, status) = (operated(chance, kind, name), conditions(chance));
+    let (object, status) = (operated(chance, &kind, &name), conditions(chance));
     let is_elsewhere = !object["metadata"]["namespace"].is_null() && chance.random_bool(0.1);
     let place = if is_elsewhere { json!({"metadata": {"namespace": "elsewhere"}}) } else { json!({}) };
     with(with(object, &place), &json!({ "status": status }))

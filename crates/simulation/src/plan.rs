@@ -3,9 +3,10 @@
 use std::fmt;
 
 use rand::{Rng, SeedableRng as _, rngs::SmallRng};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    load::{APP, Action, ROLLUP},
+    load::{APP, Action, ROLLUP, Text},
     operators,
 };
 
@@ -13,7 +14,8 @@ use crate::{
 pub(crate) type Moment = u64;
 
 /// What happens in a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
     /// Decides how long everything takes, and which way it goes where more than one is possible.
     pub seed: u64,
@@ -28,7 +30,8 @@ pub struct Plan {
 }
 
 /// Something that happens.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Deed {
     /// Somebody does something to an object.
     Act(Action),
@@ -37,7 +40,8 @@ pub(crate) enum Deed {
 }
 
 /// Where a controller ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Point {
     /// Where it stands.
     Now,
@@ -50,7 +54,8 @@ pub(crate) enum Point {
 }
 
 /// Something that goes wrong; where it lasts, for so many milliseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) enum Fault {
     /// A controller is killed, and another started in its place.
     Crash { process: usize, point: Point, down: Moment },
@@ -59,9 +64,9 @@ pub(crate) enum Fault {
     /// The clock of a controller jumps by so many seconds.
     Jump { process: usize, seconds: i64 },
     /// All watches of a kind are closed, within a line or between two.
-    Cut { kind: Option<&'static str>, torn: bool },
+    Cut { kind: Option<Text>, torn: bool },
     /// The watches of a kind fall silent, and nobody closes them.
-    Silence { kind: &'static str },
+    Silence { kind: Text },
     /// The API server that one half of the requests meets learns nothing new.
     Lag { lasts: Moment },
     /// What watches tell is late by so much.
@@ -77,9 +82,9 @@ pub(crate) enum Fault {
     /// Some answers get lost on the way.
     LoseAnswers { lasts: Moment },
     /// A kind may not be read.
-    Forbid { kind: &'static str, lasts: Moment },
+    Forbid { kind: Text, lasts: Moment },
     /// A kind is not served, and its objects are gone. It may come back in other versions.
-    Unserve { kind: &'static str, lasts: Moment, changes: bool },
+    Unserve { kind: Text, lasts: Moment, changes: bool },
     /// Nothing may be written.
     Refuse { lasts: Moment },
 }
@@ -193,7 +198,7 @@ impl Fault {
             "Service",
             "Pod",
         ];
-        let kind = kinds[chance.random_range(0..kinds.len())];
+        let kind = kinds[chance.random_range(0..kinds.len())].into();
         match theme.draw(chance) {
             0..10 => {
                 let points = [Point::Now, Point::BeforeWrite, Point::AfterWrite, Point::AfterAnswer];
@@ -219,7 +224,7 @@ impl Fault {
             36 => Self::Forbid { kind, lasts: long },
             37..39 => {
                 let kind = if chance.random_bool(0.2) { "Platform.acme.io" } else { "Widget.acme.io" };
-                Self::Unserve { kind, lasts: long, changes: chance.random() }
+                Self::Unserve { kind: kind.into(), lasts: long, changes: chance.random() }
             }
             _ => Self::Refuse { lasts: long },
         }

@@ -1,13 +1,16 @@
 //! Runs the controller against a cluster in memory, over and over, with everything going wrong that can.
 
 use std::{
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use anyhow::{Result, bail};
 use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
     Plan,
+    history::{DIRECTORY, History, stored},
     hunt::{Limits, hunt, try_out},
     shrink, story,
 };
@@ -35,11 +38,17 @@ struct Arguments {
     /// With a seed: tell the story as it is, however long
     #[arg(long, requires = "seed")]
     whole: bool,
+    /// With a seed that goes wrong: store its history in this file, so that it is run from now on
+    #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "whole")]
+    store: Option<PathBuf>,
+    /// Run the history of this file, and tell its story
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "seconds", "first", "seed"])]
+    history: Option<PathBuf>,
     /// On so many threads; on all cores if it is not given
     #[arg(long)]
     threads: Option<usize>,
     /// Switch on one bug after the other, and see that each is found within so many runs
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["runs", "seconds", "seed"])]
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["runs", "seconds", "seed", "history"])]
     planted: Option<u64>,
 }
 
@@ -57,13 +66,48 @@ impl Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    if let Some(seed) = arguments.seed {
-        return tell(&Plan::new(seed), arguments.whole);
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
     }
-    if let Some(runs) = arguments.planted {
-        return find_planted(runs, &arguments);
+}
+
+/// Gives whether all is well.
+fn run(arguments: &Arguments) -> Result<bool> {
+    match (&arguments.history, arguments.seed, arguments.planted) {
+        (Some(file), ..) => {
+            let History { shows, plan } = History::read(file)?;
+            say(&format!("{}: {shows}\n", file.display()));
+            Ok(tell(&plan))
+        }
+        (None, Some(seed), _) => match &arguments.store {
+            Some(file) => store(seed, file),
+            None => Ok(tell_seed(seed, arguments.whole)),
+        },
+        (None, None, Some(runs)) => Ok(find_planted(runs, arguments)),
+        (None, None, None) => Ok(run_stored()? && explore(arguments)),
     }
+}
+
+/// Runs the histories of this repository.
+fn run_stored() -> Result<bool> {
+    let histories = stored(Path::new(DIRECTORY))?;
+    for (file, history) in &histories {
+        if let Err(wrong) = history.run() {
+            say(&format!("{} goes wrong: {}\n", file.display(), wrong.1));
+            return Ok(tell(&wrong.0));
+        }
+    }
+    say(&format!("{} stored histories: all is well", histories.len()));
+    Ok(true)
+}
+
+/// Runs one seed after the other.
+fn explore(arguments: &Arguments) -> bool {
     let first = arguments.first();
     let begun = Instant::now();
     let limits = Limits {
@@ -85,17 +129,14 @@ fn main() -> ExitCode {
         hunt.writes,
         hunt.longest / 1000,
     ));
-    match hunt.wrong {
-        None => ExitCode::SUCCESS,
-        Some((seed, wrong)) => {
-            say(&format!("seed {seed} goes wrong: {wrong}\n"));
-            tell(&Plan::new(seed), false)
-        }
-    }
+    hunt.wrong.is_none_or(|(seed, wrong)| {
+        say(&format!("seed {seed} goes wrong: {wrong}\n"));
+        tell_seed(seed, false)
+    })
 }
 
 /// Switches on one bug after the other, and says how soon each is found.
-fn find_planted(runs: u64, arguments: &Arguments) -> ExitCode {
+fn find_planted(runs: u64, arguments: &Arguments) -> bool {
     let (first, threads) = (arguments.first(), arguments.threads());
     let mut all = true;
     say(&format!("{:<24} {:>6}  what went wrong", "planted", "runs"));
@@ -106,18 +147,43 @@ fn find_planted(runs: u64, arguments: &Arguments) -> ExitCode {
         say(&format!("{:<24} {:>6}  {wrong}", format!("{bug:?}"), hunt.runs));
         all &= hunt.wrong.is_some();
     }
-    if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    all
 }
 
-/// Tells what happens by a plan, made as short as it can be if it goes wrong.
-fn tell(plan: &Plan, whole: bool) -> ExitCode {
-    let is_wrong = try_out(plan).is_err();
-    let plan = if is_wrong && !whole { shrink(plan) } else { plan.clone() };
+/// Tells what happens by a seed, made as short as it can be if it goes wrong. Gives whether all is well.
+fn tell_seed(seed: u64, whole: bool) -> bool {
+    let plan = Plan::new(seed);
+    if whole || try_out(&plan).is_ok() {
+        return tell(&plan);
+    }
+    tell(&shrink(&plan));
+    say(&format!(
+        "\nTo run this history from now on, store it: cargo xtask simulate --seed {seed} --store \
+         crates/simulation/histories/NAME.json"
+    ));
+    false
+}
+
+/// Tells what happens by a plan. Gives whether all is well.
+fn tell(plan: &Plan) -> bool {
     say(&plan.to_string());
-    for line in story(&plan) {
+    for line in story(plan) {
         say(&line);
     }
-    if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    try_out(plan).is_ok()
+}
+
+/// Stores what happens by a seed that goes wrong.
+fn store(seed: u64, file: &Path) -> Result<bool> {
+    let plan = Plan::new(seed);
+    if try_out(&plan).is_ok() {
+        bail!("nothing is stored: seed {seed} does not go wrong");
+    }
+    let plan = shrink(&plan);
+    let shows = try_out(&plan).err().unwrap_or_default();
+    History { shows, plan }.write(file)?;
+    say(&format!("{} shows seed {seed}: cargo xtask simulate --history {0}", file.display()));
+    Ok(true)
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]

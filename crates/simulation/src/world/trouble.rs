@@ -37,7 +37,7 @@ impl World<'_> {
             }
             Deed::Fault(fault) => {
                 self.tell(|| format!("fault: {fault:?}"));
-                self.fault(*fault);
+                self.fault(fault.clone());
             }
         }
     }
@@ -56,8 +56,8 @@ impl World<'_> {
                 self.processes[process].unaware = self.now + NOTICED;
                 self.processes[process].put_back |= seconds < 0;
             }
-            Fault::Cut { kind, torn } => self.cut(kind.map(objects::kind).as_ref(), torn),
-            Fault::Silence { kind } => self.silence(&objects::kind(kind)),
+            Fault::Cut { kind, torn } => self.cut(kind.as_deref().map(objects::kind).as_ref(), torn),
+            Fault::Silence { kind } => self.silence(&objects::kind(&kind)),
             // One that lags for longer than a minute is believed: then the cluster was put back.
             Fault::Lag { .. } if self.trouble.lag > self.now => {}
             Fault::Lag { lasts } => {
@@ -74,13 +74,13 @@ impl World<'_> {
             Fault::LoseRequests { lasts } => self.trouble.lost_requests = until(lasts),
             Fault::LoseAnswers { lasts } => self.trouble.lost_answers = until(lasts),
             Fault::Forbid { kind, lasts } => {
-                let (kind, until) = (objects::kind(kind), until(lasts));
+                let (kind, until) = (objects::kind(&kind), until(lasts));
                 // Rights are looked at when a watch begins.
                 self.cut(Some(&kind), false);
                 self.trouble.forbidden.insert(kind, until);
             }
             Fault::Unserve { kind, lasts, changes } => {
-                let (kind, until) = (objects::kind(kind), until(lasts));
+                let (kind, until) = (objects::kind(&kind), until(lasts));
                 if let Some(mut served) = self.store.unserve(&kind) {
                     if changes {
                         served.versions.rotate_left(1);
@@ -111,8 +111,9 @@ impl World<'_> {
         if self.plan.sweep {
             self.tell(|| "all Applications and Rollups are deleted".to_owned());
             let now = self.time();
-            let apps = ["a", "b", "c"].map(|name| (APP, name));
-            for target in apps.into_iter().chain(["r", "s", "t"].map(|name| (ROLLUP, name))) {
+            let apps = ["a", "b", "c"].map(|name| (APP.into(), name.into()));
+            let rollups = ["r", "s", "t"].map(|name| (ROLLUP.into(), name.into()));
+            for target in apps.into_iter().chain(rollups) {
                 Action::Delete(target).apply(&mut self.store, now);
             }
         }

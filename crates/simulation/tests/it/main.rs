@@ -1,3 +1,4 @@
 //! The simulation itself.
 
+mod histories;
 mod hunt;
