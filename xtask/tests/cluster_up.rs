@@ -1,9 +1,9 @@
 //! `cargo xtask cluster up`, from the first line to its end.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, process::Command};
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Binary, Program, eventually};
+use bellwether_testkit::{Binary, PATIENCE, Program, eventually};
 
 #[tokio::test]
 async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
@@ -17,7 +17,7 @@ async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
     ]);
     up.start()?;
     let mut kubeconfigs = String::new();
-    eventually(Duration::from_mins(3), "it says how to reach the clusters", async || {
+    eventually(PATIENCE, "it says how to reach the clusters", async || {
         anyhow::ensure!(up.is_running(), "it ended: {}", up.log());
         let log = up.log();
         let said = log.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
@@ -41,5 +41,5 @@ async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
     assert!(directory.exists(), "{} holds the clusters", directory.display());
     assert!(up.stop().await?.success(), "being asked is how it is meant to end");
     assert!(up.log().ends_with("The clusters and their files are gone.\n"), "{}", up.log());
-    eventually(Duration::from_secs(10), "its directory is gone", async || Ok(!directory.exists())).await
+    eventually(PATIENCE, "its directory is gone", async || Ok(!directory.exists())).await
 }

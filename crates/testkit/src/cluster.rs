@@ -28,11 +28,8 @@ use crate::{
     pki::Authority,
     ports::Port,
     program::Program,
+    wait::PATIENCE,
 };
-
-/// How long a part may take to become ready. Seconds are enough for one cluster; two test suites with several clusters
-/// each on two cores need more.
-const READY_WITHIN: Duration = Duration::from_mins(2);
 
 /// A running control plane of its own. Everything it is made of goes when it is dropped.
 pub struct Cluster {
@@ -98,7 +95,7 @@ impl ClusterBuilder {
             cluster.start_part(part).await?;
         }
         if cluster.nodes > 0 {
-            nodes::create(&cluster.admin.client().await?, cluster.nodes, READY_WITHIN).await?;
+            nodes::create(&cluster.admin.client().await?, cluster.nodes, PATIENCE).await?;
         }
         Ok(cluster)
     }
@@ -250,7 +247,7 @@ impl Cluster {
         // One part needs another; if that one dies first, it is to blame. But a test may have ended it on purpose.
         let running: Vec<&Program> = self.parts.values().filter(|other| other.is_running()).collect();
         program.start()?;
-        let deadline = Instant::now() + READY_WITHIN;
+        let deadline = Instant::now() + PATIENCE;
         while !self.is_ready(part).await {
             if let Some(dead) = running.iter().find(|other| !other.is_running()) {
                 bail!("{} of {} ended:\n{}", dead.name(), self.name, dead.last_words());
@@ -259,7 +256,7 @@ impl Cluster {
                 bail!("{} of {} ended at once:\n{}", program.name(), self.name, program.last_words());
             }
             if Instant::now() > deadline {
-                let (name, seconds) = (program.name(), READY_WITHIN.as_secs());
+                let (name, seconds) = (program.name(), PATIENCE.as_secs());
                 bail!("{name} of {} was not ready within {seconds} s:\n{}", self.name, program.last_words());
             }
             sleep(Duration::from_millis(50)).await;

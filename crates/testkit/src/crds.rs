@@ -1,7 +1,5 @@
 //! Installing kinds of one's own.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -9,7 +7,10 @@ use kube::{
     api::{Patch, PatchParams},
 };
 
-use crate::{cluster::Cluster, wait::eventually};
+use crate::{
+    cluster::Cluster,
+    wait::{PATIENCE, eventually},
+};
 
 impl Cluster {
     /// Installs CRDs, or updates them, and waits until their kinds are served.
@@ -25,7 +26,7 @@ impl Cluster {
             let served = crd.spec.versions.iter().filter(|version| version.served);
             for version in served {
                 let path = format!("/apis/{}/{}/{}", crd.spec.group, version.name, crd.spec.names.plural);
-                eventually(Duration::from_secs(30), &format!("{path} is served"), async || {
+                eventually(PATIENCE, &format!("{path} is served"), async || {
                     let request = http::Request::get(path.as_str()).body(Vec::new())?;
                     client.request::<serde_json::Value>(request).await?;
                     Ok(true)

@@ -46,7 +46,7 @@ pub use pki::{Authority, Credentials, Identity};
 pub use program::Program;
 pub use proxy::{Call, Fault, FaultProxy, Injected, Recorded, Requests, Resource, Verb};
 pub use rights::{Grant, rule};
-pub use wait::eventually;
+pub use wait::{PATIENCE, eventually};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,7 +3,6 @@
 use std::{
     process,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -22,7 +21,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     access::{Access, Login},
     cluster::{Cluster, Part},
-    wait::eventually,
+    wait::{PATIENCE, eventually},
 };
 
 /// Rights to use some verbs on some resources of one group. The core group is `""`.
@@ -49,11 +48,9 @@ impl Cluster {
         if self.parts().any(|part| part == Part::ControllerManager) {
             // Pods are refused until the controllers have given the namespace its default service account.
             let accounts: Api<ServiceAccount> = Api::namespaced(client, &name);
-            eventually(
-                Duration::from_secs(30),
-                "the namespace has its default service account",
-                async || Ok(accounts.get_opt("default").await?.is_some()),
-            )
+            eventually(PATIENCE, "the namespace has its default service account", async || {
+                Ok(accounts.get_opt("default").await?.is_some())
+            })
             .await?;
         }
         Ok(name)
@@ -116,7 +113,7 @@ impl Cluster {
             create(&Api::all(client.clone()), role).await?;
             create(&Api::all(client.clone()), binding).await?;
         }
-        eventually(Duration::from_secs(30), "the rights are in force", async || {
+        eventually(PATIENCE, "the rights are in force", async || {
             for question in &questions {
                 if !is_allowed(&client, question).await? {
                     return Ok(false);
@@ -149,7 +146,7 @@ impl Grant {
             Api::<ClusterRoleBinding>::all(client.clone()).delete(&self.name, &now).await?;
             Api::<ClusterRole>::all(client.clone()).delete(&self.name, &now).await?;
         }
-        eventually(Duration::from_secs(30), "a right is gone", async || {
+        eventually(PATIENCE, "a right is gone", async || {
             for question in &self.questions {
                 if !is_allowed(&client, question).await? {
                     return Ok(true);

@@ -17,15 +17,12 @@ mod rollup;
 mod rules;
 mod wordpress;
 
-use std::{ops::Deref, path::PathBuf, time::Duration};
+use std::{ops::Deref, path::PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_testkit::{Access, Cluster, Kubectl, eventually, shared};
+use bellwether_testkit::{Access, Cluster, Kubectl, PATIENCE, eventually, shared};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-
-/// How long a step may take. Controllers need a second; on a busy machine, more.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A controller that runs, from this build.
 struct Controller(bellwether_testkit::Controller);

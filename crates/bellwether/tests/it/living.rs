@@ -17,21 +17,15 @@ mod roll_out;
 mod service;
 mod stateful_set;
 
-use std::{
-    io::{Seek as _, Write as _},
-    time::Duration,
-};
+use std::io::{Seek as _, Write as _};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Kubectl, eventually, shared};
+use bellwether_testkit::{Kubectl, PATIENCE, eventually, shared};
 use insta::assert_snapshot;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{Run, bellwether};
-
-/// How long a step may take. Controllers need a second; on a busy machine, or after a back-off, more.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What happens to the objects of one namespace, and what is said of them.
 struct Story {

@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 
 /// Longer than anything takes that is not broken.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = bellwether_testkit::PATIENCE;
 
 /// The feed that most tests follow.
 const MAPS: &str = "maps";
@@ -164,8 +164,9 @@ impl Stage {
 fn quick() -> Settings {
     Settings {
         watch_lasts: Duration::from_mins(1)..=Duration::from_mins(1),
-        slack: Duration::from_secs(1),
-        answers_within: Duration::from_secs(5),
+        // A busy machine is not a silent one.
+        slack: Duration::from_secs(10),
+        answers_within: Duration::from_secs(10),
         pauses: Pauses { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
         looks_every: Duration::from_secs(1),
         ..Settings::default()

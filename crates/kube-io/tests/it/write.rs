@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::{sync::OnceCell, time::timeout};
 
 /// Longer than anything takes that is not broken.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = bellwether_testkit::PATIENCE;
 
 /// Waits for what must not take for ever, even when a test fails.
 async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {

@@ -6,11 +6,10 @@ use std::{
     net::{SocketAddr, TcpStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
-use bellwether_testkit::{Cluster, eventually};
+use bellwether_testkit::{Cluster, PATIENCE, eventually};
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -99,5 +98,5 @@ async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Sig
         kill_process(Pid::from_child(&victim.0), signal)?;
     }
     victim.0.wait()?;
-    eventually(Duration::from_secs(10), "nothing is left", async || Ok(!remains.any())).await
+    eventually(PATIENCE, "nothing is left", async || Ok(!remains.any())).await
 }

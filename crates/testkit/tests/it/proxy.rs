@@ -26,7 +26,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 /// Longer than anything takes that is not broken.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = bellwether_testkit::PATIENCE;
 
 /// Long enough to be sure that nothing comes.
 const SILENCE: Duration = Duration::from_secs(2);

@@ -113,7 +113,7 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     // What its users look at is what it was.
     let table = story.kubectl("get applications.app.k8s.io web --no-headers").await?;
     assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
-    story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=60s")).await?;
+    story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
     let described = story.kubectl(&format!("describe {WEB}")).await?;
     assert!(described.contains("Ready: was False, is True: all components ready"), "{described}");
 

@@ -31,20 +31,17 @@ use std::{
     fs::File,
     io::Write as _,
     sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use bellwether_testkit::{Cluster, Fault, FaultProxy, Injected, Recorded, Requests, Verb, shared};
+use bellwether_testkit::{Cluster, Fault, FaultProxy, Injected, PATIENCE, Recorded, Requests, Verb, shared};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::Controller;
 use land::Land;
 use witness::{Counts, Witness};
-
-/// How long anything may take. Most of it takes seconds; some waits for what runs out after a minute.
-const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The Application of most stories.
 const SHOP: &str = "shop";

@@ -1,6 +1,6 @@
 //! Kinds that come and go, that nobody may read, and that are in no namespace.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 use bellwether_testkit::{Cluster, FaultProxy, eventually, rule};
@@ -116,7 +116,7 @@ async fn rights_for_one_kind() -> Result<()> {
     let mut cut: Option<Instant> = None;
     eventually(PATIENCE, "the right is gone", async || {
         // What follows from it takes some seconds, and must not be cut off as well.
-        if cut.is_none_or(|cut| cut.elapsed() > Duration::from_secs(15)) {
+        if cut.is_none_or(|cut| cut.elapsed() > PATIENCE / 4) {
             proxy.cut_all().await;
             cut = Some(Instant::now());
         }

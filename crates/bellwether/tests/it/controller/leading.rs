@@ -21,8 +21,9 @@ async fn the_standby_takes_over() -> Result<()> {
     assert!(!leads(&second).await?);
     story.apply(&application("shop", "shop", "")).await?;
     story.ready_is("shop", "NoComponents").await?;
+    // Three kinds of our own, that of app.k8s.io, and that of the components.
     eventually(PATIENCE, "the second knows it too", async || {
-        Ok(second.metric("bellwether_kinds_followed").await? == 4)
+        Ok(second.metric("bellwether_kinds_followed").await? == 5)
     })
     .await?;
 

@@ -76,7 +76,7 @@ impl Operator {
             [(DEFINITION, RESOURCE), (&widgets(GROUP, "status: {}"), "widgets.shop.example.com")]
         {
             story.apply(definition).await?;
-            story.kubectl(&format!("wait --for=condition=Established crd/{kind}")).await?;
+            story.kubectl(&format!("wait --for=condition=Established crd/{kind} --timeout=5m")).await?;
         }
         let user = cluster.service_account(&story.namespace, "controller").await?;
         let everywhere = vec![

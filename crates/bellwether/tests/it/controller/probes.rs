@@ -60,7 +60,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let story = Story::within(&cluster, "probes").await?;
     let group = "shop.example.com";
     story.apply(&widgets(group, "status: {}")).await?;
-    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group}")).await?;
+    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group} --timeout=5m")).await?;
     let alone = Controller::start(cluster.admin(), &[]).await?;
     let speaks = Controller::launch(cluster.admin(), &["--readiness-rollup", "all"])?;
     let path = "/readyz/rollups/all";

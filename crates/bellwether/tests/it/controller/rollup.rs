@@ -30,7 +30,7 @@ impl Stage {
         stage.apply(&example("hyperconverged/crds.yaml")?).await?;
         let kinds = ["crd/kubevirts.kubevirt.io", "crd/cdis.cdi.kubevirt.io"];
         for kind in kinds {
-            stage.kubectl.ok(&["wait", "--for=condition=Established", kind, "--timeout=60s"]).await?;
+            stage.kubectl.ok(&["wait", "--for=condition=Established", kind, "--timeout=5m"]).await?;
         }
         Ok(stage)
     }
@@ -225,14 +225,15 @@ async fn a_life() -> Result<()> {
 /// changes nothing.
 #[tokio::test]
 async fn held_back() -> Result<()> {
-    const HOLD: SignedDuration = SignedDuration::from_secs(20);
+    // Longer than a busy machine takes to see something.
+    const HOLD: SignedDuration = SignedDuration::from_secs(40);
     let stage = Stage::set("rollup-held").await?;
     stage.apply(&example("hyperconverged/components.yaml")?).await?;
     for object in [VIRT, DISKS] {
         stage.says(object, GOOD, "InstallSucceeded").await?;
     }
     let virt = format!("{{group: kubevirt.io, kind: KubeVirt, namespace: {NAMESPACE}, name: kubevirt}}");
-    stage.apply(&umbrella(&virt, "  degradedAfter: 20s")).await?;
+    stage.apply(&umbrella(&virt, "  degradedAfter: 40s")).await?;
     let controller = stage.controller().await?;
     let first = times(&stage.becomes(GOOD).await?);
 

@@ -41,7 +41,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     let group = format!("{}.example.com", story.namespace);
     let (first, second) = (format!("{}-a", story.namespace), format!("{}-b", story.namespace));
     story.apply(&widgets(&group, "")).await?;
-    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group}")).await?;
+    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group} --timeout=5m")).await?;
     for name in ["one", "two"] {
         let widget = format!(
             "apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: {name}, labels: {{app: shop}}}}\nspec: {{size: 3}}\n"

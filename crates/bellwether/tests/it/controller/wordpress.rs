@@ -76,7 +76,7 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
     give_address(&story, "service/wordpress-webserver-svc").await?;
 
     // Tools wait for it with what they have.
-    story.kubectl("wait --for=condition=Ready application/wordpress --timeout=60s").await?;
+    story.kubectl("wait --for=condition=Ready application/wordpress --timeout=5m").await?;
     let status = story.get("application/wordpress").await?["status"].take();
     assert_eq!(status["componentsReady"], "5/5");
     assert_eq!(status["progress"], 100);

@@ -4,16 +4,13 @@ use std::{
     io::{BufRead as _, BufReader},
     path::Path,
     process::{Child, Stdio},
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, Kubectl, Part, eventually, rule, shared};
+use bellwether_testkit::{Cluster, Kubectl, PATIENCE, Part, eventually, rule, shared};
 use tempfile::TempPath;
 
 use crate::{Run, bellwether};
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A namespace of a cluster in which nobody but the tests writes statuses.
 pub(super) struct Corner {

@@ -1,12 +1,9 @@
 //! Rollups on real control planes. They are of the whole cluster, so that each story has one of its own.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, rule};
+use bellwether_testkit::{Cluster, PATIENCE, eventually, rule};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
@@ -235,7 +232,7 @@ async fn without_their_definition() -> Result<()> {
     let corner = Corner::of(&cluster, "shop").await?;
     corner.kubectl.ok(&["delete", "crd", "rollups.bellwether.dev"]).await?;
     corner.apply(WEB).await?;
-    bellwether_testkit::eventually(Duration::from_mins(1), "Rollups are not served", async || {
+    eventually(PATIENCE, "Rollups are not served", async || {
         let asked = corner.run(&["status", "rollup/platform"])?;
         ensure!(asked.code == Some(2), "{asked}");
         let lack = " does not know Rollups yet: install them with bellwether crds | kubectl apply --server-side -f -\n";

@@ -67,7 +67,9 @@ async fn autoscaler_of_a_deployment() -> Result<()> {
     story.is_after(5 * minute, "nobody serves metrics, 5 minutes on", web, "Failed FailedGet").await?;
 
     story.apply(METRICS).await?;
-    story.kubectl("wait --for=condition=Established customresourcedefinition/pods.metrics.k8s.io").await?;
+    story
+        .kubectl("wait --for=condition=Established customresourcedefinition/pods.metrics.k8s.io --timeout=5m")
+        .await?;
     let name = pod.trim_start_matches("pod/");
     let metrics = format!(
         "

@@ -52,7 +52,7 @@ spec:
     story.is("an image that there is none of", agent, "InProgress RollingOut 50% 1 of 2").await?;
     story.is("the Pod with it", &broken, "Failed ImagePullBackOff").await?;
     story.kubectl("set image daemonset/agent server=shop/agent:2").await?;
-    story.kubectl(&format!("wait --for=delete {broken}")).await?;
+    story.kubectl(&format!("wait --for=delete {broken} --timeout=5m")).await?;
     story.bind_all(1).await?;
     story.is("repaired", agent, "Ready").await?;
 

@@ -67,7 +67,7 @@ async fn deployment() -> Result<()> {
     story.is("they run, and the old ones have gone", web, "Ready").await?;
 
     story.apply(QUOTA).await?;
-    story.kubectl("wait --for=jsonpath={.status.used.pods}=3 resourcequota/few").await?;
+    story.kubectl("wait --for=jsonpath={.status.used.pods}=3 resourcequota/few --timeout=5m").await?;
     story.kubectl("scale deployment/web --replicas=5").await?;
     story.is("scaled beyond its quota", web, "Failed").await?;
     story.kubectl("delete resourcequota/few").await?;

@@ -71,8 +71,7 @@ async fn a_list_that_expires_on_the_way_begins_again() -> Result<()> {
 #[case::refused(Fault::Answer { status: StatusCode::UNAUTHORIZED, retry_after: None })]
 #[tokio::test]
 async fn a_list_is_asked_for_until_it_comes(#[case] fault: Fault) -> Result<()> {
-    let mut stage =
-        Stage::set_with("faults", |settings| settings.answers_within = Duration::from_secs(1)).await?;
+    let mut stage = Stage::set("faults").await?;
     stage.create("a").await?;
     let fault = stage.proxy.inject(lists().times(3), fault);
     stage.follow_maps(&["a"]).await?;

@@ -1,7 +1,5 @@
 //! What becomes of objects when nothing goes wrong.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use bellwether_kube_io::read::Count;
 use bellwether_testkit::{Access, eventually};
@@ -159,5 +157,5 @@ async fn nobody_reads_on_when_nobody_listens() -> Result<()> {
     stage.news.close();
     stage.create("a").await?;
     let tally = stage.reader.tally();
-    eventually(Duration::from_secs(10), "no watch is open", async || Ok(tally.open_watches.get() == 0)).await
+    eventually(SOON, "no watch is open", async || Ok(tally.open_watches.get() == 0)).await
 }

@@ -21,8 +21,8 @@ use super::{SOON, Stage, soon};
 
 const LEASE: &str = "bellwether";
 /// A machine that does much else must not be mistaken for one that stands still.
-const DURATION: Duration = Duration::from_secs(8);
-const DEADLINE: Duration = Duration::from_secs(5);
+const DURATION: Duration = Duration::from_secs(15);
+const DEADLINE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(200);
 
 struct Candidate {
@@ -127,7 +127,7 @@ async fn when_a_leader_dies_the_other_waits_and_leads() -> Result<()> {
     assert_eq!(holder(&stage).await?, "first");
     let referee = Referee::watch([&first, &second]);
     // Long enough to see that it is renewed.
-    sleep(2 * DURATION).await;
+    sleep(DURATION + DEADLINE).await;
     assert!(first.leads() && !second.leads());
 
     let died = Instant::now();
@@ -136,7 +136,8 @@ async fn when_a_leader_dies_the_other_waits_and_leads() -> Result<()> {
     // However it ends, what is received says so.
     soon(leadership.wait_for(|it| *it == Leadership::Standby { holder: None })).await??;
     second.lead().await?;
-    assert!(died.elapsed() + 2 * RETRY > DURATION, "too early: {:?}", died.elapsed());
+    // The first led when it died, so the Lease was renewed within the deadline before.
+    assert!(died.elapsed() + DEADLINE > DURATION, "too early: {:?}", died.elapsed());
     assert_eq!(holder(&stage).await?, "second");
     assert_eq!(lease(&stage).await?.spec.and_then(|spec| spec.lease_transitions), Some(1));
     assert!(referee.judge().await? > 100);
@@ -179,8 +180,9 @@ async fn a_leader_without_an_api_server_steps_down_by_itself() -> Result<()> {
     only.lead().await?;
     let paused = Instant::now();
     cluster.pause_part(Part::ApiServer)?;
+    let leadership = only.leadership.borrow().clone();
+    assert!(!leadership.leads_at(Instant::now() + DEADLINE), "too late: {leadership:?}");
     only.stand_by().await?;
-    assert!(paused.elapsed() < DURATION, "too late: {:?}", paused.elapsed());
     assert!(paused.elapsed() > DEADLINE / 2, "too early: {:?}", paused.elapsed());
     cluster.resume_part(Part::ApiServer)?;
     only.lead().await?;

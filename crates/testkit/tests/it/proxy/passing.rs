@@ -146,7 +146,7 @@ async fn kubectl_works_through_it_over_http_2() -> Result<()> {
     let table = soon(kubectl.ok(&["get", "configmaps"])).await??;
     assert!(table.starts_with("NAME"), "{table}");
 
-    let wait = ["wait", "configmap/one", "--for=jsonpath={.data.key}=new", "--timeout=25s"];
+    let wait = ["wait", "configmap/one", "--for=jsonpath={.data.key}=new", "--timeout=5m"];
     let (waited, changed) = tokio::join!(soon(kubectl.ok(&wait)), async {
         let watches = Requests::of(Verb::Watch, "configmaps");
         eventually(SOON, "kubectl watches", async || Ok(stage.proxy.count(&watches) > 0)).await?;
