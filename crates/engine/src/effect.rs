@@ -67,6 +67,8 @@ pub enum Part {
     Owners,
     /// Whether the object is there at all, and all of it: it is created, replaced and deleted for a group.
     Existence(GroupRef),
+    /// The fields of the status of an object of somebody else's that are applied for a group.
+    Applied(GroupRef),
 }
 
 impl Slot {
@@ -75,7 +77,7 @@ impl Slot {
         match &self.part {
             Part::Status => Some(GroupRef::new(OwnKind::of(&self.object.kind)?, self.object.name.clone())),
             Part::Owners => None,
-            Part::Existence(group) => Some(group.clone()),
+            Part::Existence(group) | Part::Applied(group) => Some(group.clone()),
         }
     }
 
@@ -84,7 +86,7 @@ impl Slot {
         match &self.part {
             Part::Status => OwnKind::of(&self.object.kind),
             Part::Owners => Some(OwnKind::Application(Dialect::Bellwether)),
-            Part::Existence(group) => Some(group.kind),
+            Part::Existence(group) | Part::Applied(group) => Some(group.kind),
         }
     }
 }
@@ -95,6 +97,7 @@ impl fmt::Display for Part {
             Self::Status => "status",
             Self::Owners => "ownerReferences",
             Self::Existence(_) => "object",
+            Self::Applied(_) => "applied status",
         })
     }
 }
@@ -132,9 +135,9 @@ pub enum Change {
         version: Version,
         /// All of its owners.
         owners: Arc<[Owner]>,
-        /// The Application that becomes one of them. It must be there when this is done: an object that is owned by what
-        /// is gone is deleted.
-        adopter: Option<Adopter>,
+        /// The one that becomes an owner. It must be there when this is done: the garbage collector deletes what is owned
+        /// by an object that is gone.
+        requires: Option<Box<Exists>>,
     },
     /// Create it.
     Create {
@@ -145,6 +148,28 @@ pub enum Change {
         /// Whether only to ask if it could be.
         dry_run: bool,
     },
+    /// Replace all of it.
+    Replace {
+        /// The object must be this one,
+        uid: Box<str>,
+        /// in this version.
+        version: Version,
+        /// The object.
+        manifest: Arc<Value>,
+    },
+    /// Server-side apply of a part of its status, which is not ours alone.
+    Apply {
+        /// The object must be this one,
+        uid: Box<str>,
+        /// in this version: API servers do not compare the uid of what is applied to a status.
+        version: Version,
+        /// The field manager, another for each group that applies to the object.
+        manager: Arc<str>,
+        /// The fields of the status that the manager has from now on, and no others.
+        status: Arc<Value>,
+        /// Whether to take fields over that other managers have.
+        force: bool,
+    },
     /// Delete it, if it is this one.
     Delete {
         /// The object must be this one.
@@ -152,14 +177,18 @@ pub enum Change {
     },
 }
 
-/// An Application that takes an object over.
+/// An object that must be there, and must not be about to be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adopter {
-    /// The API that it is written in.
-    pub dialect: Dialect,
+pub struct Exists {
+    /// Its kind.
+    pub kind: Kind,
+    /// The version of its API.
+    pub version: Box<str>,
+    /// The kind as it stands in paths.
+    pub plural: Box<str>,
     /// Its name.
-    pub application: Name,
-    /// It must be this one, and not be about to be deleted.
+    pub name: Name,
+    /// Its identity.
     pub uid: Box<str>,
 }
 

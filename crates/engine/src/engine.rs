@@ -143,7 +143,7 @@ impl Engine {
                 let group = slot.group()?;
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
-            Part::Owners | Part::Existence(_) => self.desk.asked(slot).cloned(),
+            Part::Owners | Part::Existence(_) | Part::Applied(_) => self.desk.asked(slot).cloned(),
         }
     }
 
@@ -391,8 +391,8 @@ impl Engine {
         // tried again. What met another version of the object is asked for again when that version is known here.
         let is_over = match change {
             Change::Status { .. } => return self.status_written(slot, change, outcome, now),
-            Change::Owners { .. } => matches!(outcome, Outcome::Done(_)),
-            Change::Create { .. } | Change::Delete { .. } => {
+            Change::Owners { .. } | Change::Apply { .. } => matches!(outcome, Outcome::Done(_)),
+            Change::Create { .. } | Change::Replace { .. } | Change::Delete { .. } => {
                 matches!(outcome, Outcome::Done(_) | Outcome::Conflict)
             }
         };

@@ -124,6 +124,15 @@ impl fmt::Display for Unreadable {
     }
 }
 
+/// A field that another manager has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldConflict {
+    /// The path of the field: `.status.conditions[type="Ready"].status`.
+    pub field: Box<str>,
+    /// The other field manager.
+    pub manager: Box<str>,
+}
+
 /// How a write ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -131,6 +140,8 @@ pub enum Outcome {
     Done(Option<Version>),
     /// The object has changed in the meantime, or there is one of this name already.
     Conflict,
+    /// Other field managers have some of the fields that were to be applied, with other values.
+    FieldConflict(Arc<[FieldConflict]>),
     /// There is no such object.
     Absent,
     /// The API server will not have it, however often it is sent.

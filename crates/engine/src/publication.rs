@@ -298,7 +298,7 @@ impl Publication {
                     desk.at(time, self.timer());
                 }
             }
-            Outcome::Conflict | Outcome::Absent | Outcome::Refused(_) => {}
+            Outcome::Conflict | Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) => {}
         }
         let Outcome::Done(Some(version)) = outcome else { return None };
         // What a watch has shown since is newer than what we know.
@@ -346,7 +346,7 @@ impl Publication {
         match outcome {
             Outcome::Conflict => true,
             Outcome::Done(_) => self.looks.iter().any(|look| !look.stored),
-            Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
+            Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
         }
     }
 }

@@ -90,7 +90,7 @@ impl Vitals {
     pub(crate) fn wrote(&self, outcome: &Outcome, seconds: f64) {
         let outcome = match outcome {
             Outcome::Done(_) => End::Done,
-            Outcome::Conflict => End::Conflict,
+            Outcome::Conflict | Outcome::FieldConflict(_) => End::Conflict,
             Outcome::Absent => End::Absent,
             Outcome::Refused(_) => End::Refused,
             Outcome::Failed(_) => End::Failed,

@@ -368,6 +368,7 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), W
         (Part::Owners, _) => all == ["metadata"] && metadata == ["ownerReferences", "resourceVersion", "uid"],
         (Part::Existence(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
         (Part::Existence(_), _) => true,
+        (Part::Applied(_), _) => all == ["apiVersion", "kind", "metadata", "status"],
     };
     must!(is_modest, "{:?} of {} is written as {body}", slot.part, slot.object);
     Ok(())

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{Change, Outcome, Version};
+use bellwether_engine::{Change, FieldConflict, Outcome, Version};
 use http::response::Parts;
 use serde::Deserialize;
 
 use crate::{
-    api_error::{ApiError, ErrorClass},
+    api_error::{self, ApiError, ErrorClass},
     request::{Asked, Right},
 };
 
@@ -67,6 +67,13 @@ impl Asked<'_> {
             // Not about this object: the namespace's quota, for one, is counted by several at a time.
             ErrorClass::Conflict | ErrorClass::FieldConflict | ErrorClass::UidMismatch if is_create => {
                 Done::failed(error)
+            }
+            ErrorClass::FieldConflict if matches!(self.change, Change::Apply { .. }) => {
+                let conflict = |conflict: api_error::FieldConflict<'_>| FieldConflict {
+                    field: conflict.field.into(),
+                    manager: conflict.manager.into(),
+                };
+                Outcome::FieldConflict(error.field_conflicts().map(conflict).collect()).into()
             }
             ErrorClass::AlreadyExists
             | ErrorClass::Conflict

@@ -3,7 +3,7 @@
 use bellwether_engine::{Change, Outcome, Served, Slot, planted::Bug};
 use http::{Request, response::Parts};
 
-use crate::{adopter, answer::Done, request::Asked};
+use crate::{answer::Done, exists, request::Asked};
 
 /// An attempt to make a change. It is made once: who wants it made again decides when.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Attempt {
     served: Served,
     slot: Slot,
     change: Change,
-    /// Whether the Application that takes the object over has been looked at.
+    /// Whether the object that must be there has been looked at.
     looked: bool,
 }
 
@@ -19,14 +19,14 @@ impl Attempt {
     /// To make this change to an object of a kind that is served so.
     pub fn new(served: Served, slot: Slot, change: Change) -> Self {
         let looked =
-            !matches!(change, Change::Owners { adopter: Some(_), .. }) || Bug::AdoptBlindly.is_planted();
+            !matches!(change, Change::Owners { requires: Some(_), .. }) || Bug::AdoptBlindly.is_planted();
         Self { served, slot, change, looked }
     }
 
     /// What to ask next; or how it ends, if there is no way to ask.
     pub fn request(&self) -> Result<Request<Vec<u8>>, Done> {
         let request = match &self.change {
-            Change::Owners { adopter: Some(adopter), .. } if !self.looked => adopter::request(adopter),
+            Change::Owners { requires: Some(owner), .. } if !self.looked => exists::request(owner),
             _ => self.asked().request(),
         };
         request
@@ -36,9 +36,9 @@ impl Attempt {
     /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
     pub fn answered(&mut self, parts: &Parts, body: &[u8]) -> Option<Done> {
         match &self.change {
-            Change::Owners { adopter: Some(adopter), .. } if !self.looked => {
+            Change::Owners { requires: Some(owner), .. } if !self.looked => {
                 self.looked = true;
-                adopter::objection(adopter, parts, body)
+                exists::objection(owner, parts, body)
             }
             _ => Some(self.asked().answered(parts, body)),
         }

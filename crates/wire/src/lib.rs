@@ -27,8 +27,8 @@ pub mod line;
 pub mod operator_condition;
 pub mod trouble;
 
-mod adopter;
 mod answer;
+mod exists;
 mod request;
 mod verb;
 

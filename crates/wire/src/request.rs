@@ -31,6 +31,16 @@ impl Asked<'_> {
                 "ownerReferences": some(owners),
             }})),
             Change::Create { manifest, .. } => serde_json::to_vec(&**manifest),
+            Change::Replace { uid, version, manifest } => {
+                let mut object = Value::clone(manifest);
+                object["metadata"]["uid"] = Value::from(&**uid);
+                object["metadata"]["resourceVersion"] = version.as_str().into();
+                serde_json::to_vec(&object)
+            }
+            Change::Apply { uid, version, status, .. } => {
+                let expected = Expected { uid, resource_version: version.as_str() };
+                serde_json::to_vec(&self.applied(&expected, status))
+            }
             Change::Delete { uid } => serde_json::to_vec(&json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
@@ -41,6 +51,7 @@ impl Asked<'_> {
         let body = written.map_err(|error| error.to_string())?;
         let request = match self.change {
             Change::Create { dry_run: true, .. } => self.verb().dry_run(&self.path(), body),
+            Change::Apply { manager, force, .. } => Verb::apply(&self.path(), manager, *force, body),
             _ => self.verb().request(&self.path(), body),
         };
         request.map_err(|error| error.to_string())
@@ -50,6 +61,8 @@ impl Asked<'_> {
         match self.change {
             Change::Status { .. } | Change::Owners { .. } => Verb::MergePatch,
             Change::Create { .. } => Verb::Create,
+            Change::Replace { .. } => Verb::Update,
+            Change::Apply { .. } => Verb::Apply,
             Change::Delete { .. } => Verb::Delete,
         }
     }
@@ -62,7 +75,25 @@ impl Asked<'_> {
     }
 
     fn subresource(self) -> &'static str {
-        if matches!(self.change, Change::Status { .. }) { "/status" } else { "" }
+        if matches!(self.change, Change::Status { .. } | Change::Apply { .. }) { "/status" } else { "" }
+    }
+
+    /// What is applied: nothing but who it is about, and the fields of the status.
+    fn applied(self, expected: &Expected<'_>, status: &Value) -> Value {
+        let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
+        let group = if kind.group.is_empty() { String::new() } else { format!("{}/", kind.group) };
+        let namespace = self.served.namespaced.then_some(&*name.namespace);
+        let mut metadata = json!(expected);
+        metadata["name"] = Value::from(&*name.name);
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = namespace.into();
+        }
+        json!({
+            "apiVersion": format!("{group}{}", self.served.version),
+            "kind": &*kind.kind,
+            "metadata": metadata,
+            "status": status,
+        })
     }
 
     /// The right that it takes.
@@ -152,7 +183,7 @@ mod tests {
     }
 
     fn owners(owners: &[Owner]) -> Change {
-        Change::Owners { uid: "u".into(), version: Version::new("7"), owners: owners.into(), adopter: None }
+        Change::Owners { uid: "u".into(), version: Version::new("7"), owners: owners.into(), requires: None }
     }
 
     fn owner() -> Owner {
@@ -194,6 +225,25 @@ mod tests {
         Change::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: true },
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether&dryRun=All",
         json!({"kind": "Application"}),
+    )]
+    #[case::replace(
+        Change::Replace {
+            uid: "u".into(), version: Version::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
+        },
+        "PUT /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
+        json!({"metadata": {"name": "web", "uid": "u", "resourceVersion": "7"}}),
+    )]
+    #[case::apply(
+        Change::Apply {
+            uid: "u".into(), version: Version::new("7"), manager: "bellwether-p".into(),
+            status: json!({"ready": "True"}).into(), force: false,
+        },
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether-p\
+         &force=false",
+        json!({
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application",
+            "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7"}, "status": {"ready": "True"},
+        }),
     )]
     #[case::delete(
         Change::Delete { uid: "u".into() },

@@ -57,6 +57,19 @@ impl Verb {
         self.build(path, true, body)
     }
 
+    /// The request to apply fields as this manager, by force or not.
+    pub fn apply(
+        path: &str,
+        manager: &str,
+        force: bool,
+        body: Vec<u8>,
+    ) -> Result<Request<Vec<u8>>, http::Error> {
+        Request::patch(format!("{path}?fieldManager={manager}&force={force}"))
+            .header(CONTENT_TYPE, APPLY_PATCH)
+            .header(ACCEPT, ONLY_METADATA)
+            .body(body)
+    }
+
     fn build(self, path: &str, dry_run: bool, body: Vec<u8>) -> Result<Request<Vec<u8>>, http::Error> {
         let (method, content, accept) = match self {
             Self::Get => (Method::GET, None, JSON),

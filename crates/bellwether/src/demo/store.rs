@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use bellwether_engine::{
-    Adopter, Change, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot, Source, Unreadable,
+    Change, Exists, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot, Source, Unreadable,
     Version,
 };
 use bellwether_model::Object;
@@ -209,9 +209,9 @@ impl Store {
             Change::Status { uid, version, patch, .. } => {
                 self.guarded(kind, name, (uid, version), &json!({ "status": &**patch }))
             }
-            Change::Owners { uid, version, owners, adopter } => {
-                if let Some(adopter) = adopter.as_ref().filter(|adopter| !self.is_there(adopter)) {
-                    let why = format!("Application {} is not there to take it over", adopter.application);
+            Change::Owners { uid, version, owners, requires } => {
+                if let Some(owner) = requires.as_ref().filter(|owner| !self.is_there(owner)) {
+                    let why = format!("{} {} is not there to take it over", owner.kind.kind, owner.name);
                     return Outcome::Failed(why.into());
                 }
                 let patch = json!({ "metadata": { "ownerReferences": &**owners } });
@@ -222,6 +222,9 @@ impl Store {
             Change::Create { manifest, .. } => {
                 self.create(Value::clone(manifest));
                 Outcome::Done(self.version(kind, name))
+            }
+            Change::Replace { .. } | Change::Apply { .. } => {
+                Outcome::Refused("the demo does not do that".into())
             }
             Change::Delete { uid } => match self.get(kind, name) {
                 None => Outcome::Absent,
@@ -254,10 +257,9 @@ impl Store {
         self.get(kind, name)?["metadata"]["resourceVersion"].as_str().map(Version::new)
     }
 
-    fn is_there(&self, adopter: &Adopter) -> bool {
-        let application = self.get(&adopter.dialect.kind(), &adopter.application.name);
-        application.is_some_and(|it| {
-            it["metadata"]["uid"] == *adopter.uid && it["metadata"]["deletionTimestamp"].is_null()
+    fn is_there(&self, owner: &Exists) -> bool {
+        self.get(&owner.kind, &owner.name.name).is_some_and(|it| {
+            it["metadata"]["uid"] == *owner.uid && it["metadata"]["deletionTimestamp"].is_null()
         })
     }
 }
@@ -429,11 +431,13 @@ mod tests {
             uid: object["metadata"]["uid"].as_str().expect("a text").into(),
             version: Version::new(object["metadata"]["resourceVersion"].as_str().expect("a text")),
             owners: Arc::new([]),
-            adopter: Some(Adopter {
-                dialect: Dialect::Bellwether,
-                application: Name::new(NAMESPACE, "web"),
+            requires: Some(Box::new(Exists {
+                kind: Dialect::Bellwether.kind(),
+                version: Dialect::Bellwether.version().into(),
+                plural: "applications".into(),
+                name: Name::new(NAMESPACE, "web"),
                 uid: uid.into(),
-            }),
+            })),
         };
         let slot = slot(service, Part::Owners);
         assert!(matches!(store.write(&slot, &change("another")), Outcome::Failed(_)));

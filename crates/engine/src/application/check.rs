@@ -102,7 +102,7 @@ impl Check {
                 self.awaited = awaited;
             }
             (Outcome::Refused(why), _) => self.validity = Validity::Invalid(Arc::clone(why)),
-            (Outcome::Absent | Outcome::Failed(_), _) => {}
+            (Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Failed(_), _) => {}
         }
         true
     }

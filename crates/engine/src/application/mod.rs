@@ -269,7 +269,8 @@ impl Grouping for Applications {
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
         match change {
-            Change::Status { .. } => {}
+            // Applications write nothing of that sort.
+            Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
             Change::Create { owner, dry_run, .. } => {
                 if let Some(id) = slot.group().and_then(|group| self.apps.id(&group))
@@ -298,7 +299,10 @@ impl Grouping for Applications {
                             room.desk.at(time, Timer::Group(group));
                         }
                     }
-                    Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => {}
+                    Outcome::FieldConflict(_)
+                    | Outcome::Absent
+                    | Outcome::Refused(_)
+                    | Outcome::Failed(_) => {}
                 }
             }
         }

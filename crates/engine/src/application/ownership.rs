@@ -11,7 +11,7 @@ use bellwether_api::GROUP;
 
 use crate::{
     desk::Timer,
-    effect::{Adopter, Change, Part, Slot},
+    effect::{Change, Exists, Part, Slot},
     event::Outcome,
     facts::{Facts, Owner},
     feeds::ObjectId,
@@ -101,7 +101,7 @@ impl Applications {
     ) {
         let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
         let Some(stored) = room.feeds.object_mut(id) else { return };
-        let Change::Owners { uid, owners, version: before, adopter } = change else { return };
+        let Change::Owners { uid, owners, version: before, requires } = change else { return };
         match outcome {
             Outcome::Conflict if *before == stored.facts.version => {
                 if let Ok(time) = room.now.checked_add(PATIENCE) {
@@ -124,7 +124,7 @@ impl Applications {
                     self.ours(&name)
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
-                let adopter = adopter.as_ref().and_then(|adopter| self.by_uid.get(&adopter.uid).copied());
+                let adopter = requires.as_ref().and_then(|owner| self.by_uid.get(&owner.uid).copied());
                 let concerned: BTreeSet<_> = owners.chain(named).chain(adopter).collect();
                 // Whoever was concerned before may not be any more.
                 self.accept(&object.kind, &object.name);
@@ -184,7 +184,7 @@ pub(super) fn change(
 ) -> Option<Change> {
     let is_stranger = |owner: &&Owner| strangers.iter().any(|app| *app.uid() == *owner.uid);
     let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_stranger(owner)).cloned().collect();
-    let mut adopter = None;
+    let mut requires = None;
     if let Some(app) = owner {
         let wanted = reference(app);
         match owners.iter_mut().find(|owner| *owner.uid == *app.uid()) {
@@ -193,13 +193,13 @@ pub(super) fn change(
             Some(present) => *present = wanted,
             None => {
                 owners.push(wanted);
-                adopter = Some(adopted_by(app));
+                requires = Some(Box::new(existing(app)));
             }
         }
     }
     for app in others {
         // Each is looked at before it takes over, so they come one after the other.
-        if adopter.is_some() || owners.iter().any(|owner| *owner.uid == *app.uid()) {
+        if requires.is_some() || owners.iter().any(|owner| *owner.uid == *app.uid()) {
             continue;
         }
         let wanted = reference(app);
@@ -211,18 +211,24 @@ pub(super) fn change(
             Some(before) => *before = wanted,
             None => owners.push(wanted),
         }
-        adopter = Some(adopted_by(app));
+        requires = Some(Box::new(existing(app)));
     }
     (*owners != *facts.owners).then(|| Change::Owners {
         uid: facts.uid.clone(),
         version: facts.version.clone(),
         owners: owners.into(),
-        adopter,
+        requires,
     })
 }
 
-fn adopted_by(app: &App) -> Adopter {
-    Adopter { dialect: app.dialect(), application: app.name.clone(), uid: app.uid().into() }
+fn existing(app: &App) -> Exists {
+    Exists {
+        kind: app.dialect().kind(),
+        version: app.dialect().version().into(),
+        plural: "applications".into(),
+        name: app.name.clone(),
+        uid: app.uid().into(),
+    }
 }
 
 /// Where the owners of an object are written.

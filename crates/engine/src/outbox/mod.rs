@@ -166,12 +166,13 @@ impl Outbox {
         let again = match outcome {
             // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
             Outcome::Failed(_) | Outcome::Absent => Some(AGAIN).filter(|_| !Bug::DropRetry.is_planted()),
-            Outcome::Refused(_) => Some(AGAIN_IF_REFUSED),
+            // Another manager lets go of a field without a word.
+            Outcome::Refused(_) | Outcome::FieldConflict(_) => Some(AGAIN_IF_REFUSED),
             // The engine says when it has seen what it conflicts with.
             Outcome::Done(_) | Outcome::Conflict => None,
         };
         if let Some((first, longest)) = again {
-            let refused = matches!(outcome, Outcome::Refused(_));
+            let refused = matches!(outcome, Outcome::Refused(_) | Outcome::FieldConflict(_));
             if entry.refused != refused {
                 (entry.refused, entry.failures) = (refused, 0);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Adopter, Change, Cluster, Dialect, Effect, Engine, Event, FeedId, GroupRef, Insight, Kind, Lens, Light,
+    Change, Cluster, Dialect, Effect, Engine, Event, Exists, FeedId, GroupRef, Insight, Kind, Lens, Light,
     Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -126,8 +126,13 @@ fn spoil(object: &mut Value, place: &str, value: Value) {
 
 fn change() -> impl Strategy<Value = Change> {
     let version = Version::new("2");
-    let adopter =
-        Adopter { dialect: Dialect::Bellwether, application: Name::new("shop", "a"), uid: "u1".into() };
+    let owner = Exists {
+        kind: Dialect::Bellwether.kind(),
+        version: Dialect::Bellwether.version().into(),
+        plural: "applications".into(),
+        name: Name::new("shop", "a"),
+        uid: "u1".into(),
+    };
     select(vec![
         Change::Status {
             uid: "u1".into(),
@@ -150,7 +155,15 @@ fn change() -> impl Strategy<Value = Change> {
             told: Box::default(),
             claims: Box::new([Kind::pod()]),
         },
-        Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), adopter: Some(adopter) },
+        Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), requires: Some(Box::new(owner)) },
+        Change::Replace { uid: "u1".into(), version: Version::new("2"), manifest: Arc::new(json!({})) },
+        Change::Apply {
+            uid: "u1".into(),
+            version: Version::new("2"),
+            manager: "m".into(),
+            status: Arc::new(json!({})),
+            force: false,
+        },
         Change::Create { manifest: Arc::new(json!(null)), owner: "u2".into(), dry_run: true },
         Change::Create { manifest: Arc::new(json!({})), owner: "u1".into(), dry_run: false },
         Change::Delete { uid: "u1".into() },
@@ -163,6 +176,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Outcome::Done(Some(Version::new("3"))),
         Outcome::Done(Some(Version::new("opaque"))),
         Outcome::Conflict,
+        Outcome::FieldConflict([].into()),
         Outcome::Absent,
         Outcome::Refused("no".into()),
         Outcome::Failed("no".into()),
@@ -180,7 +194,7 @@ fn noise() -> impl Strategy<Value = Noise> {
         12 => (object(), any::<bool>()).prop_map(|(object, operator)| NoiseNews::Seen(object, operator)),
     ];
     let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), Name::new("shop", "a"));
-    let part = select(vec![Part::Status, Part::Owners, Part::Existence(group)]);
+    let part = select(vec![Part::Status, Part::Owners, Part::Existence(group.clone()), Part::Applied(group)]);
     let slot = (kind(), name(), part).prop_map(|(kind, name, part)| Slot {
         object: ObjectKey { cluster: Cluster::hub(), kind, name },
         part,

@@ -111,15 +111,15 @@ impl Server {
                 object["status"] = status;
                 Outcome::Done(Some(self.put(object)))
             }
-            Change::Owners { uid, version, owners, adopter } if is_uid(uid) && is_version(version) => {
-                let stays = |adopter: &bellwether_engine::Adopter| {
-                    let app = self.get(&adopter.dialect.kind(), &adopter.application);
+            Change::Owners { uid, version, owners, requires } if is_uid(uid) && is_version(version) => {
+                let stays = |owner: &bellwether_engine::Exists| {
+                    let app = self.get(&owner.kind, &owner.name);
                     app.is_some_and(|app| {
-                        app["metadata"]["uid"] == *adopter.uid
+                        app["metadata"]["uid"] == *owner.uid
                             && app["metadata"].get("deletionTimestamp").is_none()
                     })
                 };
-                if adopter.as_ref().is_some_and(|adopter| !stays(adopter)) {
+                if requires.as_ref().is_some_and(|owner| !stays(owner)) {
                     return Outcome::Conflict;
                 }
                 let owners = json!(**owners);

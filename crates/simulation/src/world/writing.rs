@@ -115,7 +115,11 @@ impl World<'_> {
         };
         let told = match &change {
             Change::Status { uid, .. } => it.answers.of(uid),
-            Change::Owners { .. } | Change::Create { .. } | Change::Delete { .. } => Sayings::new(),
+            Change::Owners { .. }
+            | Change::Create { .. }
+            | Change::Replace { .. }
+            | Change::Apply { .. }
+            | Change::Delete { .. } => Sayings::new(),
         };
         let (knew, at, began) = (it.knew(), self.wall(process), Some(it.began).filter(|_| !it.put_back));
         let attempt = Attempt::new(served, slot.clone(), change.clone());
@@ -269,6 +273,8 @@ fn summary(change: &Change) -> String {
             format!("after {}: {owners:?}", version.as_str())
         }
         Change::Create { dry_run, .. } => format!("create{}", if *dry_run { ", only to try" } else { "" }),
+        Change::Replace { version, .. } => format!("replace after {}", version.as_str()),
+        Change::Apply { manager, status, .. } => format!("apply as {manager}: {status}"),
         Change::Delete { uid } => format!("delete {uid}"),
     }
 }

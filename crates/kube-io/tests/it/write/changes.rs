@@ -1,7 +1,7 @@
 //! Each change, done and not done.
 
 use anyhow::Result;
-use bellwether_engine::{Adopter, Change, Dialect, Name, Outcome, Owner};
+use bellwether_engine::{Change, Dialect, Exists, FieldConflict, Name, Outcome, Owner};
 use bellwether_testkit::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -75,8 +75,8 @@ fn owner(application: &Application) -> Owner {
     }
 }
 
-fn owners(of: &impl ResourceExt, owners: &[Owner], adopter: Option<Adopter>) -> Change {
-    Change::Owners { uid: uid(of), version: version(of), owners: owners.into(), adopter }
+fn owners(of: &impl ResourceExt, owners: &[Owner], requires: Option<Box<Exists>>) -> Change {
+    Change::Owners { uid: uid(of), version: version(of), owners: owners.into(), requires }
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn owners_come_and_go_and_nothing_else_does() -> Result<()> {
     assert_eq!(stage.perform(&what, "map", &owners(&map, &[], None)).await, Outcome::Conflict.into());
     // Another object cannot be in this version, but let us pretend.
     let other =
-        Change::Owners { uid: uid(&first), version: version(&owned), owners: [].into(), adopter: None };
+        Change::Owners { uid: uid(&first), version: version(&owned), owners: [].into(), requires: None };
     assert_eq!(stage.perform(&what, "map", &other).await, Outcome::Conflict.into());
     let ended = stage.perform(&what, "map", &owners(&owned, &[owner(&second)], None)).await;
     let one = stage.maps().get("map").await?;
@@ -116,7 +116,13 @@ async fn who_is_gone_or_going_adopts_nothing() -> Result<()> {
     let application = stage.application("web").await?;
     let map = stage.map("map").await?;
     let adopter = |uid: Box<str>| {
-        Some(Adopter { dialect: Dialect::Bellwether, application: Name::new(&stage.namespace, "web"), uid })
+        Some(Box::new(Exists {
+            kind: Dialect::Bellwether.kind(),
+            version: Dialect::Bellwether.version().into(),
+            plural: "applications".into(),
+            name: Name::new(&stage.namespace, "web"),
+            uid,
+        }))
     };
     let adopt = |uid| owners(&map, &[owner(&application)], adopter(uid));
 
@@ -187,5 +193,69 @@ async fn only_the_object_that_is_meant_is_deleted() -> Result<()> {
     assert!(matches!(stage.perform(&what, "web", &delete).await.outcome, Outcome::Done(_)));
     eventually(SOON, "it is gone", async || Ok(stage.applications().get_opt("web").await?.is_none())).await?;
     assert_eq!(stage.perform(&what, "web", &delete).await, Outcome::Absent.into());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_object_is_replaced_as_it_was_known() -> Result<()> {
+    let stage = Stage::set("replace").await?;
+    let what = What::maps();
+    let map = stage.map("map").await?;
+    let manifest = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "namespace": stage.namespace },
+        "data": { "only": "this" },
+    });
+    let replace = |of: &ConfigMap| Change::Replace {
+        uid: uid(of),
+        version: version(of),
+        manifest: manifest.clone().into(),
+    };
+    let ended = stage.perform(&what, "map", &replace(&map)).await;
+    let after = stage.maps().get("map").await?;
+    assert_eq!(ended, done(&after));
+    assert_eq!(serde_json::to_value(&after.data)?, json!({ "only": "this" }));
+    assert_eq!(stage.perform(&what, "map", &replace(&map)).await, Outcome::Conflict.into());
+    Ok(())
+}
+
+/// Server-side apply of a part of a status that is not ours: the fields of other managers stay theirs.
+#[tokio::test]
+async fn a_part_of_a_status_is_applied_beside_others() -> Result<()> {
+    let stage = Stage::set("apply").await?;
+    let what = What::applications();
+    let application = stage.application("web").await?;
+    let apply = |of: &Application, manager: &str, status: Value, force: bool| Change::Apply {
+        uid: uid(of),
+        version: version(of),
+        manager: manager.into(),
+        status: status.into(),
+        force,
+    };
+    let first =
+        apply(&application, "bellwether-a", json!({ "progress": 10, "componentsReady": "1/2" }), false);
+    let ended = stage.perform(&what, "web", &first).await;
+    let after = stage.applications().get("web").await?;
+    assert_eq!(ended, done(&after));
+    let outdated = apply(&application, "bellwether-a", json!({ "progress": 30 }), true);
+    assert_eq!(stage.perform(&what, "web", &outdated).await, Outcome::Conflict.into());
+
+    let second = apply(&after, "bellwether-b", json!({ "progress": 20, "ready": "True" }), false);
+    let conflict = FieldConflict { field: ".status.progress".into(), manager: "bellwether-a".into() };
+    let ended = stage.perform(&what, "web", &second).await;
+    assert_eq!(ended, Outcome::FieldConflict([conflict].into()).into());
+
+    let forced = apply(&after, "bellwether-b", json!({ "progress": 20, "ready": "True" }), true);
+    let ended = stage.perform(&what, "web", &forced).await;
+    let after = stage.applications().get("web").await?;
+    assert_eq!(ended, done(&after));
+    let status = serde_json::to_value(&after.status)?;
+    assert_eq!(status, json!({ "progress": 20, "ready": "True", "componentsReady": "1/2" }));
+
+    // What a manager does not apply any more is gone with its last manager.
+    let less = apply(&after, "bellwether-b", json!({ "ready": "True" }), false);
+    stage.perform(&what, "web", &less).await;
+    let status = serde_json::to_value(stage.applications().get("web").await?.status)?;
+    assert_eq!(status, json!({ "ready": "True", "componentsReady": "1/2" }));
+    assert_eq!(stage.perform(&what, "gone", &less).await, Outcome::Absent.into());
     Ok(())
 }

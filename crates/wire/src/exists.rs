@@ -1,8 +1,8 @@
-//! A last look at the Application that is about to own an object.
+//! A last look at the object that is about to own another.
 //!
 //! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
 
-use bellwether_engine::{Adopter, Name, Outcome};
+use bellwether_engine::{Exists, Name, Outcome};
 use http::{Request, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -13,45 +13,41 @@ use crate::{
     verb::Verb,
 };
 
-/// The kind as it stands in paths.
-const PLURAL: &str = "applications";
-
-/// Asks for the Application as it is now, not as some cache has it.
-pub(crate) fn request(adopter: &Adopter) -> Result<Request<Vec<u8>>, String> {
+/// Asks for the object as it is now, not as some cache has it.
+pub(crate) fn request(owner: &Exists) -> Result<Request<Vec<u8>>, String> {
     // Names of namespaces and of custom resources stand in paths as they are.
-    let Name { namespace, name } = &adopter.application;
-    let api = adopter.dialect.api_version();
-    let path = format!("/apis/{api}/namespaces/{namespace}/{PLURAL}/{name}");
+    let Exists { kind, version, plural, name: Name { namespace, name }, .. } = owner;
+    let path = format!("/apis/{}/{version}/namespaces/{namespace}/{plural}/{name}", kind.group);
     Verb::GetMetadata.request(&path, Vec::new()).map_err(|error| error.to_string())
 }
 
-/// How adopting ends if it cannot begin.
-pub(crate) fn objection(adopter: &Adopter, parts: &Parts, body: &[u8]) -> Option<Done> {
+/// How a change ends that cannot begin.
+pub(crate) fn objection(owner: &Exists, parts: &Parts, body: &[u8]) -> Option<Done> {
     let Err(error) = ApiError::check(parts, body) else {
-        let there = serde_json::from_slice(body).is_ok_and(|it: Application| it.metadata.is(adopter));
-        return (!there).then(|| gone(adopter));
+        let there = serde_json::from_slice(body).is_ok_and(|it: Object| it.metadata.is(owner));
+        return (!there).then(|| gone(owner));
     };
     if matches!(error.class, ErrorClass::NotFound | ErrorClass::NotServed) {
-        return Some(gone(adopter));
+        return Some(gone(owner));
     }
     let right = Right {
         verb: Verb::GetMetadata,
-        resource: PLURAL.to_owned(),
-        group: adopter.dialect.group(),
-        namespace: Some(&adopter.application.namespace),
+        resource: owner.plural.to_string(),
+        group: &owner.kind.group,
+        namespace: Some(&owner.name.namespace),
     };
     Some(Done::without(&error, &right))
 }
 
-/// If the Application is gone we hear of it, and do not want this any more. Until then it is tried again: whoever says so
+/// If the owner is gone we hear of it, and do not want this any more. Until then it is tried again: whoever says so
 /// may not know better.
-fn gone(adopter: &Adopter) -> Done {
-    Outcome::Failed(format!("Application {} is not there to take it over", adopter.application).into()).into()
+fn gone(owner: &Exists) -> Done {
+    Outcome::Failed(format!("{} {} is not there to take it over", owner.kind.kind, owner.name).into()).into()
 }
 
-/// Of an Application: whether it is the one, and stays.
+/// Of an object: whether it is the one, and stays.
 #[derive(Deserialize)]
-struct Application {
+struct Object {
     metadata: Metadata,
 }
 
@@ -63,8 +59,8 @@ struct Metadata {
 }
 
 impl Metadata {
-    fn is(&self, adopter: &Adopter) -> bool {
-        self.uid == adopter.uid && self.deletion_timestamp.is_none()
+    fn is(&self, owner: &Exists) -> bool {
+        self.uid == owner.uid && self.deletion_timestamp.is_none()
     }
 }
 
@@ -77,8 +73,14 @@ mod tests {
 
     use super::*;
 
-    fn adopter() -> Adopter {
-        Adopter { dialect: Dialect::Bellwether, application: Name::new("shop", "web"), uid: "a".into() }
+    fn owner(dialect: Dialect) -> Exists {
+        Exists {
+            kind: dialect.kind(),
+            version: dialect.version().into(),
+            plural: "applications".into(),
+            name: Name::new("shop", "web"),
+            uid: "a".into(),
+        }
     }
 
     fn not_there() -> Outcome {
@@ -87,10 +89,9 @@ mod tests {
 
     #[test]
     fn it_is_asked_for_by_name() {
-        let request = request(&adopter()).unwrap();
+        let request = request(&owner(Dialect::Bellwether)).unwrap();
         assert_eq!(request.uri(), "/apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web");
-        let other = Adopter { dialect: Dialect::AppK8sIo, ..adopter() };
-        let request = super::request(&other).unwrap();
+        let request = super::request(&owner(Dialect::AppK8sIo)).unwrap();
         assert_eq!(request.uri(), "/apis/app.k8s.io/v1beta1/namespaces/shop/applications/web");
     }
 
@@ -114,7 +115,7 @@ mod tests {
         #[case] expected: Option<Outcome>,
     ) {
         let (parts, ()) = Response::builder().status(status).body(()).unwrap().into_parts();
-        let objection = objection(&adopter(), &parts, body.to_string().as_bytes());
+        let objection = objection(&owner(Dialect::Bellwether), &parts, body.to_string().as_bytes());
         assert_eq!(objection.map(|done| done.outcome), expected);
     }
 }
