@@ -47,3 +47,13 @@ fn simulate(arguments: &[&str]) -> Result<()> {
     ];
     step(cargo(&run).arg("--").args(arguments))
 }
+
+#[cfg(test)]
+mod tests {
+    /// It stands in `.cargo/config.toml`. Without it, property tests would draw from another seed each time.
+    #[test]
+    fn cargo_gives_property_tests_their_seed() {
+        let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_default();
+        assert!(seed.parse::<u64>().is_ok(), "PROPTEST_RNG_SEED is {seed:?}, want a number");
+    }
+}
