@@ -13,15 +13,15 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    checks::{Wrong, difference},
+    feed::Feed,
     load::{APP, ROLLUP},
     object::Object,
     objects,
     oracle::{Oracle, shape},
     past::Past,
-    process::Feed,
     rollup_oracle,
     store::Store,
+    wrong::{Wrong, difference},
 };
 
 /// What a controller has said of one object: for each condition, when it first had a status, by the clock of the controller.

@@ -1,9 +1,6 @@
 //! What must be so at every write.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{Application, Ownership};
 use bellwether_engine::{Change, Kind, Part, Slot, Turn};
@@ -16,35 +13,12 @@ use crate::{
     asked::Sayings,
     known::Known,
     object::Object,
-    oracle::{Oracle, belongs, is_announced, shape},
+    oracle::{Oracle, belongs, is_announced, is_counted, shape},
     past::Past,
     rollup_checks, rollup_oracle,
     store::Store,
+    wrong::{Wrong, difference},
 };
-
-/// Something that must not be.
-#[derive(Clone, Debug)]
-pub struct Wrong(String);
-
-impl Wrong {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-macro_rules! must {
-    ($so:expr, $($words:tt)+) => {
-        if !$so {
-            return Err(Wrong::new(format!($($words)+)));
-        }
-    };
-}
 
 /// What there is to say of an Application or a Rollup by what is known; nothing if it is not known itself.
 pub(crate) fn expected(
@@ -332,17 +306,9 @@ impl Adopted {
     }
 }
 
-/// Whether the objects of a kind count for an Application.
-pub(crate) fn counts(app: &Application, kind: &Kind) -> bool {
-    let named = app.spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
-    named
-        .chain(app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind)))
-        .any(|it| it == *kind)
-}
-
 /// Whether an Application may own objects of a kind, by its spec.
 pub(crate) fn may_own(app: &Application, kind: &Kind) -> bool {
-    app.spec.ownership == Ownership::Adopt && counts(app, kind)
+    app.spec.ownership == Ownership::Adopt && is_counted(app, kind)
         || app.spec.health_check.is_some() && *kind == Kind::pod()
 }
 
@@ -351,7 +317,7 @@ fn owns(app: &Application, object: &Object) -> bool {
     let annotation = &object.metadata()["annotations"][bellwether_api::APPLICATION_ANNOTATION];
     app.spec.ownership == Ownership::Adopt
         && *annotation == json!(app.metadata.name)
-        && counts(app, &object.kind)
+        && is_counted(app, &object.kind)
         && belongs(app, object)
 }
 
@@ -372,14 +338,6 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), W
     };
     must!(is_modest, "{:?} of {} is written as {body}", slot.part, slot.object);
     Ok(())
-}
-
-/// Where two statuses differ.
-pub(crate) fn difference(said: &Value, expected: &Value) -> String {
-    let fields = expected.as_object().into_iter().flatten().filter(|(field, value)| said[field] != **value);
-    let lines: Vec<_> =
-        fields.map(|(field, value)| format!("\n  {field} {}, and it is {value}", said[field])).collect();
-    lines.concat()
 }
 
 /// The types of the conditions of one state of an object that another has, too, in their order.

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 
 use crate::{
     asked,
-    checks::{Adopted, Wrong, difference, may_own},
+    checks::{Adopted, may_own},
     known::Known,
+    needed::{needed, wished},
     object::Object,
-    oracle::{Oracle, needed, shape, wished},
+    oracle::{Oracle, shape},
     process::Process,
     rollup_oracle,
     store::Store,
+    wrong::{Wrong, difference},
 };
 
 /// Whether everything is as it should be, now that nothing is under way.

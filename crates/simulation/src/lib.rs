@@ -8,6 +8,7 @@
 pub mod history;
 pub mod hunt;
 pub mod known;
+pub mod needed;
 pub mod object;
 pub mod objects;
 pub mod old_oracle;
@@ -18,9 +19,11 @@ pub mod rollup_oracle;
 
 mod api;
 #[macro_use]
-mod checks;
+mod wrong;
 mod asked;
+mod checks;
 mod ends;
+mod feed;
 mod load;
 mod past;
 mod process;
@@ -29,10 +32,10 @@ mod shrink;
 mod store;
 mod world;
 
-pub use checks::Wrong;
 pub use plan::Plan;
 pub use shrink::shrink;
 pub use world::Tally;
+pub use wrong::Wrong;
 
 use world::World;
 

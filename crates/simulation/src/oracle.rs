@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
-use bellwether_engine::{Dialect, Kind, Name, Served, Unreadable};
+use bellwether_engine::{Kind, Name, Served, Unreadable};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{known::Known, object::Object, objects, old_oracle, rollup_oracle};
+use crate::{known::Known, object::Object, objects};
 
 /// All that has been told, at a time.
 pub struct Oracle<'a> {
@@ -223,14 +223,8 @@ impl Oracle<'_> {
 
     /// The objects of the namespace that belong to an Application.
     fn members(&self, app: &Application) -> Vec<Part> {
-        let spec = &app.spec;
-        let is_counted = |kind: &Kind| {
-            let named = spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
-            let kinds = spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind));
-            named.chain(kinds).any(|other| other == *kind)
-        };
         let mut members = Vec::new();
-        for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(kind)) {
+        for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(app, kind)) {
             for (name, object) in &known.objects {
                 if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object) {
                     let handed_over =
@@ -399,6 +393,13 @@ impl Oracle<'_> {
     }
 }
 
+/// Whether the objects of a kind count for an Application.
+pub(crate) fn is_counted(app: &Application, kind: &Kind) -> bool {
+    let named = app.spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
+    let kinds = app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind));
+    named.chain(kinds).any(|other| other == *kind)
+}
+
 /// Whether the annotation of an object hands it over to an Application that takes it.
 fn is_handed_over(app: &Application, object: &Object) -> bool {
     object.metadata()["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
@@ -457,20 +458,6 @@ fn counts(parts: &[Part]) -> ObjectCounts {
         unknown: of(State::Unknown),
         missing: of(State::Missing),
     }
-}
-
-/// The kinds that Applications ask for.
-pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
-    oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
-}
-
-/// The kinds that our own work and that of all Applications and Rollups need.
-pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
-    let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
-    let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);
-    let rollups = rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec));
-    let old = old_oracle::applications(oracle).flat_map(|(_, app)| old_oracle::wishes(app));
-    wished(oracle).into_iter().chain(own).chain(old).chain(rollups).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// A status in the shape of the oracle's, without what the oracle cannot know.

@@ -5,11 +5,11 @@ use bellwether_engine::{Kind, Name};
 use jiff::Timestamp;
 
 use crate::{
-    checks::{Wrong, counts},
     object::Object,
-    oracle::{Oracle, belongs},
+    oracle::{Oracle, belongs, is_counted},
     rollup_oracle,
     store::Store,
+    wrong::Wrong,
 };
 
 /// What was so since a controller last knew.
@@ -42,7 +42,7 @@ impl Past<'_> {
         let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
         let own = app.metadata.name.as_deref().unwrap_or_default();
         let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
-        for kind in Oracle::wishes(&app.spec).into_keys().filter(|kind| counts(app, kind)) {
+        for kind in Oracle::wishes(&app.spec).into_keys().filter(|kind| is_counted(app, kind)) {
             let wrong = self.always(&kind, |it| {
                 *it.name.namespace == *namespace
                     && belongs(app, it)

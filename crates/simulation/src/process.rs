@@ -7,17 +7,18 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Driver, Engine, FeedId, Kind, Lens, News, Served, Unreadable};
+use bellwether_engine::{Driver, Engine, FeedId, Kind, Lens, News, Served};
 use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
 use jiff::Timestamp;
 
 use crate::{
     asked::Answers,
-    checks::Wrong,
+    feed::{Feed, View},
     known::Known,
     object::Object,
     plan::{Moment, Point},
     store::Store,
+    wrong::Wrong,
 };
 
 /// How many writes are under way at a time.
@@ -27,65 +28,6 @@ const WRITES_AT_A_TIME: usize = 4;
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY: Moment = 2_000;
-
-/// One kind that is followed.
-pub(crate) struct Feed {
-    pub(crate) follower: Follower,
-    /// What was asked last. Answers to what was asked before are dropped.
-    pub(crate) ticket: u64,
-    /// Whether an answer is awaited, or a watch is open.
-    pub(crate) busy: bool,
-    pub(crate) view: View,
-}
-
-/// What the engine must know of a kind by now.
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
-#[derive(Clone, Debug, Default)]
-pub(crate) struct View {
-    pub(crate) served: Option<Served>,
-    pub(crate) unreadable: Option<Unreadable>,
-    pub(crate) listed: bool,
-    /// Whether a list is being told.
-    pub(crate) telling: bool,
-    /// Everything is known up to this change.
-    pub(crate) revision: u64,
-    /// Whether the kind was gone, and is not listed anew yet.
-    pub(crate) empty: bool,
-    /// A list that was believed although it is older than what was known.
-    pub(crate) old_list: Option<u64>,
-    /// Whether it could be read and then not, or the other way round.
-    pub(crate) fickle: bool,
-}
-
-impl View {
-    /// Whether all of it is known, and of one time; or that this cannot be.
-    pub(crate) fn is_whole(&self) -> bool {
-        (self.listed || self.unreadable.is_some()) && !(self.telling && self.unreadable.is_none())
-    }
-
-    fn hear(&mut self, news: &News, revision: Option<u64>) {
-        match news {
-            News::Served(served) => self.served = Some(served.clone()),
-            News::Unreadable(why) => {
-                // A list that broke off has told something all the same.
-                if *why == Unreadable::NotServed {
-                    (self.empty, self.telling) = (true, false);
-                }
-                let is_known = self.listed || self.unreadable.is_some();
-                self.fickle |= is_known && self.unreadable.as_ref() != Some(why);
-                self.unreadable = Some(why.clone());
-            }
-            News::Listing => self.telling = true,
-            News::Listed => {
-                self.fickle |= self.unreadable.is_some();
-                (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
-                self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
-            }
-            News::PutBack | News::Seen(..) | News::Gone(_) => {}
-        }
-        self.revision = self.revision.max(revision.unwrap_or_default());
-    }
-}
 
 /// A controller.
 pub(crate) struct Process {

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    checks::Wrong,
     object::{Object, merge},
     oracle::Oracle,
     rollup_oracle,
     store::Store,
+    wrong::Wrong,
 };
 
 /// What there is to say of a Rollup by what is known; nothing if it is not known itself. What is stored counts, too: a turn

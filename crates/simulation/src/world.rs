@@ -21,10 +21,11 @@ use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 
 use crate::{
-    checks::{Adopted, Told, Wrong},
+    checks::{Adopted, Told},
     plan::{Moment, Plan},
     process::Process,
     store::Store,
+    wrong::Wrong,
 };
 use leading::Lead;
 use reading::{Asker, Connection, Input, Question};

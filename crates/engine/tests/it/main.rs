@@ -32,4 +32,4 @@ mod views;
 mod world;
 mod writes;
 
-use bellwether_simulation::{objects, oracle};
+use bellwether_simulation::{needed, objects, oracle};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     actions::{Action, action},
-    oracle::needed,
+    needed::needed,
     scratch::{compare, is_a_check, not_needed, oracle, slot},
     server::{identity, merge},
     world::World,

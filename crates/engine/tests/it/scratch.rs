@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{
     actions::{Action, action},
-    oracle::{Oracle, needed, shape, wished},
+    needed::{needed, wished},
+    oracle::{Oracle, shape},
     server::merge,
     views,
     world::{Feed, World},

@@ -4,10 +4,10 @@ use bellwether_engine::Kind;
 use rand::Rng as _;
 
 use crate::{
-    checks::Wrong,
     ends,
     plan::{Deed, Moment},
     process::Process,
+    wrong::Wrong,
 };
 
 use super::{Tally, World};

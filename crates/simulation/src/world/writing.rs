@@ -10,11 +10,12 @@ use serde_json::Value;
 use crate::{
     api::{self, Answer},
     asked::Sayings,
-    checks::{self, Wrong},
+    checks,
+    feed::Feed,
     past::Past,
     plan::{Moment, Point},
-    process::Feed,
     rollup_checks::Missed,
+    wrong::Wrong,
 };
 
 use super::{Happening, World};

@@ -1,0 +1,21 @@
+//! The kinds that have to be followed, by all that has been told.
+
+use std::collections::BTreeSet;
+
+use bellwether_engine::{Dialect, Kind};
+
+use crate::{old_oracle, oracle::Oracle, rollup_oracle};
+
+/// The kinds that Applications ask for.
+pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
+    oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
+}
+
+/// The kinds that our own work and that of all Applications and Rollups need.
+pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
+    let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
+    let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);
+    let rollups = rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec));
+    let old = old_oracle::applications(oracle).flat_map(|(_, app)| old_oracle::wishes(app));
+    wished(oracle).into_iter().chain(own).chain(old).chain(rollups).collect::<BTreeSet<_>>().into_iter()
+}
