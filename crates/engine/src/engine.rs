@@ -434,3 +434,6 @@ impl Engine {
         self.changed(object, Some(&before), now);
     }
 }
+
+#[cfg(test)]
+mod tests;

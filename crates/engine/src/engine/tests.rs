@@ -1,0 +1,109 @@
+//! One engine and two clusters.
+
+use bellwether_model::Object;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::lens::Light;
+
+fn now() -> Timestamp {
+    "2026-11-14T10:00:00Z".parse().unwrap()
+}
+
+fn deployment(uid: &str, ready: i64) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {
+            "name": "web", "namespace": "shop", "uid": uid, "resourceVersion": "7", "generation": 1,
+            "labels": {"app": "web"},
+        },
+        "spec": {"replicas": 3},
+        "status": {"observedGeneration": 1, "replicas": 3, "updatedReplicas": 3, "readyReplicas": ready,
+            "availableReplicas": ready},
+    })
+}
+
+fn own(kind: &str, namespace: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "bellwether.dev/v1alpha1", "kind": kind, "spec": spec,
+        "metadata": {"name": "web", "namespace": namespace, "uid": kind, "resourceVersion": "7", "generation": 1},
+    })
+}
+
+/// One or no object of a kind.
+fn list(engine: &Engine, feed: FeedId, kind: &Kind, object: Option<&Value>) -> Vec<Event> {
+    let seen = object.map(|object| {
+        let bytes = object.to_string();
+        let lens = Lens::with(kind, engine.feeds.rules().clone(), Wanted::conditions().into());
+        let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
+        let (name, seen) = lens.look(&object, Light { now: now(), has_status: Some(true) });
+        News::Seen(name, Box::new(seen))
+    });
+    let news = [News::Listing].into_iter().chain(seen).chain([News::Listed]);
+    news.map(|news| Event::Feed(feed, news)).collect()
+}
+
+/// An engine with an Application and a Rollup of one Deployment in the hub.
+fn engine() -> Engine {
+    let mut engine = Engine::new();
+    let application = json!({
+        "selector": {"matchLabels": {"app": "web"}}, "componentKinds": [{"group": "apps", "kind": "Deployment"}],
+    });
+    let rollup = json!({
+        "components": [{"group": "apps", "kind": "Deployment", "namespace": "shop", "name": "web"}],
+    });
+    let objects = [own("Application", "shop", &application), own("Rollup", "", &rollup)];
+    let mut effects = engine.step(now(), []);
+    while !effects.is_empty() {
+        let mut events = Vec::new();
+        for effect in effects {
+            if let Effect::Follow { feed, kind, .. } = effect {
+                let object = objects.iter().find(|object| object["kind"] == *kind.kind);
+                let deployment = deployment("hub", 3);
+                let object = object.or(Some(&deployment).filter(|_| *kind.kind == *"Deployment"));
+                events.extend(list(&engine, feed, &kind, object));
+            }
+        }
+        effects = if events.is_empty() { Vec::new() } else { engine.step(now(), events) };
+    }
+    engine
+}
+
+/// What is said of all groups.
+fn told(engine: &Engine) -> String {
+    format!("{:?}", engine.groups(now()))
+}
+
+/// Objects of two clusters with the same name, labels and even uid are two objects: what one is does not touch the
+/// other, and nothing is wanted in the cluster that is only looked at.
+#[test]
+fn verdicts_of_two_clusters_never_mix() {
+    let (mut engine, kind) = (engine(), Kind::new("apps", "Deployment"));
+    let before = told(&engine);
+    assert!(before.contains("Ready"), "{before}");
+    let east = Cluster::named("east");
+    let mut effects = Vec::new();
+    let feed = engine.feeds.acquire(&east, &kind, &Wanted::conditions(), &mut effects);
+    assert!(matches!(&effects[..], [Effect::Follow { cluster, .. }] if *cluster == east));
+    for uid in ["east", "hub"] {
+        for object in [Some(deployment(uid, 0)), None, Some(deployment(uid, 1))] {
+            let effects = engine.step(now(), list(&engine, feed, &kind, object.as_ref()));
+            assert_eq!(told(&engine), before);
+            assert!(!effects.iter().any(|effect| matches!(effect, Effect::Want(..))), "{effects:?}");
+        }
+    }
+    let name = Name::new("shop", "web");
+    let ready = |cluster: &Cluster, engine: &Engine| {
+        let object = engine.feeds.find(cluster, &kind, &name).and_then(|id| engine.feeds.object(id));
+        object.map(|stored| stored.facts.verdict.state.name())
+    };
+    assert_eq!(ready(&Cluster::hub(), &engine), Some("Ready"));
+    assert_eq!(ready(&east, &engine), Some("InProgress"));
+
+    // What is gone in the hub is missing, whatever there is in the other cluster.
+    let (hub, _) = engine.feeds.of_kind(&Cluster::hub(), &kind).unwrap();
+    engine.step(now(), list(&engine, hub, &kind, None));
+    assert_eq!(ready(&Cluster::hub(), &engine), None);
+    assert_eq!(ready(&east, &engine), Some("InProgress"));
+    assert_ne!(told(&engine), before);
+}
