@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use bellwether_engine::{Group, Kind, Member, Name};
+use bellwether_engine::{Group, GroupRef, Kind, Member, Name, OwnKind};
 use bellwether_model::{ConditionStatus, State};
 use jiff::{SignedDuration, Timestamp};
 
@@ -106,7 +106,8 @@ impl Watch<'_> {
         let mut live = Live::start(self.cluster.client(), vec![self.view]);
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), Log::default());
-        let is_it = |seen: &Group| (&seen.kind, &seen.name) == (&self.group.kind, &self.group.name);
+        let kind = OwnKind::of(&self.group.kind);
+        let group = kind.map(|kind| GroupRef::new(kind, self.group.name.clone()));
         // What was seen at first is true until more is known.
         let mut last = Some(self.group.clone());
         loop {
@@ -118,7 +119,7 @@ impl Watch<'_> {
             let silent = live.silent_since();
             let mut end = None;
             if live.is_known() {
-                last = live.groups().into_iter().find(is_it);
+                last = group.as_ref().and_then(|group| live.group(group));
                 end = vigil.look(last.as_ref().ok_or(&self.group.kind), elapsed, silent);
             }
             if let Some(group) = &last {

@@ -9,7 +9,6 @@ use crate::{
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
-    group_ref::GroupRef,
     id::{Cluster, Kind, Name},
     lens::Lens,
     outbox::Outbox,
@@ -114,11 +113,6 @@ impl Driver {
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
     pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         self.engine.summary(now, kind, name)
-    }
-
-    /// One of them, with all its members.
-    pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
-        self.engine.group(now, group)
     }
 
     /// What is known of a cluster.

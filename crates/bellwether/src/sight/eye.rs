@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use bellwether_engine::{Dialect, Effect, Engine, Event, FeedId, Group, Kind, Name, News, Unreadable};
+use bellwether_engine::{
+    Dialect, Effect, Engine, Event, FeedId, Group, GroupRef, Kind, Name, News, Unreadable,
+};
 use jiff::Timestamp;
 
 /// What somebody wants to see.
@@ -151,5 +153,11 @@ impl Eye {
             !self.engine.cyclic_groups().any(|it| it.kind.kind() == group.kind && it.name == group.name)
         });
         groups
+    }
+
+    /// One of them.
+    pub(super) fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
+        let is_cyclic = self.engine.cyclic_groups().any(|it| it == group);
+        self.engine.group(now, group).filter(|_| !is_cyclic)
     }
 }

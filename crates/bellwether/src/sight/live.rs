@@ -8,8 +8,8 @@ use std::{
 };
 
 use bellwether_engine::{
-    Cluster, ClusterEvent, Effect, Event, Facts, FeedId, Group, Kind, Lens, Name, News, Served, Source,
-    Sources,
+    Cluster, ClusterEvent, Effect, Event, Facts, FeedId, Group, GroupRef, Kind, Lens, Name, News, Served,
+    Source, Sources,
 };
 use bellwether_kube_io::read::{Reader, Settings};
 use jiff::Timestamp;
@@ -218,6 +218,14 @@ impl Live {
         let mut groups: Vec<_> = self.watchers.iter().flat_map(|watcher| watcher.eye.groups(now)).collect();
         undated(&mut groups, self.begun, self.known.unwrap_or(Timestamp::MAX));
         groups
+    }
+
+    /// One of them.
+    pub(crate) fn group(&self, group: &GroupRef) -> Option<Group> {
+        let now = Timestamp::now();
+        let mut found = self.watchers.iter().find_map(|watcher| watcher.eye.group(now, group))?;
+        undated(std::slice::from_mut(&mut found), self.begun, self.known.unwrap_or(Timestamp::MAX));
+        Some(found)
     }
 
     /// Follows these kinds, too, in the first view.
