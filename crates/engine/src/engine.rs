@@ -1,5 +1,7 @@
 //! The machine itself: what happens goes in, what is to be done comes out.
 
+use std::mem;
+
 use bellwether_health::user::UserRules;
 use jiff::{SignedDuration, Timestamp};
 
@@ -17,7 +19,7 @@ use crate::{
     grouping::Grouping,
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
-    nested::Nested,
+    nested::{Judgement, Nested},
     rollup::Rollups,
     room::Room,
     rules::Rules,
@@ -36,15 +38,15 @@ fn groupings() -> Vec<Box<dyn Grouping>> {
 /// A deterministic machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) feeds: Feeds,
+    feeds: Feeds,
     clusters: Clusters,
-    pub(crate) desk: Desk,
+    desk: Desk,
     groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
     open: bool,
     /// Whether groups that are members of others are judged by their own evaluation.
-    pub(crate) nested: Option<Nested>,
+    nested: Option<Nested>,
 }
 
 impl Default for Engine {
@@ -80,6 +82,13 @@ impl Engine {
     #[must_use]
     pub fn with_app_k8s_io(mut self) -> Self {
         self.follow(&Dialect::AppK8sIo.kind());
+        self
+    }
+
+    /// One that judges groups that are members of others by its own evaluation.
+    #[must_use]
+    pub fn with_nested_evaluation(mut self) -> Self {
+        self.nested = Some(Nested::default());
         self
     }
 
@@ -127,8 +136,50 @@ impl Engine {
     }
 
     /// Evaluates what has changed.
-    pub(crate) fn flush(&mut self, now: Timestamp) {
+    fn flush(&mut self, now: Timestamp) {
         self.each(now, |grouping, room| grouping.flush(room));
+    }
+
+    /// Judges the objects of groups as the groups were evaluated, from the inside out, until nothing changes any more.
+    fn settle_nested(&mut self, now: Timestamp) {
+        let Some(mut nested) = self.nested.take() else { return };
+        for round in 0.. {
+            nested.due.extend(self.desk.changed_groups());
+            // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
+            let due = mem::take(&mut nested.due).into_iter();
+            let judged: Vec<_> =
+                due.filter_map(|group| Some((self.judge_as_evaluated(&group, now)?, group))).collect();
+            nested.cyclic.clear();
+            if judged.is_empty() {
+                break;
+            }
+            // Each round is right about the groups that count only what the one before was right about: there are never
+            // more rounds than groups, unless some count one another.
+            if round > self.group_count() {
+                nested.cyclic = judged.into_iter().map(|(_, group)| group).collect();
+                break;
+            }
+            for ((object, judgement), _) in judged {
+                let Some(stored) = self.feeds.object_mut(object) else { continue };
+                let before = stored.facts.clone();
+                judgement.apply(&mut stored.facts);
+                self.changed(object, Some(&before), now);
+            }
+            self.flush(now);
+        }
+        self.nested = Some(nested);
+    }
+
+    /// How the object of a group is to be judged; nothing if it is judged so already.
+    fn judge_as_evaluated(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Judgement)> {
+        let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
+        let judgement = Judgement::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
+        Some((object, judgement))
+    }
+
+    /// The groups that count one another, so that no evaluation of them comes to an end.
+    pub fn cyclic_groups(&self) -> impl Iterator<Item = &GroupRef> {
+        self.nested.iter().flat_map(|nested| &nested.cyclic)
     }
 
     /// The kinds that our own groups are written in.
@@ -164,7 +215,7 @@ impl Engine {
     }
 
     /// How many groups there are.
-    pub(crate) fn group_count(&self) -> usize {
+    fn group_count(&self) -> usize {
         self.groupings.iter().map(|grouping| grouping.group_count()).sum()
     }
 
@@ -355,7 +406,7 @@ impl Engine {
     }
 
     /// An object is there, or is not what it was.
-    pub(crate) fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
+    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         self.each(now, |grouping, room| grouping.object_changed(object, before, room));
     }
 
