@@ -228,4 +228,18 @@ pub struct RollupComponentStatus {
     /// Since when it has been in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+
+    /// Why it does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence: Option<ComponentPresence>,
+}
+
+/// Why the component does not exist. Missing: the cluster has no object of this name. NotServed: the cluster does not serve
+/// the kind. Absent for a component that exists, or that may exist because its kind cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ComponentPresence {
+    /// The cluster has no object of this name.
+    Missing,
+    /// The cluster does not serve the kind.
+    NotServed,
 }

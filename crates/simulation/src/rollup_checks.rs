@@ -61,9 +61,10 @@ impl Missed<'_> {
                 .find(|other| (&other.kind, &other.name) == (&miss.kind, &miss.name))
         };
         for miss in missed(patch) {
-            let Miss { kind, name, message, since } = &miss;
+            let Miss { kind, name, presence, since } = &miss;
             let stored = mine().find(|it| it.version().to_string() == version);
-            let stored = stored.and_then(|stored| before(&miss, stored)).filter(|it| it.message == *message);
+            let stored =
+                stored.and_then(|stored| before(&miss, stored)).filter(|it| it.presence == *presence);
             let was_there = log().any(|it| it.kind == *kind && it.name == *name);
             if let Some(stored) = stored.filter(|_| !was_there && !is_fickle(kind)) {
                 let then = stored.since;
@@ -83,7 +84,7 @@ impl Missed<'_> {
 struct Miss {
     kind: Kind,
     name: Name,
-    message: String,
+    presence: String,
     since: Option<Timestamp>,
 }
 
@@ -91,11 +92,11 @@ struct Miss {
 fn missed(status: &Value) -> impl Iterator<Item = Miss> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let components = status["components"].as_array().into_iter().flatten();
-    let components = components.filter(move |it| text(&it["message"]).starts_with("not found"));
+    let components = components.filter(|it| it["presence"].is_string());
     components.map(move |it| Miss {
         kind: Kind::new(&text(&it["group"]), &text(&it["kind"])),
         name: Name::new(&text(&it["namespace"]), &text(&it["name"])),
-        message: text(&it["message"]),
+        presence: text(&it["presence"]),
         since: text(&it["since"]).parse().ok(),
     })
 }

@@ -323,6 +323,7 @@ fn listed(components: &[&Component], kinds: &BTreeSet<Kind>, upgradeable: bool) 
             "statuses": [available.status, progressing.status, degraded.status],
             "upgradeable": it.upgradeable.as_ref().filter(|_| upgradeable).map(|says| says.status),
             "reason": legal_reason(&*telling.reason), "message": telling.message, "since": since,
+            "presence": it.presence,
         })
     };
     components.iter().map(entry).collect()
@@ -367,6 +368,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
             "object": object, "statuses": [it["available"], it["progressing"], it["degraded"]],
             "upgradeable": it["upgradeable"],
             "reason": or_nothing("reason"), "message": or_nothing("message"), "since": or_nothing("since"),
+            "presence": it["presence"],
         })
     });
     json!({

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::{ProgressingPolicy, RollupSpec, RollupStatus, State};
+use bellwether_api::{ComponentPresence, ProgressingPolicy, RollupSpec, RollupStatus, State};
 use bellwether_conditions::{Class, Damped, Policy, Tally, damp};
 use jiff::Timestamp;
 
@@ -26,7 +26,7 @@ use super::{
     policies::Policies,
     sources::{Called, Key, Sources},
     triple::Triple,
-    word::{Lack, NOT_FOUND, NOT_SERVED, Word},
+    word::{Lack, Word},
 };
 
 /// One Rollup.
@@ -132,9 +132,8 @@ impl Rollup {
     /// Nothing is counted any more. Gives back the objects that were.
     pub(super) fn clear(&mut self) -> BTreeSet<ObjectId> {
         for choice in &self.choices {
-            if let (What::Named(name), Some(Lack::NotFound | Lack::NotServed), Some(since)) =
-                (&choice.what, &choice.lack, choice.since)
-            {
+            let presence = choice.lack.as_ref().and_then(Lack::presence);
+            if let (What::Named(name), Some(_), Some(since)) = (&choice.what, presence, choice.since) {
                 self.remembered.insert((choice.kind.clone(), name.clone()), since);
             }
         }
@@ -152,12 +151,8 @@ impl Rollup {
     pub(super) fn remember(&mut self, status: &RollupStatus) {
         self.remembered.clear();
         for said in &status.components {
-            let Some(since) = &said.since else { continue };
-            let lack = match said.message.as_deref() {
-                Some(NOT_FOUND) => Lack::NotFound,
-                Some(NOT_SERVED) => Lack::NotServed,
-                _ => continue,
-            };
+            let (Some(since), Some(presence)) = (&said.since, said.presence) else { continue };
+            let lack = Lack::from(presence);
             let kind = Kind::new(&said.group, &said.kind);
             let name = Name::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
             let is_it = |choice: &&Choice| {
@@ -226,10 +221,7 @@ impl Rollup {
         let (whose, Some(choice)) = (Whose::Component(index), self.choices.get(index)) else { return };
         let Some(lack) = &choice.lack else { return self.remove(whose) };
         let word = Word::missing(self.policies(), lack, choice.since);
-        let state = match lack {
-            Lack::NotFound | Lack::NotServed => State::Missing,
-            Lack::Unreadable(_) | Lack::NothingSelected | Lack::Circle | Lack::Lost { .. } => State::Unknown,
-        };
+        let state = if lack.presence().is_some() { State::Missing } else { State::Unknown };
         let (called, name) = match &choice.what {
             What::Named(name) => (self.called(&choice.kind, &name.namespace, &name.name), name.clone()),
             What::Selected { namespace, text, .. } => {
@@ -318,6 +310,14 @@ impl Rollup {
                 };
                 Some(Word::missing(self.policies(), choice.lack.as_ref()?, choice.since))
             }
+        }
+    }
+
+    /// Why a component does not exist; nothing if it does, or may.
+    pub(super) fn presence(&self, whose: Whose) -> Option<ComponentPresence> {
+        match whose {
+            Whose::Object(_) => None,
+            Whose::Component(index) => self.choices.get(index)?.lack.as_ref()?.presence(),
         }
     }
 

@@ -252,6 +252,7 @@ fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
             reason: some(&legal_reason(&*telling.reason)),
             message: some(&one_line(&*telling.message, LONGEST_MESSAGE)),
             since: share.since.map(Time),
+            presence: rollup.presence(whose),
         })
     };
     rollup

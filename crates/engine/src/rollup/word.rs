@@ -1,6 +1,9 @@
 //! What one component says, in a condition of each type; or what has to be assumed where it says nothing.
 
-use bellwether_api::ConditionStatus::{self, False, True, Unknown};
+use bellwether_api::{
+    ComponentPresence,
+    ConditionStatus::{self, False, True, Unknown},
+};
 use bellwether_conditions::{Class, Contribution, Policy, normalise};
 use jiff::Timestamp;
 
@@ -40,10 +43,25 @@ pub(super) enum Lack {
     },
 }
 
-/// What is said of a component that is not there,
-pub(super) const NOT_FOUND: &str = "not found";
-/// or whose kind is not.
-pub(super) const NOT_SERVED: &str = "not found: the cluster does not serve its kind";
+impl Lack {
+    /// What the status says of it, for whoever reads that status again. Nothing where the object may exist.
+    pub(super) fn presence(&self) -> Option<ComponentPresence> {
+        match self {
+            Self::NotFound => Some(ComponentPresence::Missing),
+            Self::NotServed => Some(ComponentPresence::NotServed),
+            Self::Unreadable(_) | Self::NothingSelected | Self::Circle | Self::Lost { .. } => None,
+        }
+    }
+}
+
+impl From<ComponentPresence> for Lack {
+    fn from(presence: ComponentPresence) -> Self {
+        match presence {
+            ComponentPresence::Missing => Self::NotFound,
+            ComponentPresence::NotServed => Self::NotServed,
+        }
+    }
+}
 
 impl Word {
     /// What an object says.
@@ -110,8 +128,10 @@ impl Word {
     pub(super) fn missing(policies: &Policies, lack: &Lack, since: Option<Timestamp>) -> Self {
         let say = |policy: &Policy| match lack {
             Lack::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
-            Lack::NotFound => Contribution::missing(policy, NOT_FOUND, since),
-            Lack::NotServed => Contribution::missing(policy, NOT_SERVED, since),
+            Lack::NotFound => Contribution::missing(policy, "not found", since),
+            Lack::NotServed => {
+                Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
+            }
             // Since when is not written anywhere: who comes later must not think that it was only then.
             Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
             Lack::NothingSelected => {

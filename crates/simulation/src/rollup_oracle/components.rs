@@ -27,6 +27,8 @@ pub(super) struct Component {
     pub(super) upgradeable: Option<Says>,
     /// Whether it is one: a selector that matches nothing is none.
     pub(super) is_one: bool,
+    /// Why there is no such object, as the status has to say it.
+    pub(super) presence: Option<&'static str>,
 }
 
 /// What a component says in one condition.
@@ -148,6 +150,7 @@ fn lost(kind: Kind, index: usize, reason: &str) -> Component {
         degraded: says(),
         upgradeable: Some(says()),
         is_one: false,
+        presence: None,
     }
 }
 
@@ -209,6 +212,7 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
         degraded,
         upgradeable: (has("Upgradeable") || known.unreadable.is_some()).then_some(upgradeable),
         is_one: true,
+        presence: None,
     }
 }
 
@@ -237,8 +241,13 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
             (State::Unknown, [says.clone(), says.clone(), says], None)
         }
     };
+    let presence = match &known.unreadable {
+        _ if state != State::Missing => None,
+        Some(_) => Some("NotServed"),
+        None => Some("Missing"),
+    };
     let [available, progressing, degraded] = says;
-    Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one })
+    Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one, presence })
 }
 
 /// Since when a component is missed, as the status says. Whether that can be, the checks of every write see to.
@@ -247,7 +256,7 @@ fn noticed(kind: &Kind, name: &Name, said: &Value) -> Since {
     let is_it = |it: &&Value| {
         Kind::new(&text(&it["group"]), &text(&it["kind"])) == *kind
             && Name::new(&text(&it["namespace"]), &text(&it["name"])) == *name
-            && text(&it["message"]).starts_with("not found")
+            && it["presence"].is_string()
     };
     let entry = said["components"].as_array().into_iter().flatten().find(is_it);
     entry.and_then(|it| text(&it["since"]).parse().ok()).map_or(Since::Noticed, Since::At)

@@ -1,5 +1,6 @@
 //! Kinds that cannot be read or come back, generations that are left out, and who comes after: where two rules meet.
 
+use bellwether_api::ComponentPresence;
 use bellwether_engine::{Change, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
@@ -57,6 +58,7 @@ fn a_component_of_a_kind_that_comes_back_counts_once() {
         world.of_umbrella("Available"),
         "False InstallInvalid: a not found: the cluster does not serve its kind"
     );
+    assert_eq!(world.umbrella().components[0].presence, Some(ComponentPresence::NotServed));
     world.unreadable(VIRT, None);
     // That it is served, that a list begins, and the object: but not that it is all.
     for _ in 0..3 {
@@ -126,7 +128,7 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     leader.unreadable(VIRT, None);
     leader.settle();
     let said = leader.umbrella();
-    assert_eq!(said.components[0].message.as_deref(), Some("not found"));
+    assert_eq!(said.components[0].presence, Some(ComponentPresence::Missing));
 
     let mut standby = begin();
     let writes = standby.writes.len();
@@ -142,6 +144,24 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     standby.settle();
     assert_eq!(standby.umbrella().components[0].since, said.components[0].since);
     assert_eq!(standby.writes.len(), writes);
+}
+
+/// An operator may report in the words that a Rollup has for a missing component. If the object goes while no controller runs,
+/// it is missing since the next one noticed, not since the operator wrote.
+#[test]
+fn the_words_of_an_operator_are_not_taken_for_a_missing_component() {
+    let reported = [condition("Available", "False", "InstallFailed", "not found", 1)];
+    let mut world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &reported)]);
+    let before = world.umbrella().components[0].clone();
+    assert_eq!((before.message.as_deref(), before.presence), (Some("not found"), None));
+    world.writing = false;
+    world.remove("Virt", "virt", "a");
+    world.restart();
+    world.writing = true;
+    world.settle();
+    let after = world.umbrella().components[0].clone();
+    assert_eq!(after.presence, Some(ComponentPresence::Missing));
+    assert!(after.since > before.since, "{after:?}");
 }
 
 /// Zero is how programs in Go leave a generation out: then that of the status counts.

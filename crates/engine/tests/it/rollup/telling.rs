@@ -1,6 +1,6 @@
 //! What is said, in which words, since when, and how often.
 
-use bellwether_api::RollupHealth;
+use bellwether_api::{ComponentPresence, RollupHealth};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -104,6 +104,7 @@ fn a_component_that_is_not_there() {
     assert_eq!(status.component_count, Some(2), "it is a component still");
     let (b, since) = (&status.components[0], status.components[0].since.clone());
     assert_eq!((b.name.as_str(), b.message.as_deref()), ("b", Some("not found")));
+    assert_eq!((b.presence, status.components[1].presence), (Some(ComponentPresence::Missing), None));
     world.restart();
     world.pass(SignedDuration::from_mins(5));
     assert_eq!(world.umbrella().components[0].since, since, "a restart changes nothing");
