@@ -59,6 +59,15 @@ impl Clusters {
         self.0.iter()
     }
 
+    /// The clock was set: that is not silence.
+    pub(crate) fn clock_set(&mut self, by: SignedDuration) {
+        for status in self.0.values_mut() {
+            for time in [&mut status.heard, &mut status.lost].into_iter().flatten() {
+                *time = time.checked_add(by).unwrap_or(*time);
+            }
+        }
+    }
+
     /// Takes in what a source tells. Gives back whether another cluster has the name now.
     pub(crate) fn hear(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) -> bool {
         if matches!(event, ClusterEvent::Removed) {
@@ -73,7 +82,7 @@ impl Clusters {
                 return before.is_some() && before != status.uid;
             }
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
-            ClusterEvent::Heard(time) => status.heard = status.heard.max(Some(time)),
+            ClusterEvent::Heard(time) => status.heard = Some(time),
             ClusterEvent::Lost => _ = status.lost.get_or_insert(now),
             ClusterEvent::Removed => {}
         }
@@ -118,6 +127,18 @@ mod tests {
         assert_eq!(since(ClusterEvent::Connected, 115, 116), None);
         assert_eq!(since(ClusterEvent::Connected, 115, 221), Some(at(100)));
         assert_eq!(since(ClusterEvent::Heard(at(220)), 220, 221), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_not_silence() {
+        let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
+        clusters.hear(&east, ClusterEvent::Heard(at(100_000)), at(100_000));
+        let mut set = |by, now| {
+            clusters.clock_set(SignedDuration::from_secs(by));
+            clusters.get(&east).unwrap().silent_since(at(now))
+        };
+        assert_eq!(set(86_400, 186_401), None);
+        assert_eq!(set(-86_400, 100_121), Some(at(100_000)));
     }
 
     #[test]

@@ -278,6 +278,7 @@ impl Engine {
     /// an hour has made of an object that has not passed yet is looked at again.
     pub fn clock_set(&mut self, by: SignedDuration) {
         self.desk.clock_set(by);
+        self.clusters.clock_set(by);
         for grouping in &mut self.groupings {
             grouping.clock_set(by);
         }
