@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use bellwether_engine::{Group, GroupRef, Kind, Member, Name, OwnKind};
+use bellwether_engine::{Group, GroupRef, Kind, Member, Name, OwnKind, condition_types};
 use bellwether_model::{ConditionStatus, State};
 use jiff::{SignedDuration, Timestamp};
 
@@ -244,9 +244,9 @@ impl Vigil {
 
 fn condition(goal: Goal, group: &Group) -> Option<&bellwether_conditions::Statement> {
     let wanted = match goal {
-        Goal::Ready => "Ready",
-        Goal::Settled => "Settled",
-        Goal::Installed => "Installed",
+        Goal::Ready => condition_types::READY,
+        Goal::Settled => condition_types::SETTLED,
+        Goal::Installed => condition_types::INSTALLED,
     };
     group.conditions.iter().find(|condition| condition.kind == wanted).map(|condition| &condition.says)
 }

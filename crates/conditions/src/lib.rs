@@ -64,5 +64,5 @@ pub use merge::{Said, merge, merge_as};
 pub use message::message;
 pub use place::{is_outrun, put_in_place};
 pub use policy::{Choice, Class, Polarity, Policy, Reasons, WhenFine};
-pub use source::{Contribution, Reported, Source, normalise};
+pub use source::{Contribution, OBSERVED_GENERATION_STALE, Reported, Source, normalise};
 pub use tally::Tally;

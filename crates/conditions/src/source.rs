@@ -86,11 +86,14 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
                 "condition {} speaks of generation {observed}, not yet of {generation}",
                 policy.kind
             )),
-            ..said.unknown(policy, "ObservedGenerationStale")
+            ..said.unknown(policy, OBSERVED_GENERATION_STALE)
         },
         _ => said,
     }
 }
+
+/// The reason of a source that reports a condition for an earlier generation than its own.
+pub const OBSERVED_GENERATION_STALE: &str = "ObservedGenerationStale";
 
 /// The reason of a source whose cluster is silent.
 const UNREACHABLE: &str = "ClusterUnreachable";

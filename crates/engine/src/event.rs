@@ -8,6 +8,7 @@ use crate::{
     effect::{Change, Slot},
     facts::{Seen, Served, Version},
     id::{Cluster, FeedId, Kind, Name},
+    reasons::unreadable,
 };
 
 /// Something that happened.
@@ -92,11 +93,11 @@ impl Unreadable {
     /// Why, in a word.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
-            Self::NotServed => "NotServed",
-            Self::Forbidden { .. } => "Forbidden",
-            Self::NotConnected => "NotConnected",
-            Self::NotGiven => "NotGiven",
-            Self::Failing { .. } => "NotReadable",
+            Self::NotServed => unreadable::NOT_SERVED,
+            Self::Forbidden { .. } => unreadable::FORBIDDEN,
+            Self::NotConnected => unreadable::NOT_CONNECTED,
+            Self::NotGiven => unreadable::NOT_GIVEN,
+            Self::Failing { .. } => unreadable::NOT_READABLE,
         }
     }
 

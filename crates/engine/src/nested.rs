@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use bellwether_health::Verdict;
 
 use crate::{
+    condition_types::RESOLVED,
     facts::Facts,
     group_ref::{GroupRef, OwnKind},
     operator::{OperatorCondition, OperatorFacts},
@@ -46,7 +47,7 @@ fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
     if OwnKind::of(&group.kind) != Some(OwnKind::Rollup) {
         return before.clone();
     }
-    let conditions = group.conditions.iter().filter(|condition| condition.kind != "Resolved");
+    let conditions = group.conditions.iter().filter(|condition| condition.kind != RESOLVED);
     let conditions = conditions.map(|condition| OperatorCondition {
         kind: condition.kind,
         status: condition.says.status,

@@ -5,16 +5,10 @@ use bellwether_conditions::{Reported, Source};
 use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
 use jiff::Timestamp;
 
-use crate::planted::Bug;
-
-/// It works.
-pub(crate) const AVAILABLE: &str = "Available";
-/// It is being changed.
-pub(crate) const PROGRESSING: &str = "Progressing";
-/// It does not work completely.
-pub(crate) const DEGRADED: &str = "Degraded";
-/// It may be upgraded.
-pub(crate) const UPGRADEABLE: &str = "Upgradeable";
+use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
+    planted::Bug,
+};
 
 const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
 

@@ -17,6 +17,7 @@ use crate::{
     facts::{Facts, Version},
     group_ref::GroupRef,
     planted::Bug,
+    reasons,
     said::{self, Form, Written},
     stored_status::StoredStatus,
 };
@@ -327,7 +328,7 @@ impl Publication {
         Warning {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
-            reason: "StatusOverwritten",
+            reason: reasons::event::STATUS_OVERWRITTEN,
             message: format!(
                 "another controller writes this status, too, and each writes over what the other says: {way_out}; until \
                  then it writes less and less often"

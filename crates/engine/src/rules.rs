@@ -8,6 +8,7 @@ use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, User
 use jiff::Timestamp;
 
 use crate::{
+    condition_types::VALID,
     effect::Change,
     event::Outcome,
     facts::{Facts, Own, Version},
@@ -16,6 +17,7 @@ use crate::{
     grouping::Grouping,
     id::Name,
     publication::{Manner, Publication},
+    reasons::health_rule as reasons,
     registry::{Published, Registry},
     room::Room,
     said,
@@ -23,9 +25,6 @@ use crate::{
 
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
-
-/// The type of the condition that says whether a rule is in force.
-const VALID: &str = "Valid";
 
 const MANNER: Manner = Manner {
     own: &[VALID],
@@ -164,16 +163,16 @@ fn statement(rule: &Rule, in_force: &UserRules) -> Statement {
     match (&rule.compiled, overridden.map(|pair| pair.by.name())) {
         (Err(flaws), _) => {
             let items = flaws.iter().map(|flaw| (format!("{}:", flaw.field), flaw.mistake.to_string()));
-            Statement::new(ConditionStatus::False, "Invalid", message(items, flaws.len(), BUDGET))
+            Statement::new(ConditionStatus::False, reasons::INVALID, message(items, flaws.len(), BUDGET))
         }
         (Ok(compiled), Some(other)) => {
             let says = format!(
                 "rule {other}, which is older or comes first by name, is for {} too",
                 compiled.kind()
             );
-            Statement::new(ConditionStatus::False, "Overridden", says)
+            Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, says)
         }
-        (Ok(_), None) => Statement::new(ConditionStatus::True, "InForce", "The rule is in force"),
+        (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::IN_FORCE, "The rule is in force"),
     }
 }
 

@@ -7,9 +7,9 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
     event::Unreadable,
     id::{Kind, Name},
-    operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
 };
 
 /// Objects that belong together, and how they are as one.
@@ -196,7 +196,7 @@ const OF_ROLLUPS: [(&str, ConditionStatus); 5] = [
     (DEGRADED, ConditionStatus::False),
     (PROGRESSING, ConditionStatus::False),
     (UPGRADEABLE, ConditionStatus::True),
-    ("Resolved", ConditionStatus::True),
+    (RESOLVED, ConditionStatus::True),
 ];
 
 impl Group {

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// The longest reason of a condition that Kubernetes accepts, in bytes.
 pub const LONGEST_REASON: usize = 1024;
 
+/// The reason that stands for text with nothing of use in it.
+pub const UNSPECIFIED: &str = "Unspecified";
+
 /// What stands where text was cut.
 const ELLIPSIS: char = '…';
 
@@ -12,7 +15,7 @@ const ELLIPSIS: char = '…';
 ///
 /// A reason begins with a letter, goes on with letters, digits and `_`, `,` or `:`, and ends with none of the last
 /// two. Other text loses what cannot stand, and what follows that begins a new word: `image not found` is
-/// `ImageNotFound`. Text with nothing of use in it is `Unspecified`.
+/// `ImageNotFound`. Text with nothing of use in it is [`UNSPECIFIED`].
 pub fn legal_reason<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     let text = text.into();
     if is_legal_reason(&text) {
@@ -34,7 +37,7 @@ pub fn legal_reason<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
         }
     }
     reason.truncate(reason.trim_end_matches([',', ':']).len());
-    if reason.is_empty() { Cow::Borrowed("Unspecified") } else { Cow::Owned(reason) }
+    if reason.is_empty() { Cow::Borrowed(UNSPECIFIED) } else { Cow::Owned(reason) }
 }
 
 fn is_legal_reason(text: &str) -> bool {

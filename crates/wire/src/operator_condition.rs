@@ -8,7 +8,7 @@
 use std::fmt;
 
 use bellwether_conditions::{Condition, Statement, put_in_place};
-use bellwether_engine::Insight;
+use bellwether_engine::{Insight, condition_types::UPGRADEABLE, reasons::operator_condition as reasons};
 use bellwether_model::ConditionStatus;
 use http::{Request, StatusCode, response::Parts};
 use jiff::Timestamp;
@@ -16,9 +16,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{api_error::ApiError, trouble::Trouble, verb::Verb};
-
-/// The type of the condition that OLM asks for.
-const UPGRADEABLE: &str = "Upgradeable";
 
 /// How often it is tried where others write at the same moment.
 const TRIES: u8 = 5;
@@ -68,13 +65,13 @@ pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
         Insight::Unknown(_) | Insight::Silent { .. } => None,
         Insight::Absent => Some(Statement::new(
             ConditionStatus::Unknown,
-            "RollupNotFound",
+            reasons::ROLLUP_NOT_FOUND,
             format!("There is no Rollup {rollup}: create it, or name another one with --olm-rollup"),
         )),
         Insight::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
             Statement::new(
                 ConditionStatus::Unknown,
-                "NotRolledUp",
+                reasons::NOT_ROLLED_UP,
                 format!("Rollup {rollup} does not roll up Upgradeable: set its spec.upgradeable to true"),
             )
         })),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Condition, Group, Member, ready};
+use bellwether_engine::{Condition, Group, Member, condition_types, ready};
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
@@ -143,8 +143,9 @@ pub(crate) fn why(group: &Group) -> String {
         _ => {}
     }
     // An Application of app.k8s.io says in one condition that another one knows why.
-    let is_error =
-        |condition: &&Condition| condition.kind == "Error" && condition.says.status == ConditionStatus::True;
+    let is_error = |condition: &&Condition| {
+        condition.kind == condition_types::ERROR && condition.says.status == ConditionStatus::True
+    };
     if let Some(error) = group.conditions.iter().find(is_error) {
         return printable(&error.says.message).into_owned();
     }

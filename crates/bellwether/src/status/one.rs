@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
-use bellwether_engine::{Condition, Group, Member, Name, OperatorSays, StandsFor, ready};
+use bellwether_engine::{
+    Condition, Group, Member, Name, OperatorSays, StandsFor,
+    condition_types::{ADOPTED, DEPENDENCY_CYCLE, ERROR, HEALTH_CHECK_VALID, RESOLVED},
+    ready,
+};
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
 use jiff::Timestamp;
@@ -142,8 +146,8 @@ impl One<'_> {
         let group = self.group;
         for Condition { kind, says, .. } in &group.conditions {
             let is_remarkable = match *kind {
-                "Resolved" | "HealthCheckValid" | "Adopted" => says.status != ConditionStatus::True,
-                "DependencyCycle" | "Error" => says.status == ConditionStatus::True,
+                RESOLVED | HEALTH_CHECK_VALID | ADOPTED => says.status != ConditionStatus::True,
+                DEPENDENCY_CYCLE | ERROR => says.status == ConditionStatus::True,
                 _ => false,
             };
             if is_remarkable {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Group, OperatorSays};
+use bellwether_engine::{Group, OperatorSays, condition_types};
 
 use crate::terminal::{Screen, first_items, printable, wrap};
 
@@ -28,7 +28,7 @@ pub(super) fn because(group: &Group, wide: bool, screen: Screen) -> String {
 /// Whether all that is asked for can be had is told elsewhere.
 fn reasons(group: &Group, wide: bool) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
-    for condition in group.remarkable().filter(|condition| condition.kind != "Resolved") {
+    for condition in group.remarkable().filter(|condition| condition.kind != condition_types::RESOLVED) {
         let says = &condition.says;
         let still = if condition.held_until.is_some() { "still " } else { "" };
         let is = format!("{} is {still}{:?}", condition.kind, says.status);

@@ -8,26 +8,25 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
+    condition_types::{ERROR, READY},
     feeds::Feeds,
     id::Kind,
     members::Share,
     publication::Manner,
+    reasons::app_k8s_io as reasons,
     said::{Form, Written},
     says::{Says, says},
 };
 
 use super::{
     app::{App, Old},
-    status::{BUDGET, READY, link, unresolved, what_to_do},
+    status::{BUDGET, link, unresolved, what_to_do},
 };
 
 /// So many components are listed at most,
 const MOST_COMPONENTS: usize = 1000;
 /// in so many bytes.
 const MOST_BYTES: usize = 512 << 10;
-
-/// The type of the condition that says what went wrong.
-const ERROR: &str = "Error";
 
 pub(super) const MANNER: Manner = Manner {
     own: &[READY, ERROR],
@@ -70,9 +69,9 @@ pub(super) fn conditions<'a>(
     let ready = ready(app, old, troubles > 0);
     let troubles = troubles + app.refused.len();
     let error = if troubles == 0 {
-        says(ConditionStatus::False, "NoError", || "No error seen".to_owned())
+        says(ConditionStatus::False, reasons::NO_ERROR, || "No error seen".to_owned())
     } else {
-        says(ConditionStatus::True, "ErrorSeen", move || {
+        says(ConditionStatus::True, reasons::ERROR_SEEN, move || {
             let mistakes = old.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
                 let wrong_group = || "; is it in this group?".to_owned();
@@ -94,7 +93,7 @@ fn ready<'a>(app: &'a App, old: &'a Old, has_troubles: bool) -> Says<'a> {
     let (ready, total) = (ready_ones(app), app.members.total());
     let unknown = app.members.count(State::Unknown);
     let nobody_knows =
-        |words: fn() -> String| says(ConditionStatus::Unknown, "ComponentsReadyUnknown", words);
+        |words: fn() -> String| says(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, words);
     if has_troubles {
         nobody_knows(|| {
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
@@ -106,15 +105,15 @@ fn ready<'a>(app: &'a App, old: &'a Old, has_troubles: bool) -> Says<'a> {
     } else if total == 0 {
         nobody_knows(|| "no component was found: no object of these kinds matches the selector".to_owned())
     } else if ready + unknown < total {
-        says(ConditionStatus::False, "ComponentsNotReady", move || {
+        says(ConditionStatus::False, reasons::COMPONENTS_NOT_READY, move || {
             format!("{} components not ready", total - ready)
         })
     } else if unknown > 0 {
-        says(ConditionStatus::Unknown, "ComponentsReadyUnknown", move || {
+        says(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, move || {
             format!("of {unknown} components nobody can tell whether they are ready")
         })
     } else {
-        says(ConditionStatus::True, "ComponentsReady", || "all components ready".to_owned())
+        says(ConditionStatus::True, reasons::COMPONENTS_READY, || "all components ready".to_owned())
     }
 }
 

@@ -17,9 +17,6 @@ use crate::{
 /// The label of health-check Pods; its value is the hash of their template.
 pub const LABEL: &str = "bellwether.dev/health-check";
 
-/// The type of the condition that says whether the template makes a Pod.
-pub(super) const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
-
 /// How long a Pod that was made may stay out of sight.
 const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_secs(30);
 

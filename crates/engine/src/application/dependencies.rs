@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bellwether_api::{ConditionStatus, DependencyStatus};
 
-use crate::{id::Name, said};
+use crate::{condition_types::READY, id::Name, said};
 
-use super::{Applications, app::App, status::READY};
+use super::{Applications, app::App};
 
 impl Applications {
     /// What is to be said of the Applications that one needs.

@@ -9,18 +9,20 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
+    condition_types::{ADOPTED, DEPENDENCY_CYCLE, HEALTH_CHECK_VALID, INSTALLED, READY, RESOLVED, SETTLED},
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::Kind,
     members::{Share, Whose},
     publication::Manner,
+    reasons::{application as reasons, unreadable},
     said::{self, Form},
     says::{Says, says},
 };
 
 use super::{
     app::{App, Presence, Stranger, Unresolved},
-    check::{HEALTH_CHECK_VALID, Validity},
+    check::Validity,
 };
 
 /// So many objects are listed at most,
@@ -30,15 +32,6 @@ const MOST_BYTES: usize = 40 << 10;
 
 /// How long the message of a condition may be.
 pub(super) const BUDGET: usize = 1024;
-
-/// The types of the conditions, the first of which decides. The last two are only there in some cases, as is the one that
-/// speaks of the health check.
-pub(super) const READY: &str = "Ready";
-const SETTLED: &str = "Settled";
-const INSTALLED: &str = "Installed";
-const RESOLVED: &str = "Resolved";
-const ADOPTED: &str = "Adopted";
-const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
 pub(super) const MANNER: Manner = Manner {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
@@ -113,7 +106,7 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
     match whose {
         Whose::Object(id) => {
-            let Some(stored) = feeds.object(id) else { return ("Gone".into(), "it is gone".into()) };
+            let Some(stored) = feeds.object(id) else { return (reasons::GONE.into(), "it is gone".into()) };
             let verdict = &stored.facts.verdict;
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
@@ -126,21 +119,23 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, 
         Whose::Component(index) => match app.components.get(index).map(|component| &component.presence) {
             Some(Presence::Stranger(stranger)) => match stranger {
                 Stranger::NotSelected => {
-                    ("NotSelected".into(), "exists, but its labels do not match the selector".into())
+                    (reasons::NOT_SELECTED.into(), "exists, but its labels do not match the selector".into())
                 }
                 Stranger::OfAnother(other) => (
-                    "OfAnotherApplication".into(),
+                    reasons::OF_ANOTHER_APPLICATION.into(),
                     format!("exists, but its annotation names Application {other}").into(),
                 ),
                 Stranger::NotAnnotated => (
-                    "NotAnnotated".into(),
+                    reasons::NOT_ANNOTATED.into(),
                     format!("exists, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
                         .into(),
                 ),
-                Stranger::Itself => ("NotAComponent".into(), "it cannot be a component of itself".into()),
+                Stranger::Itself => {
+                    (reasons::NOT_A_COMPONENT.into(), "it cannot be a component of itself".into())
+                }
             },
-            Some(Presence::Unknown) => ("NotReadable".into(), "its kind cannot be read".into()),
-            Some(Presence::Here | Presence::Absent) | None => ("NotFound".into(), "not found".into()),
+            Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "its kind cannot be read".into()),
+            Some(Presence::Here | Presence::Absent) | None => (reasons::NOT_FOUND.into(), "not found".into()),
         },
     }
 }
@@ -223,8 +218,11 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]
     let bad =
         BAD.iter().map(|state| app.members.count(*state)).sum::<usize>() + usize::from(bad_check.is_some());
     if bad > 0 {
-        let reason =
-            if app.members.count(State::Missing) > 0 { "ComponentsMissing" } else { "ComponentsNotReady" };
+        let reason = if app.members.count(State::Missing) > 0 {
+            reasons::COMPONENTS_MISSING
+        } else {
+            reasons::COMPONENTS_NOT_READY
+        };
         return says(ConditionStatus::False, reason, move || {
             let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
             message(bad_check.into_iter().chain(members), bad, BUDGET)
@@ -233,7 +231,7 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]
     let unknown_check = check(ConditionStatus::Unknown);
     let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
     if unknown > 0 {
-        return says(ConditionStatus::Unknown, "ComponentsUnknown", move || {
+        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
             let kinds = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
             let members = app.members.in_state(State::Unknown).map(text);
             message(kinds.chain(unknown_check).chain(members), unknown, BUDGET)
@@ -241,28 +239,30 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]
     }
     let asks_for_members = app.needs.values().any(|need| need.counts);
     if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
-        return says(ConditionStatus::Unknown, "NoComponents", || "no object belongs to it".to_owned());
+        return says(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || {
+            "no object belongs to it".to_owned()
+        });
     }
-    says(ConditionStatus::True, "ComponentsReady", || "All components ready".to_owned())
+    says(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
 }
 
 fn settled(app: &App, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'_> {
     let behind = app.members.unsettled();
     let count = behind.len();
     if count > 0 {
-        return says(ConditionStatus::False, "ComponentsNotSettled", move || {
+        return says(ConditionStatus::False, reasons::COMPONENTS_NOT_SETTLED, move || {
             let items =
                 behind.map(|(_, name)| (name.name.to_string(), "has not acted on its latest generation"));
             message(items, count, BUDGET)
         });
     }
     if !unresolved.is_empty() {
-        return says(ConditionStatus::Unknown, "ComponentsUnknown", move || {
+        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
             let items = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
             message(items, unresolved.len(), BUDGET)
         });
     }
-    says(ConditionStatus::True, "ReconcileSuccess", || {
+    says(ConditionStatus::True, reasons::RECONCILE_SUCCESS, || {
         format!("Observed revision: {}", app.publication.generation)
     })
 }
@@ -272,14 +272,14 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
         |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
     let missing = any(|presence| matches!(presence, Presence::Absent | Presence::Stranger(_)));
     if missing || needed.iter().any(|dependency| !dependency.installed) {
-        let reason = if missing { "ComponentsMissing" } else { "DependenciesMissing" };
+        let reason = if missing { reasons::COMPONENTS_MISSING } else { reasons::DEPENDENCIES_MISSING };
         return says(ConditionStatus::False, reason, move || {
             let (_, missing) = presence(app, needed);
             message(missing.iter().map(|name| (name.as_str(), "is missing")), missing.len(), BUDGET)
         });
     }
     if any(|presence| *presence == Presence::Unknown) {
-        return says(ConditionStatus::Unknown, "ComponentsUnknown", || {
+        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
             let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
             let items =
                 unknown.clone().map(|component| (&*component.key, "may be there: its kind cannot be read"));
@@ -287,11 +287,11 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
         });
     }
     if app.components.is_empty() && needed.is_empty() {
-        return says(ConditionStatus::True, "NothingNamed", || {
+        return says(ConditionStatus::True, reasons::NOTHING_NAMED, || {
             "No component or dependency is named that could be missing".to_owned()
         });
     }
-    says(ConditionStatus::True, "AllInstalled", || {
+    says(ConditionStatus::True, reasons::ALL_INSTALLED, || {
         "All named components and dependencies are there".to_owned()
     })
 }
@@ -299,11 +299,13 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
 fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
     let word = match unresolved.first() {
         None => {
-            return says(ConditionStatus::True, "AllKindsResolved", || "All kinds can be read".to_owned());
+            return says(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
+                "All kinds can be read".to_owned()
+            });
         }
         Some((_, Unresolved::Unreadable(unreadable))) => unreadable.reason(),
-        Some((_, Unresolved::ClusterScoped)) => "ClusterScoped",
-        Some((_, Unresolved::Version { .. })) => "VersionNotServed",
+        Some((_, Unresolved::ClusterScoped)) => reasons::CLUSTER_SCOPED,
+        Some((_, Unresolved::Version { .. })) => reasons::VERSION_NOT_SERVED,
     };
     says(ConditionStatus::False, word, move || {
         let items = unresolved
@@ -337,19 +339,21 @@ fn health_check(app: &App) -> Option<Says<'_>> {
         // Whoever asked before was answered about the same template, if the spec is the same.
         Validity::Unasked => match said::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
             Some(again) => says(again.status, again.reason, || again.message.into_owned()),
-            None => says(ConditionStatus::Unknown, "NotYetKnown", || {
+            None => says(ConditionStatus::Unknown, reasons::NOT_YET_KNOWN, || {
                 "The API server has not been asked yet".to_owned()
             }),
         },
-        Validity::Valid => says(ConditionStatus::True, "Valid", || "The template makes a Pod".to_owned()),
-        Validity::Invalid(why) => says(ConditionStatus::False, "InvalidTemplate", || why.to_string()),
+        Validity::Valid => {
+            says(ConditionStatus::True, reasons::VALID, || "The template makes a Pod".to_owned())
+        }
+        Validity::Invalid(why) => says(ConditionStatus::False, reasons::INVALID_TEMPLATE, || why.to_string()),
     })
 }
 
 /// What could not be taken over, or let go of; nothing where all could.
 fn adopted(app: &App) -> Option<Says<'_>> {
     (!app.refused.is_empty()).then(|| {
-        says(ConditionStatus::False, "OwnersNotChanged", || {
+        says(ConditionStatus::False, reasons::OWNERS_NOT_CHANGED, || {
             let items =
                 app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
             message(items, app.refused.len(), BUDGET)
@@ -359,7 +363,7 @@ fn adopted(app: &App) -> Option<Says<'_>> {
 
 fn cycle(app: &App) -> Option<Says<'_>> {
     let way = app.cycle.as_ref()?;
-    Some(says(ConditionStatus::True, "DependenciesInACircle", || {
+    Some(says(ConditionStatus::True, reasons::DEPENDENCIES_IN_A_CIRCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
         message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET)
     }))

@@ -6,6 +6,7 @@ use bellwether_model::State;
 use jiff::Timestamp;
 
 use crate::{
+    condition_types::READY,
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
@@ -21,7 +22,7 @@ use super::{
     Applications,
     app::{App, Stranger},
     app_k8s_io,
-    status::{self, Needed, READY},
+    status::{self, Needed},
 };
 
 /// The states that keep an Application from being ready, from the worst on.

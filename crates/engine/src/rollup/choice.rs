@@ -10,6 +10,7 @@ use crate::{
     anchors::Anchor,
     facts::Labels,
     id::{FeedId, Kind, Name},
+    reasons::rollup as reasons,
     selector::Selector,
 };
 
@@ -114,7 +115,7 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>
             },
             (Some(_), Some(_)) => {
                 wrong(
-                    "NameAndSelector",
+                    reasons::NAME_AND_SELECTOR,
                     "has a name and a selector: give one of them".to_owned(),
                     Some(&kind),
                 );
@@ -122,7 +123,7 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>
             }
             (None, None) => {
                 let text = "has neither a name nor a selector: give one of them".to_owned();
-                wrong("NoNameNoSelector", text, Some(&kind));
+                wrong(reasons::NO_NAME_NO_SELECTOR, text, Some(&kind));
                 continue;
             }
         };
@@ -130,14 +131,14 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<Wanted>, Vec<Mistake>
         if let Some((first, ..)) = wanted.iter().find(is_same) {
             let verb = if component.name.is_some() { "names" } else { "selects" };
             wrong(
-                "ComponentTwice",
+                reasons::COMPONENT_TWICE,
                 format!("{verb} the same as {}, and counts once: remove one", place(*first)),
                 None,
             );
             continue;
         }
         if kind.is_rollup() && matches!(&what, What::Named(name) if *name == Name::new("", own)) {
-            wrong("Circle", "is this Rollup itself: leave it out".to_owned(), Some(&kind));
+            wrong(reasons::CIRCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
             continue;
         }
         wanted.push((index, kind, what));

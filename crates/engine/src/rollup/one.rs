@@ -10,11 +10,11 @@ use bellwether_conditions::{Class, Damped, Policy, Tally, damp};
 use jiff::Timestamp;
 
 use crate::{
+    condition_types::{AVAILABLE, DEGRADED},
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId, Stored},
     id::{FeedId, Kind, Name},
     members::{Members, Share, Whose},
-    operator::{AVAILABLE, DEGRADED},
     planted::Bug,
     publication::Publication,
     registry::Published,

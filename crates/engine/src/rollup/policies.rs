@@ -8,10 +8,10 @@ use bellwether_api::{
 };
 use bellwether_conditions::{Choice, Class, Polarity, Policy, Reasons, Statement, WhenFine};
 
-use crate::operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE};
-
-/// The reason of what gives none: the attempted operation is missing something.
-const INSTALL_INVALID: &str = "InstallInvalid";
+use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
+    reasons::rollup as reasons,
+};
 
 /// A policy for each condition.
 #[derive(Debug)]
@@ -37,13 +37,13 @@ impl Policies {
 
     fn new(progressing: Polarity) -> Self {
         let policy = |kind: &'static str, fine: &'static str| Policy {
-            missing_reason: Cow::Borrowed(INSTALL_INVALID),
-            empty: Statement::new(Unknown, "NoComponents", "spec.components names nothing"),
+            missing_reason: Cow::Borrowed(reasons::INSTALL_INVALID),
+            empty: Statement::new(Unknown, reasons::NO_COMPONENTS, "spec.components names nothing"),
             choice: Choice::Recent,
             reasons: Reasons {
-                issue: Cow::Borrowed(INSTALL_INVALID),
-                unknown: Cow::Borrowed(INSTALL_INVALID),
-                fine: Cow::Borrowed("AllAsExpected"),
+                issue: Cow::Borrowed(reasons::INSTALL_INVALID),
+                unknown: Cow::Borrowed(reasons::INSTALL_INVALID),
+                fine: Cow::Borrowed(reasons::ALL_AS_EXPECTED),
             },
             when_fine: WhenFine::Say(Cow::Borrowed(fine)),
             ..Policy::new(kind)
@@ -59,7 +59,7 @@ impl Policies {
             upgradeable: Policy {
                 missing: True,
                 unknown: Class::Unknown,
-                empty: Statement::new(True, "AllAsExpected", "No component objects to an upgrade"),
+                empty: Statement::new(True, reasons::ALL_AS_EXPECTED, "No component objects to an upgrade"),
                 ..policy(UPGRADEABLE, "No component objects to an upgrade")
             },
         }

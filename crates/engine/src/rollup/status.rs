@@ -10,12 +10,13 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
     event::Unreadable,
     feeds::{Feed, Feeds},
     members::Whose,
-    operator::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
     planted::Bug,
     publication::Manner,
+    reasons::rollup as reasons,
     said::Form,
 };
 
@@ -35,9 +36,6 @@ const LONGEST_MESSAGE: usize = 1024;
 
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
-
-/// The type of the condition that says whether all that the spec asks for can be had.
-pub(super) const RESOLVED: &str = "Resolved";
 
 pub(super) const MANNER: Manner = Manner {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
@@ -172,7 +170,7 @@ fn problems<'a>(
     let circles = rollup.circle.iter().map(|name| {
         let text = "has this Rollup among its own components, so that neither can say anything of the other: take one \
                     of them out";
-        ("Circle", format!("Rollup {name}"), text.to_owned())
+        (reasons::CIRCLE, format!("Rollup {name}"), text.to_owned())
     });
     mistakes.chain(kinds).chain(choices).chain(circles)
 }
@@ -187,15 +185,15 @@ fn problem(choice: &Choice, feed: &Feed) -> Option<(&'static str, String)> {
     };
     match (is_namespaced, in_namespace, &choice.what, &choice.lack) {
         (Some(false), true, ..) => Some((
-            "ClusterScoped",
+            reasons::CLUSTER_SCOPED,
             format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
         )),
         (Some(true), false, What::Named(name), _) => Some((
-            "NamespaceMissing",
+            reasons::NAMESPACE_MISSING,
             format!("needs the namespace of {}: objects of the kind {kind} are in namespaces", name.name),
         )),
         (_, _, What::Selected { text, .. }, Some(Lack::NothingSelected)) => {
-            Some(("NothingSelected", format!("no object of the kind {kind} matches {text}")))
+            Some((reasons::NOTHING_SELECTED, format!("no object of the kind {kind} matches {text}")))
         }
         _ => None,
     }
@@ -204,7 +202,7 @@ fn problem(choice: &Choice, feed: &Feed) -> Option<(&'static str, String)> {
 fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let problems: Vec<_> = problems(rollup, feeds).collect();
     let Some((reason, ..)) = problems.first() else {
-        return Statement::new(True, "AllKindsResolved", "All kinds can be read");
+        return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds can be read");
     };
     let (reason, count) = (*reason, problems.len());
     let items = problems.into_iter().map(|(_, place, text)| (place, text));

@@ -7,7 +7,7 @@ use bellwether_api::{
     RollupHealth, State,
 };
 
-use crate::operator::{AVAILABLE, DEGRADED, PROGRESSING};
+use crate::condition_types::{AVAILABLE, DEGRADED, PROGRESSING};
 
 /// The three conditions of an operator, of one component or of all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

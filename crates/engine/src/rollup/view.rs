@@ -5,12 +5,12 @@ use bellwether_conditions::Statement;
 use jiff::Timestamp;
 
 use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING},
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
     id::{Kind, Name},
     members::{Share, Whose},
-    operator::{AVAILABLE, DEGRADED, PROGRESSING},
     planted::Bug,
     view::{Claim, Condition, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary},
 };

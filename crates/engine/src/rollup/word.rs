@@ -7,7 +7,7 @@ use bellwether_api::{
 use bellwether_conditions::{Class, Contribution, Policy, normalise};
 use jiff::Timestamp;
 
-use crate::{event::Unreadable, operator::OperatorFacts, planted::Bug};
+use crate::{event::Unreadable, operator::OperatorFacts, planted::Bug, reasons::rollup as reasons};
 
 use super::{policies::Policies, triple::Triple};
 
@@ -97,7 +97,7 @@ impl Word {
         let progressing = Contribution {
             status: True,
             class: policy.classify(True),
-            reason: "Terminating".into(),
+            reason: reasons::TERMINATING.into(),
             message: "is being deleted".into(),
             since: None,
             repeated: 0,
@@ -135,11 +135,11 @@ impl Word {
             // Since when is not written anywhere: who comes later must not think that it was only then.
             Lack::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
             Lack::NothingSelected => {
-                nobody_can_tell(policy, "NothingSelected", "matches no object".to_owned())
+                nobody_can_tell(policy, reasons::NOTHING_SELECTED, "matches no object".to_owned())
             }
             Lack::Circle => {
                 let text = "has this Rollup among its own components".to_owned();
-                nobody_can_tell(policy, "Circle", text)
+                nobody_can_tell(policy, reasons::CIRCLE, text)
             }
             Lack::Lost { reason, text } => nobody_can_tell(policy, reason, text.clone()),
         };
@@ -183,7 +183,11 @@ impl Word {
 /// What a bug that was planted makes of a component that does not exist.
 fn as_good_as_any(policy: &Policy) -> Contribution<'static> {
     let status = policy.status(Class::Fine);
-    Contribution { status, class: Class::Fine, ..nobody_can_tell(policy, "AllAsExpected", String::new()) }
+    Contribution {
+        status,
+        class: Class::Fine,
+        ..nobody_can_tell(policy, reasons::ALL_AS_EXPECTED, String::new())
+    }
 }
 
 fn nobody_can_tell(policy: &Policy, reason: &'static str, message: String) -> Contribution<'static> {

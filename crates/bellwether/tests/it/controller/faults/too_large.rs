@@ -88,7 +88,7 @@ pub(super) async fn others_have_filled_it() -> Result<()> {
         Ok(controller
             .program
             .log()
-            .contains("full: Status cannot be written: etcdserver: request is too large"))
+            .contains("full: status cannot be written: etcdserver: request is too large"))
     })
     .await?;
     let since = Instant::now();
