@@ -15,6 +15,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-engine", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-wire", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
+    ("bellwether-memory-cluster", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-simulation", &["tokio", "kube-client", "kube-runtime"]),
     ("bellwether", &["bellwether-testkit", "bellwether-simulation"]),
 ];

@@ -3,13 +3,11 @@
 use std::rc::Rc;
 
 use bellwether_engine::{Kind, Name};
+use bellwether_memory_cluster::{Rejection, Subresource};
 use http::{Method, Request, Response, StatusCode, response::Parts};
 use serde_json::{Value, json};
 
-use crate::{
-    object::{Object, merge},
-    store::Store,
-};
+use crate::{object::Object, store::Store};
 
 /// An answer, whole.
 #[derive(Clone, Debug)]
@@ -52,12 +50,14 @@ impl Answer {
         Self::with(StatusCode::OK, &json!({ "kind": "PartialObjectMetadata", "metadata": metadata }))
     }
 
-    fn conflict(message: &str) -> Self {
-        Self::status(StatusCode::CONFLICT, "Conflict", message)
-    }
-
-    fn absent() -> Self {
-        Self::status(StatusCode::NOT_FOUND, "NotFound", "not found")
+    fn rejected(rejection: Rejection) -> Self {
+        let (code, reason) = match rejection {
+            Rejection::NotFound => (StatusCode::NOT_FOUND, "NotFound"),
+            Rejection::AlreadyExists => (StatusCode::CONFLICT, "AlreadyExists"),
+            Rejection::OtherUid | Rejection::Modified => (StatusCode::CONFLICT, "Conflict"),
+            Rejection::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
+        };
+        Self::status(code, reason, &rejection.to_string())
     }
 }
 
@@ -66,7 +66,7 @@ struct Address {
     kind: Kind,
     namespace: String,
     name: Option<String>,
-    status: bool,
+    subresource: Subresource,
     dry_run: bool,
 }
 
@@ -83,87 +83,49 @@ impl Address {
         let is_it = |kind: &Kind, plurals: &str| *kind.group == *group && plurals == plural;
         let kind = store.kinds.iter().find(|(kind, served)| is_it(kind, &served.plural))?.0.clone();
         let name = words.next().map(str::to_owned);
-        let status = words.next() == Some("status");
+        let subresource =
+            if words.next() == Some("status") { Subresource::Status } else { Subresource::None };
         let dry_run = uri.query().is_some_and(|query| query.contains("dryRun=All"));
-        Some(Self { kind, namespace, name, status, dry_run })
+        Some(Self { kind, namespace, name, subresource, dry_run })
     }
 }
 
 /// Does what a request asks, and answers it.
 pub(crate) fn handle(store: &mut Store, request: &Request<Vec<u8>>, now: &str) -> (Answer, Option<Deed>) {
-    let Some(address) = Address::read(store, request) else { return (Answer::absent(), None) };
+    let address = Address::read(store, request).ok_or(Rejection::NotFound);
+    match address.and_then(|address| answer(store, &address, request, now)) {
+        Ok(answered) => answered,
+        Err(rejection) => (Answer::rejected(rejection), None),
+    }
+}
+
+fn answer(
+    store: &mut Store,
+    address: &Address,
+    request: &Request<Vec<u8>>,
+    now: &str,
+) -> Result<(Answer, Option<Deed>), Rejection> {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-    let Some(name) = &address.name else { return create(store, &address, body) };
+    let kind = &address.kind;
+    let Some(name) = &address.name else {
+        return Ok(match store.create(body, address.dry_run)? {
+            Some(after) => (Answer::of(&after), Some(Deed::Changed { before: None, after })),
+            None => (Answer::with(StatusCode::CREATED, &Value::Null), None),
+        });
+    };
     let name = Name::new(&address.namespace, name);
-    let Some(object) = store.get(&address.kind, &name).cloned() else { return (Answer::absent(), None) };
-    match *request.method() {
-        Method::GET => (Answer::of(&object), None),
-        Method::PATCH => patch(store, &object, &address, &body),
-        Method::DELETE => delete(store, &object, &body, now),
-        _ => (Answer::status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", ""), None),
-    }
-}
-
-fn create(store: &mut Store, address: &Address, body: Value) -> (Answer, Option<Deed>) {
-    let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let image = body["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
-    if image.is_empty() {
-        let why = "spec.containers[0].image: Required value";
-        return (Answer::status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", why), None);
-    }
-    if store.get(&address.kind, &Name::new(&address.namespace, &name)).is_some() {
-        return (Answer::status(StatusCode::CONFLICT, "AlreadyExists", "already exists"), None);
-    }
-    if address.dry_run {
-        return (Answer::with(StatusCode::CREATED, &body), None);
-    }
-    let after = store.put(body);
-    (Answer::of(&after), Some(Deed::Changed { before: None, after }))
-}
-
-fn patch(store: &mut Store, before: &Rc<Object>, address: &Address, body: &Value) -> (Answer, Option<Deed>) {
-    let expected = &body["metadata"];
-    if !expected["uid"].is_null() && expected["uid"] != *before.uid() {
-        return (Answer::conflict("Precondition failed: UID in precondition"), None);
-    }
-    let version = &expected["resourceVersion"];
-    if !version.is_null() && *version != before.metadata()["resourceVersion"] {
-        return (Answer::conflict("the object has been modified"), None);
-    }
-    let mut value = before.value.clone();
-    if address.status {
-        merge(&mut value["status"], &body["status"]);
-    } else {
-        let mut body = body.clone();
-        body.as_object_mut().map(|fields| fields.remove("status"));
-        merge(&mut value, &body);
-    }
-    // What changes nothing has no new version.
-    if value == before.value {
-        let after = Rc::clone(before);
-        return (Answer::of(&after), Some(Deed::Changed { before: Some(Rc::clone(before)), after }));
-    }
-    let after = store.put(value);
-    (Answer::of(&after), Some(Deed::Changed { before: Some(Rc::clone(before)), after }))
-}
-
-fn delete(store: &mut Store, object: &Rc<Object>, body: &Value, now: &str) -> (Answer, Option<Deed>) {
-    let expected = &body["preconditions"]["uid"];
-    if !expected.is_null() && *expected != *object.uid() {
-        return (Answer::conflict("Precondition failed: UID in precondition, UID in object meta"), None);
-    }
-    // A Pod ends its containers first; whoever runs it removes it then.
-    if object.kind == Kind::pod() {
-        if !object.is_deleting() {
-            let mut value = object.value.clone();
-            value["metadata"]["deletionTimestamp"] = json!(now);
-            store.put(value);
+    let before = Rc::clone(store.get(kind, &name).ok_or(Rejection::NotFound)?);
+    Ok(match *request.method() {
+        Method::GET => (Answer::of(&before), None),
+        Method::PATCH => {
+            let after = store.patch(kind, &name, address.subresource, &body)?;
+            (Answer::of(&after), Some(Deed::Changed { before: Some(before), after }))
         }
-    } else {
-        store.remove(&object.kind, &object.name);
-    }
-    (
-        Answer::with(StatusCode::OK, &json!({ "kind": "Status", "status": "Success" })),
-        Some(Deed::Deleted(Rc::clone(object))),
-    )
+        Method::DELETE => {
+            store.delete(kind, &name, body["preconditions"]["uid"].as_str(), now)?;
+            let done = json!({ "kind": "Status", "status": "Success" });
+            (Answer::with(StatusCode::OK, &done), Some(Deed::Deleted(before)))
+        }
+        _ => (Answer::status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", ""), None),
+    })
 }

@@ -16,7 +16,7 @@ use crate::{
     oracle::{Oracle, shape},
     process::Process,
     rollup_oracle,
-    store::Store,
+    store::{Store, known},
     wrong::{Wrong, difference},
 };
 
@@ -94,7 +94,7 @@ pub(crate) fn is_right(
 fn all_kinds(store: &Store) -> BTreeMap<Kind, Known> {
     let mut kinds: BTreeMap<Kind, Known> = BTreeMap::new();
     for kind in store.kinds.keys() {
-        kinds.insert(kind.clone(), store.known(kind));
+        kinds.insert(kind.clone(), known(store, kind));
     }
     for nowhere in ["Gone", "Widget"] {
         let unreadable = Some(bellwether_engine::Unreadable::NotServed);

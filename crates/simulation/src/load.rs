@@ -245,13 +245,7 @@ fn put(store: &mut Store, mut value: Value) {
 
 fn edit(store: &mut Store, (kind, name): &Target, edit: impl FnOnce(&mut Value)) {
     let (kind, name) = objects::key(kind, name);
-    if let Some(object) = store.get(&kind, &name).cloned() {
-        let mut value = object.value.clone();
-        edit(&mut value);
-        if value != object.value {
-            store.put(value);
-        }
-    }
+    store.edit(&kind, &name, edit);
 }
 
 pub(crate) fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {

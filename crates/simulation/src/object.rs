@@ -1,61 +1,52 @@
-//! An object as an API server stores it, and what is easily read off it.
+//! An object as an API server stores it, with what the oracles work out of it.
 
-use std::cell::{OnceCell, RefCell};
+use std::{
+    cell::{OnceCell, RefCell},
+    ops::Deref,
+};
 
 use bellwether_api::{Application, Rollup};
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::Kind;
 use bellwether_health::{Context, Verdict};
+use bellwether_memory_cluster as memory;
 use bellwether_model::{Object as Read, Plan};
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use memory::{identity, merge};
 
 /// An object in one of its versions. It does not change; what is worked out of it is kept.
 #[derive(Debug)]
 pub struct Object {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its name.
-    pub name: Name,
-    /// All of it.
-    pub value: Value,
-    text: OnceCell<Box<[u8]>>,
+    stored: memory::Object,
     application: OnceCell<Option<Box<Application>>>,
     rollup: OnceCell<Option<Box<Rollup>>>,
     verdict: RefCell<Option<(Timestamp, Option<bool>, Verdict)>>,
 }
 
+impl memory::Stored for Object {
+    fn keep(stored: memory::Object) -> Self {
+        let (application, rollup, verdict) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        Self { stored, application, rollup, verdict }
+    }
+
+    fn object(&self) -> &memory::Object {
+        &self.stored
+    }
+}
+
+impl Deref for Object {
+    type Target = memory::Object;
+
+    fn deref(&self) -> &memory::Object {
+        &self.stored
+    }
+}
+
 impl Object {
     /// The object that is written so.
     pub fn new(value: Value) -> Self {
-        let (kind, name) = identity(&value);
-        let (text, application, rollup) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { kind, name, value, text, application, rollup, verdict: RefCell::default() }
-    }
-
-    /// Its metadata.
-    pub fn metadata(&self) -> &Value {
-        &self.value["metadata"]
-    }
-
-    /// Its identity.
-    pub fn uid(&self) -> &str {
-        self.metadata()["uid"].as_str().unwrap_or_default()
-    }
-
-    /// Its version.
-    pub fn version(&self) -> u64 {
-        let version = self.metadata()["resourceVersion"].as_str();
-        version.and_then(|version| version.parse().ok()).unwrap_or_default()
-    }
-
-    /// Whether it is being deleted.
-    pub fn is_deleting(&self) -> bool {
-        self.metadata().get("deletionTimestamp").is_some()
-    }
-
-    /// As it goes over the wire.
-    pub fn text(&self) -> &[u8] {
-        self.text.get_or_init(|| self.value.to_string().into_bytes().into())
+        memory::Stored::keep(memory::Object::new(value))
     }
 
     /// What it says, if it is an Application.
@@ -90,44 +81,8 @@ impl Object {
         verdict
     }
 
-    /// The uids of those that own it, in their order.
-    pub fn owners(&self) -> impl Iterator<Item = &str> {
-        let owners = self.metadata()["ownerReferences"].as_array().into_iter().flatten();
-        owners.map(|owner| owner["uid"].as_str().unwrap_or_default())
-    }
-
     /// Whether it is a Pod that checks the health of an Application.
     pub fn is_check(&self) -> bool {
         self.kind == Kind::pod() && !self.metadata()["labels"]["bellwether.dev/health-check"].is_null()
-    }
-}
-
-/// The kind and name of an object.
-pub fn identity(object: &Value) -> (Kind, Name) {
-    let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
-    let api_version = text(&object["apiVersion"]);
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let metadata = &object["metadata"];
-    (
-        Kind::new(group, &text(&object["kind"])),
-        Name::new(&text(&metadata["namespace"]), &text(&metadata["name"])),
-    )
-}
-
-/// The value after a merge patch, as RFC 7386 has it.
-pub fn merge(value: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *value = patch.clone();
-        return;
-    };
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    for (key, patch) in patch {
-        if patch.is_null() {
-            value.as_object_mut().map(|fields| fields.remove(key));
-        } else {
-            merge(&mut value[key], patch);
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
 use bellwether_engine::{Kind, Name, Served};
+use bellwether_memory_cluster::served;
 use serde_json::{Value, json};
 
 use crate::object::merge;
@@ -14,16 +15,6 @@ pub const NAMESPACE: &str = "shop";
 
 /// The kinds that the cluster serves.
 pub fn kinds() -> BTreeMap<Kind, Served> {
-    let served = |(name, versions, plural, namespaced): (&str, &[&str], &str, bool)| {
-        let served = Served {
-            version: versions[0].into(),
-            versions: versions.iter().copied().map(Into::into).collect(),
-            plural: plural.into(),
-            namespaced,
-            has_status: true,
-        };
-        (kind(name), served)
-    };
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
@@ -36,7 +27,7 @@ pub fn kinds() -> BTreeMap<Kind, Served> {
         ("Platform.acme.io", &["v1"], "platforms", false),
         ("ClusterRole.rbac.authorization.k8s.io", &["v1"], "clusterroles", false),
     ]
-    .map(served)
+    .map(|(name, versions, plural, namespaced)| (kind(name), served(versions, plural, namespaced)))
     .into()
 }
 

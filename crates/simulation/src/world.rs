@@ -24,7 +24,7 @@ use crate::{
     checks::{Adopted, Told},
     plan::{Moment, Plan},
     process::Process,
-    store::Store,
+    store::{self, Store},
     wrong::Wrong,
 };
 use leading::Lead;
@@ -123,7 +123,7 @@ impl<'p> World<'p> {
             chance: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
             now: 0,
             begun: Instant::now(),
-            store: Store::new(),
+            store: store::empty(),
             behind: 1,
             agenda: BTreeMap::new(),
             number: 0,

@@ -4,17 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now, Outcome, Sources};
+use bellwether_memory_cluster::merge;
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{
-    machines,
-    memory::Memory,
-    operators,
-    store::{Store, merge},
-    workloads,
-};
+use super::{machines, memory::Memory, operators, store::Store, workloads};
 use crate::{
     family::{Node, family, kinds_below},
     sight::Beside,

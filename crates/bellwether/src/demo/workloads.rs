@@ -1,9 +1,10 @@
 //! Those who see to it that there are as many Pods as somebody wants, of the version that they want: the controllers of
 //! Deployments, ReplicaSets and StatefulSets. They do as those of Kubernetes do, as far as the story needs it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use bellwether_engine::Kind;
+use bellwether_memory_cluster::merge;
 use serde_json::{Value, json};
 
 use super::{
@@ -41,7 +42,7 @@ pub(super) fn act(store: &mut Store, memory: &mut Memory) {
     for it in store.all(&stateful_set()) {
         keep_in_order(store, &it);
     }
-    collect_garbage(store);
+    store.collect_garbage();
 }
 
 /// A ReplicaSet as its Deployment sees it.
@@ -73,7 +74,7 @@ fn roll_out(store: &mut Store, memory: &mut Memory, it: &Value) {
     let Some(newest) = newest.into_iter().next() else {
         let mut template = template.clone();
         let labels = json!({ "metadata": { "labels": { "pod-template-hash": hash } } });
-        super::store::merge(&mut template, &labels);
+        merge(&mut template, &labels);
         store.create(json!({
             "apiVersion": "apps/v1", "kind": "ReplicaSet",
             "metadata": {
@@ -223,24 +224,8 @@ fn create_pod(store: &mut Store, owned_by: &Value, name: &str, volumes: &[Value]
         },
         "spec": template["spec"],
     });
-    super::store::merge(&mut pod, &json!({ "spec": { "volumes": volumes } }));
+    merge(&mut pod, &json!({ "spec": { "volumes": volumes } }));
     store.create(pod);
-}
-
-/// What is owned only by what is gone goes, too.
-fn collect_garbage(store: &mut Store) {
-    let is_orphan = |object: &Value| {
-        let owners: BTreeSet<_> = owners(object).collect();
-        !owners.is_empty() && !owners.iter().any(|owner| store.has(owner))
-    };
-    let orphans: Vec<_> = store
-        .everything()
-        .filter(|(_, _, object)| !is_deleting(object) && is_orphan(object))
-        .map(|(kind, name, _)| (kind.clone(), name.to_owned()))
-        .collect();
-    for (kind, name) in orphans {
-        store.delete(&kind, &name);
-    }
 }
 
 fn owners(object: &Value) -> impl Iterator<Item = &str> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use bellwether_engine::{Name, Unreadable};
-use bellwether_simulation::{known::Known, object::Object};
+use bellwether_simulation::known::Known;
 
 use crate::server::Told;
 
@@ -49,9 +49,8 @@ impl Hearer {
                 self.marked.clear();
             }
             Told::Set(object) => {
-                let object = Object::new(object.clone());
                 self.marked.insert(object.name.clone());
-                known.objects.insert(object.name.clone(), Rc::new(object));
+                known.objects.insert(object.name.clone(), Rc::clone(object));
             }
             Told::Gone(name) => _ = known.objects.remove(name),
             Told::Listed => {

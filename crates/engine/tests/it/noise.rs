@@ -6,11 +6,12 @@ use bellwether_engine::{
     Change, Cluster, Dialect, Effect, Engine, Event, Exists, FeedId, GroupRef, Insight, Kind, Lens, Light,
     Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
+use bellwether_memory_cluster::Object;
 use jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use crate::{actions, objects, world::look};
+use crate::{actions, objects};
 
 /// News that need not make any sense.
 #[derive(Clone, Debug)]
@@ -220,13 +221,11 @@ fn news(noise: NoiseNews, now: Timestamp) -> News {
         NoiseNews::Listed => News::Listed,
         NoiseNews::Gone(name) => News::Gone(name),
         NoiseNews::Seen(object, operator) => {
-            let kind = bellwether_simulation::object::identity(&object).0;
-            let lens = Lens::with(
-                &kind,
-                Arc::default(),
-                Arc::new(Wanted { conditions: operator, ..Wanted::default() }),
-            );
-            let (name, seen) = look(&lens, &object, Light { now, has_status: None });
+            let object = Object::new(object);
+            let wanted = Wanted { conditions: operator, ..Wanted::default() };
+            let lens = Lens::with(&object.kind, Arc::default(), Arc::new(wanted));
+            let (name, seen) =
+                object.seen(&lens, Light { now, has_status: None }).expect("it can be decoded");
             News::Seen(name, Box::new(seen))
         }
     }

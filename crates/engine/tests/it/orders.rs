@@ -12,7 +12,7 @@ use crate::{
     actions::{Action, action},
     needed::needed,
     scratch::{compare, is_a_check, not_needed, oracle, slot},
-    server::{identity, merge},
+    server::merge,
     world::World,
     writes::Fault,
 };
@@ -44,7 +44,7 @@ fn view(world: &World) -> BTreeMap<String, Value> {
     let mut view = BTreeMap::new();
     for ((kind, name), object) in &world.server.objects {
         if [Kind::own("Application"), Kind::own("Rollup"), Dialect::AppK8sIo.kind()].contains(kind) {
-            let mut status = object["status"].clone();
+            let mut status = object.value["status"].clone();
             if let Some(Change::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
                 merge(&mut status, &patch);
             }
@@ -111,7 +111,7 @@ proptest! {
             let object = index.get(&history);
             late.repeat(object);
             if *again {
-                late.relist(&identity(object).0);
+                late.relist(&object.kind);
             }
         }
         late.settle_now();

@@ -1,146 +1,97 @@
-//! A cluster's memory: objects as JSON, with the identities, versions and generations that an API server gives them.
+//! The cluster of the stories, and what is told of it.
 
-use std::collections::BTreeMap;
+use std::{
+    mem,
+    ops::{Deref, DerefMut},
+    rc::Rc,
+};
 
-use bellwether_engine::{Change, Kind, Name, Outcome, Served, Slot, Version};
+use bellwether_engine::{Change, Kind, Name, Outcome, Served, Slot, Unreadable};
+use bellwether_memory_cluster::{LogEntry, MemoryCluster};
 pub(crate) use bellwether_simulation::object::{identity, merge};
-use bellwether_simulation::objects;
-use serde_json::{Value, json};
+use bellwether_simulation::{object::Object, objects};
+use serde_json::Value;
+
+/// The time at which Pods are deleted. They are gone at once: nothing runs them.
+const DELETED: &str = "2026-11-14T10:00:00Z";
 
 /// What a feed is told.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     Served(Served),
-    Unreadable(bellwether_engine::Unreadable),
+    Unreadable(Unreadable),
     Listing,
-    Set(Value),
+    Set(Rc<Object>),
     Gone(Name),
     Listed,
 }
 
 /// The kinds and objects of one cluster.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Server {
-    pub(crate) kinds: BTreeMap<Kind, Served>,
-    pub(crate) objects: BTreeMap<(Kind, Name), Value>,
-    /// What has changed and has not been told yet.
-    pub(crate) changes: Vec<(Kind, Told)>,
+    cluster: MemoryCluster<Object>,
     /// How many changes were made that changed nothing.
     pub(crate) vain: usize,
-    version: u64,
+}
+
+impl Deref for Server {
+    type Target = MemoryCluster<Object>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.cluster
+    }
+}
+
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.cluster
+    }
 }
 
 impl Server {
     /// One that serves the kinds of the stories, and has no objects.
     pub(crate) fn new() -> Self {
-        Self { kinds: objects::kinds(), ..Self::default() }
-    }
-
-    /// Serves a kind no longer: its objects go with it.
-    pub(crate) fn unserve(&mut self, kind: &Kind) {
-        self.kinds.remove(kind);
-        self.objects.retain(|(other, _), _| other != kind);
+        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), vain: 0 }
     }
 
     pub(crate) fn get(&self, kind: &Kind, name: &Name) -> Option<&Value> {
-        self.objects.get(&(kind.clone(), name.clone()))
-    }
-
-    /// Creates or replaces an object, as its user would: what is not given of its status stays, and another spec is
-    /// another generation.
-    pub(crate) fn put(&mut self, mut object: Value) -> Version {
-        let (kind, name) = identity(&object);
-        self.version += 1;
-        let before = self.get(&kind, &name).cloned().unwrap_or(Value::Null);
-        if object.get("status").is_none() && !before["status"].is_null() {
-            object["status"] = before["status"].clone();
-        }
-        let generation = before["metadata"]["generation"].as_i64().unwrap_or_default();
-        let generation = if object["spec"] == before["spec"] { generation.max(1) } else { generation + 1 };
-        let metadata = &mut object["metadata"];
-        metadata["uid"] = match &before["metadata"]["uid"] {
-            Value::Null => format!("u{}", self.version).into(),
-            uid => uid.clone(),
-        };
-        metadata["generation"] = generation.into();
-        metadata["resourceVersion"] = self.version.to_string().into();
-        self.changes.push((kind.clone(), Told::Set(object.clone())));
-        self.objects.insert((kind, name), object);
-        Version::new(&self.version.to_string())
-    }
-
-    /// Changes an object in place. One that is not there stays so.
-    pub(crate) fn edit(&mut self, kind: &Kind, name: &Name, edit: impl FnOnce(&mut Value)) {
-        if let Some(mut object) = self.get(kind, name).cloned() {
-            edit(&mut object);
-            self.put(object);
-        }
-    }
-
-    pub(crate) fn remove(&mut self, kind: &Kind, name: &Name) {
-        if self.objects.remove(&(kind.clone(), name.clone())).is_some() {
-            self.version += 1;
-            self.changes.push((kind.clone(), Told::Gone(name.clone())));
-        }
-    }
-
-    /// Makes a change, as an API server would.
-    pub(crate) fn perform(&mut self, slot: &Slot, change: &Change) -> Outcome {
-        let (kind, name) = (&slot.object.kind, &slot.object.name);
-        let Some(mut object) = self.get(kind, name).cloned() else {
-            return match change {
-                Change::Create { manifest, .. } if !has_image(manifest) => {
-                    Outcome::Refused("spec.containers[0].image: Required value".into())
-                }
-                Change::Create { dry_run: true, .. } => Outcome::Done(None),
-                Change::Create { manifest, .. } => Outcome::Done(Some(self.put((**manifest).clone()))),
-                _ => Outcome::Absent,
-            };
-        };
-        let (is_uid, is_version) = {
-            let metadata = &object["metadata"];
-            let (uid, version) = (metadata["uid"].clone(), metadata["resourceVersion"].clone());
-            (move |other: &str| uid == other, move |other: &Version| version == other.as_str())
-        };
-        match change {
-            Change::Status { uid, version, patch, .. } if is_uid(uid) && is_version(version) => {
-                let before = object["status"].take();
-                let mut status = before.clone();
-                merge(&mut status, patch);
-                self.vain += usize::from(status == before);
-                object["status"] = status;
-                Outcome::Done(Some(self.put(object)))
-            }
-            Change::Owners { uid, version, owners, requires } if is_uid(uid) && is_version(version) => {
-                let stays = |owner: &bellwether_engine::Exists| {
-                    let app = self.get(&owner.kind, &owner.name);
-                    app.is_some_and(|app| {
-                        app["metadata"]["uid"] == *owner.uid
-                            && app["metadata"].get("deletionTimestamp").is_none()
-                    })
-                };
-                if requires.as_ref().is_some_and(|owner| !stays(owner)) {
-                    return Outcome::Conflict;
-                }
-                let owners = json!(**owners);
-                self.vain += usize::from(owners == object["metadata"]["ownerReferences"]);
-                object["metadata"]["ownerReferences"] = owners;
-                Outcome::Done(Some(self.put(object)))
-            }
-            Change::Delete { uid } if is_uid(uid) => {
-                self.remove(kind, name);
-                Outcome::Done(None)
-            }
-            _ => Outcome::Conflict,
-        }
+        self.cluster.get(kind, name).map(|object| &object.value)
     }
 
     /// All objects of a kind, as a list has them.
     pub(crate) fn list(&self, kind: &Kind) -> impl Iterator<Item = &Value> {
-        self.objects.iter().filter(move |((other, _), _)| other == kind).map(|(_, object)| object)
+        self.of_kind(kind).map(|object| &object.value)
     }
-}
 
-fn has_image(pod: &Value) -> bool {
-    pod["spec"]["containers"][0]["image"].as_str().is_some_and(|image| !image.is_empty())
+    /// Creates or replaces an object, as its user would: what is not given of its status stays.
+    pub(crate) fn put(&mut self, mut object: Value) {
+        let (kind, name) = identity(&object);
+        let status = self.get(&kind, &name).map(|before| &before["status"]).filter(|it| !it.is_null());
+        if let (None, Some(status)) = (object.get("status"), status) {
+            object["status"] = status.clone();
+        }
+        self.cluster.put(object);
+    }
+
+    /// Makes a change, as an API server would.
+    pub(crate) fn perform(&mut self, slot: &Slot, change: &Change) -> Outcome {
+        let before = self.revision;
+        let outcome = self.write(slot, change, DELETED);
+        match (&outcome, change) {
+            (Outcome::Done(_), Change::Delete { .. }) => {
+                self.remove(&slot.object.kind, &slot.object.name);
+            }
+            (Outcome::Done(Some(_)), _) => self.vain += usize::from(self.revision == before),
+            _ => {}
+        }
+        outcome
+    }
+
+    /// What has changed since somebody last asked.
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (Kind, Told)> + use<> {
+        mem::take(&mut self.log).into_iter().map(|LogEntry { object, gone, .. }| {
+            let kind = object.kind.clone();
+            (kind, if gone { Told::Gone(object.name.clone()) } else { Told::Set(object) })
+        })
+    }
 }

@@ -7,7 +7,6 @@ use bellwether_engine::{
     Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen, Slot, Turn,
     Unreadable, Warning,
 };
-use bellwether_model::Object as Read;
 use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::{
     known::Hearer,
     objects,
-    server::{Server, Told, identity},
+    server::{Server, Told},
     writes::{Fault, Flight},
 };
 
@@ -29,6 +28,14 @@ pub(crate) struct Feed {
     pub(crate) told: Hearer,
     lens: Arc<Lens>,
     queue: VecDeque<Told>,
+}
+
+impl Feed {
+    /// What its lens sees of an object.
+    fn look(&self, object: &Object, now: Timestamp) -> (Name, Seen) {
+        let has_status = self.told.known.served.as_ref().map(|served| served.has_status);
+        object.seen(&self.lens, Light { now, has_status }).expect("an object")
+    }
 }
 
 /// A cluster, and the engine.
@@ -263,20 +270,15 @@ impl World {
     }
 
     /// A feed tells again what it has told before, of an object that it knows.
-    pub(crate) fn repeat(&mut self, object: &Value) {
-        let (kind, name) = identity(object);
-        let (now, uid) = (self.now, object["metadata"]["uid"].as_str().unwrap_or_default());
-        let knows = |feed: &&Feed| {
-            let known = feed.told.known.objects.get(&name);
-            let is_known = |known: &Rc<Object>| {
-                *known.uid() == *uid && Some(known.version()) >= version(&object["metadata"])
-            };
-            known.is_some_and(is_known)
+    pub(crate) fn repeat(&mut self, object: &Object) {
+        let knows = |feed: &Feed| {
+            let known = feed.told.known.objects.get(&object.name);
+            let is_known =
+                |known: &Rc<Object>| known.uid() == object.uid() && known.version() >= object.version();
+            feed.kind == object.kind && known.is_some_and(is_known)
         };
-        let feed = self.feeds.iter().filter(|(_, feed)| feed.kind == kind).find(|(_, feed)| knows(feed));
-        let Some((id, feed)) = feed else { return };
-        let has_status = feed.told.known.served.as_ref().map(|served| served.has_status);
-        let (name, seen) = look(&feed.lens, object, Light { now, has_status });
+        let Some((id, feed)) = self.feeds.iter().find(|(_, feed)| knows(feed)) else { return };
+        let (name, seen) = feed.look(object, self.now);
         self.step(Event::Feed(*id, News::Seen(name, Box::new(seen))));
     }
 
@@ -291,8 +293,7 @@ impl World {
             Told::Listed => News::Listed,
             Told::Gone(name) => News::Gone(name),
             Told::Set(object) => {
-                let has_status = feed.told.known.served.as_ref().map(|served| served.has_status);
-                let (name, seen) = look(&feed.lens, &object, Light { now: self.now, has_status });
+                let (name, seen) = feed.look(&object, self.now);
                 feed.told.look(&name, seen.facts.operator.is_none());
                 News::Seen(name, Box::new(seen))
             }
@@ -302,7 +303,7 @@ impl World {
 
     /// Hands out what has changed to those who follow it.
     fn distribute(&mut self) {
-        for (kind, told) in std::mem::take(&mut self.server.changes) {
+        for (kind, told) in self.server.changes() {
             if self.unreadable.contains_key(&kind) || !self.server.kinds.contains_key(&kind) {
                 continue;
             }
@@ -322,7 +323,7 @@ impl World {
         if let Some(why) = self.unreadable.get(kind) {
             return vec![Told::Unreadable(why.clone())];
         }
-        let objects = self.server.list(kind).cloned().map(Told::Set);
+        let objects = self.server.of_kind(kind).map(|object| Told::Set(Rc::clone(object)));
         let begin = [Told::Served(served.clone()), Told::Listing];
         begin.into_iter().chain(objects).chain([Told::Listed]).collect()
     }
@@ -335,15 +336,4 @@ impl World {
         *dice ^= *dice << 17;
         usize::try_from(*dice >> 33).unwrap_or_default() % below.max(1)
     }
-}
-
-fn version(metadata: &Value) -> Option<u64> {
-    metadata["resourceVersion"].as_str()?.parse().ok()
-}
-
-/// What a lens sees of an object.
-pub(crate) fn look(lens: &Lens, object: &Value, light: Light) -> (Name, Seen) {
-    let text = object.to_string();
-    let object = Read::from_json(text.as_bytes(), lens.plan()).expect("an object");
-    lens.look(&object, light)
 }

@@ -1,8 +1,9 @@
 //! Those who tidy up in a cluster: the garbage collector, and whoever runs Pods.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::rc::Rc;
 
 use bellwether_engine::Kind;
+use bellwether_memory_cluster::Garbage;
 use rand::Rng as _;
 use serde_json::json;
 
@@ -12,21 +13,7 @@ impl World<'_> {
     /// The garbage collector removes what is owned by nobody who is there.
     pub(super) fn collect(&mut self) {
         self.collecting = false;
-        let there: BTreeSet<String> =
-            self.store.objects.values().map(|object| object.uid().to_owned()).collect();
-        let is_there = |uid: &str| uid == "f1" || there.contains(uid);
-        let owned: Vec<_> = self
-            .store
-            .objects
-            .values()
-            .filter(|object| object.owners().next().is_some())
-            .map(Rc::clone)
-            .collect();
-        for object in owned {
-            let (solid, dangling): (Vec<&str>, Vec<&str>) = object.owners().partition(|uid| is_there(uid));
-            if dangling.is_empty() {
-                continue;
-            }
+        for Garbage { object, solid } in self.store.garbage(|uid| uid == "f1") {
             self.tell(|| {
                 format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
             });
@@ -34,8 +21,7 @@ impl World<'_> {
                 self.store.remove(&object.kind, &object.name);
             } else {
                 let mut value = object.value.clone();
-                let owners = value["metadata"]["ownerReferences"].as_array_mut().into_iter();
-                owners.for_each(|owners| owners.retain(|owner| owner["uid"].as_str().is_some_and(is_there)));
+                value["metadata"]["ownerReferences"] = json!(solid);
                 self.store.put(value);
             }
         }

@@ -1,0 +1,70 @@
+//! The log of all changes: what watches are served from, and what there was at an earlier revision.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use bellwether_engine::{Kind, Name};
+
+use crate::{cluster::MemoryCluster, object::Stored};
+
+/// A change to an object.
+#[derive(Debug)]
+pub struct LogEntry<O> {
+    /// The revision that it made.
+    pub revision: u64,
+    /// The object as it is since, or as it was when it was deleted.
+    pub object: Rc<O>,
+    /// Whether the object was deleted.
+    pub gone: bool,
+}
+
+// A derived one would ask for objects that can be cloned.
+impl<O> Clone for LogEntry<O> {
+    fn clone(&self) -> Self {
+        Self { revision: self.revision, object: Rc::clone(&self.object), gone: self.gone }
+    }
+}
+
+impl<O: Stored> LogEntry<O> {
+    fn is_of(&self, kind: &Kind, name: &Name) -> bool {
+        let object = self.object.object();
+        object.kind == *kind && object.name == *name
+    }
+}
+
+/// The past, as far back as [`MemoryCluster::log`] reaches.
+impl<O: Stored> MemoryCluster<O> {
+    /// All objects of a kind as of a revision.
+    pub fn at(&self, kind: &Kind, revision: u64) -> BTreeMap<Name, Rc<O>> {
+        let mut objects = BTreeMap::new();
+        for entry in self.log.iter().take_while(|entry| entry.revision <= revision) {
+            let object = entry.object.object();
+            if object.kind != *kind {
+                continue;
+            }
+            if entry.gone {
+                objects.remove(&object.name);
+            } else {
+                objects.insert(object.name.clone(), Rc::clone(&entry.object));
+            }
+        }
+        objects
+    }
+
+    /// An object as of a revision, if it existed.
+    pub fn get_at(&self, kind: &Kind, name: &Name, revision: u64) -> Option<&Rc<O>> {
+        let is_it = |entry: &&LogEntry<O>| entry.revision <= revision && entry.is_of(kind, name);
+        self.log.iter().rfind(is_it).filter(|entry| !entry.gone).map(|entry| &entry.object)
+    }
+
+    /// An object as of a revision, and then each of its later states in order; none where it does not exist.
+    pub fn since(&self, kind: &Kind, name: &Name, revision: u64) -> Vec<Option<&Rc<O>>> {
+        let mut states = vec![None];
+        for entry in self.log.iter().filter(|entry| entry.is_of(kind, name)) {
+            if entry.revision <= revision {
+                states.clear();
+            }
+            states.push((!entry.gone).then_some(&entry.object));
+        }
+        states
+    }
+}

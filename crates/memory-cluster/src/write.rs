@@ -1,0 +1,122 @@
+//! The changes that the engine wants, made at once: for those who have no requests in between.
+
+use bellwether_engine::{Change, Exists, Outcome, Slot, Version};
+use serde_json::{Value, json};
+
+use crate::{
+    cluster::MemoryCluster,
+    merge::merge,
+    object::{Object, Stored},
+    verbs::{Rejection, Subresource},
+};
+
+impl<O: Stored> MemoryCluster<O> {
+    /// Makes a change, if the object is still the one that it is meant for.
+    pub fn write(&mut self, slot: &Slot, change: &Change, now: &str) -> Outcome {
+        let (kind, name) = (&slot.object.kind, &slot.object.name);
+        let guard = |uid: &str, version: &Version| json!({ "uid": uid, "resourceVersion": version.as_str() });
+        let written = match change {
+            Change::Status { uid, version, patch, .. } => {
+                let patch = json!({ "metadata": guard(uid, version), "status": &**patch });
+                self.patch(kind, name, Subresource::Status, &patch).map(Some)
+            }
+            Change::Owners { uid, version, owners, requires } => {
+                if let Some(owner) = requires.as_ref().filter(|owner| !self.stays(owner)) {
+                    let why = format!("{} {} is not there to take it over", owner.kind.kind, owner.name);
+                    return Outcome::Failed(why.into());
+                }
+                let mut metadata = guard(uid, version);
+                metadata["ownerReferences"] = json!(**owners);
+                self.patch(kind, name, Subresource::None, &json!({ "metadata": metadata })).map(Some)
+            }
+            Change::Create { manifest, dry_run, .. } => self.create(Value::clone(manifest), *dry_run),
+            Change::Replace { uid, version, manifest } => {
+                let mut manifest = Value::clone(manifest);
+                merge(&mut manifest, &json!({ "metadata": guard(uid, version) }));
+                self.replace(manifest).map(Some)
+            }
+            Change::Apply { .. } => Err(Rejection::Invalid("a cluster in memory has no field managers")),
+            Change::Delete { uid, .. } => self.delete(kind, name, Some(uid), now).map(|_| None),
+        };
+        match written {
+            Ok(object) => Outcome::Done(object.map(|object| version(object.object()))),
+            Err(Rejection::NotFound) => Outcome::Absent,
+            // The object that was meant is gone.
+            Err(Rejection::OtherUid) if matches!(change, Change::Delete { .. }) => Outcome::Absent,
+            Err(Rejection::AlreadyExists | Rejection::OtherUid | Rejection::Modified) => Outcome::Conflict,
+            Err(Rejection::Invalid(why)) => Outcome::Refused(why.into()),
+        }
+    }
+
+    /// Whether an owner exists, and is not about to be deleted.
+    fn stays(&self, owner: &Exists) -> bool {
+        let object = self.get(&owner.kind, &owner.name).map(|it| it.object());
+        object.is_some_and(|it| it.uid() == &*owner.uid && !it.is_deleting())
+    }
+}
+
+fn version(object: &Object) -> Version {
+    Version::new(object.metadata()["resourceVersion"].as_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_engine::{Cluster, Kind, ObjectKey, Part};
+
+    use super::*;
+    use crate::cluster::tests::{application, cluster, manifest, metadata, web};
+
+    const NOW: &str = "2026-11-14T10:00:00Z";
+
+    fn slot(kind: Kind, part: Part) -> Slot {
+        Slot { object: ObjectKey { cluster: Cluster::hub(), kind, name: web() }, part }
+    }
+
+    #[test]
+    fn a_status_is_written_to_the_object_and_the_version_that_it_is_meant_for() {
+        let mut cluster = cluster();
+        let write = |cluster: &mut MemoryCluster, uid: &str, version: &str| {
+            let change = Change::Status {
+                uid: uid.into(),
+                version: Version::new(version),
+                patch: Arc::new(json!({ "progress": 7 })),
+                told: Box::default(),
+                claims: Box::default(),
+            };
+            cluster.write(&slot(application(), Part::Status), &change, NOW)
+        };
+        assert_eq!(write(&mut cluster, "u2", "1"), Outcome::Conflict);
+        assert_eq!(write(&mut cluster, "u1", "0"), Outcome::Conflict);
+        assert_eq!(metadata(&cluster).2, 1, "nothing was written");
+        assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Done(Some(Version::new("2"))));
+        let object = cluster.get(&application(), &web()).expect("it is there");
+        assert_eq!(object.value["status"]["progress"], 7);
+        cluster.remove(&application(), &web());
+        assert_eq!(write(&mut cluster, "u1", "2"), Outcome::Absent);
+    }
+
+    #[test]
+    fn nothing_is_handed_over_to_an_application_that_is_gone() {
+        let mut cluster = cluster();
+        cluster.put(manifest("v1", "Service"));
+        let mut write = |owner: &str| {
+            let change = Change::Owners {
+                uid: "u2".into(),
+                version: Version::new("2"),
+                owners: Arc::new([]),
+                requires: Some(Box::new(Exists {
+                    kind: application(),
+                    version: "v1alpha1".into(),
+                    plural: "applications".into(),
+                    name: web(),
+                    uid: owner.into(),
+                })),
+            };
+            cluster.write(&slot(Kind::new("", "Service"), Part::Owners), &change, NOW)
+        };
+        assert!(matches!(write("another"), Outcome::Failed(_)));
+        assert!(matches!(write("u1"), Outcome::Done(_)));
+    }
+}
