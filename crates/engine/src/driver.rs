@@ -1,5 +1,10 @@
 //! The engine and its outbox as one, for whoever drives them: a loop with a network and a clock, or one with neither.
 
+#[cfg(feature = "planted")]
+use std::collections::BTreeMap;
+
+#[cfg(feature = "planted")]
+use bellwether_health::Verdict;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
@@ -113,6 +118,12 @@ impl Driver {
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
     pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
         self.engine.summary(now, kind, name)
+    }
+
+    /// The verdicts on all objects of a kind in a cluster.
+    #[cfg(feature = "planted")]
+    pub fn verdicts(&self, cluster: &Cluster, kind: &Kind) -> BTreeMap<Name, Verdict> {
+        self.engine.verdicts(cluster, kind)
     }
 
     /// What is known of a cluster.

@@ -20,6 +20,7 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     nested::{Judgement, Nested},
+    planted::Bug,
     rollup::Rollups,
     room::Room,
     rules::Rules,
@@ -129,7 +130,7 @@ impl Engine {
         self.flush(now);
         self.settle_nested(now);
         for feed in self.feeds.take_unused() {
-            self.each(now, |grouping, room| grouping.feed_dropped(feed, room));
+            self.each_of(feed, now, |grouping, room| grouping.feed_dropped(feed, room));
             self.feeds.drop_feed(feed, &mut self.desk.effects);
         }
         self.desk.clear()
@@ -299,6 +300,21 @@ impl Engine {
         }
     }
 
+    /// Lets every grouping that has members in the cluster of a feed do something.
+    fn each_of(
+        &mut self,
+        feed: FeedId,
+        now: Timestamp,
+        mut act: impl FnMut(&mut dyn Grouping, &mut Room<'_>),
+    ) {
+        let Some(cluster) = self.feeds.get(feed).map(|feed| feed.cluster.clone()) else { return };
+        self.each(now, |grouping, room| {
+            if grouping.has_members_in(&cluster) || Bug::MixClusters.is_planted() {
+                act(grouping, room);
+            }
+        });
+    }
+
     /// Lets the grouping that reads a kind do something.
     fn of_kind<R: Default>(
         &mut self,
@@ -336,7 +352,7 @@ impl Engine {
             News::Listing => {
                 self.feeds.begin_list(id);
                 self.own_kind_changed(id);
-                self.each(now, |grouping, room| grouping.list_started(id, room));
+                self.each_of(id, now, |grouping, room| grouping.list_started(id, room));
             }
             News::Listed => {
                 let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
@@ -346,7 +362,7 @@ impl Engine {
                 // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
                 if was_listed && !was_unreadable {
                     self.own_kind_changed(id);
-                    self.each(now, |grouping, _| grouping.list_completed(id));
+                    self.each_of(id, now, |grouping, _| grouping.list_completed(id));
                 } else {
                     self.feed_changed(id, was_unreadable, now);
                 }
@@ -362,7 +378,8 @@ impl Engine {
 
     /// What is said of groups of one of our own kinds may change, also of those that are not there.
     fn own_kind_changed(&mut self, feed: FeedId) {
-        if let Some(kind) = self.feeds.get(feed).and_then(|feed| OwnKind::of(&feed.kind)) {
+        let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
+        if let Some(kind) = feed.and_then(|feed| OwnKind::of(&feed.kind)) {
             self.desk.kinds_changed([kind]);
             // Before all of our own kinds are known, whoever asks is told which of them are not.
             self.desk.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.open));
@@ -371,13 +388,13 @@ impl Engine {
 
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
         self.own_kind_changed(id);
-        self.each(now, |grouping, room| grouping.feed_changed(id, readability, room));
+        self.each_of(id, now, |grouping, room| grouping.feed_changed(id, readability, room));
     }
 
     fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
         let Seen { facts, own } = seen;
         // Our kinds mean something in the cluster that we serve.
-        let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster == Cluster::hub()));
+        let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster.is_hub()));
         if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
             self.gone(other, now);
         }
@@ -408,7 +425,8 @@ impl Engine {
 
     /// An object is there, or is not what it was.
     fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
-        self.each(now, |grouping, room| grouping.object_changed(object, before, room));
+        let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
+        self.each_of(feed, now, |grouping, room| grouping.object_changed(object, before, room));
     }
 
     /// One of our own objects is gone, or is no longer one that we understand.
@@ -421,21 +439,23 @@ impl Engine {
     /// An object has another version, and is what it was.
     fn same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
+        let feed = stored.feed;
         if let Some(own) = stored.own {
             let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
             self.of_kind(Some(own.kind), now, |grouping, _| grouping.seen_again(&group, &facts));
         }
-        self.each(now, |grouping, room| grouping.object_same(object, room));
+        self.each_of(feed, now, |grouping, room| grouping.object_same(object, room));
     }
 
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
-        self.each(now, |grouping, room| grouping.object_gone(object, room));
+        let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
+        self.each_of(feed, now, |grouping, room| grouping.object_gone(object, room));
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
             self.forget(own.kind, object, now);
         }
         let Some(stored) = self.feeds.remove(object) else { return };
-        let Some(kind) = self.feeds.get(stored.feed).map(|feed| feed.kind.clone()) else { return };
-        self.each(now, |grouping, room| grouping.object_missing(&kind, &stored.name, room));
+        let Some(kind) = self.feeds.get(feed).map(|feed| feed.kind.clone()) else { return };
+        self.each_of(feed, now, |grouping, room| grouping.object_missing(&kind, &stored.name, room));
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
@@ -487,5 +507,7 @@ impl Engine {
     }
 }
 
+#[cfg(feature = "planted")]
+mod elsewhere;
 #[cfg(test)]
 mod tests;

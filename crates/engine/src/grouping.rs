@@ -11,7 +11,7 @@ use crate::{
     facts::{Facts, Own, Version},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
-    id::{FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name},
     room::Room,
     view::{Claim, Group, Insight},
 };
@@ -26,6 +26,11 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
 
     /// Those of them that have to be known before anything is said of any group.
     fn base(&self) -> &'static [OwnKind];
+
+    /// Whether its groups have members in a cluster. It is told of no feed or object of the others.
+    fn has_members_in(&self, cluster: &Cluster) -> bool {
+        cluster.is_hub()
+    }
 
     /// Whether it can do with one namespace.
     fn is_namespaced(&self) -> bool {

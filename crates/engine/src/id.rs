@@ -21,6 +21,11 @@ impl Cluster {
     pub fn name(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is the cluster that holds Bellwether's own objects.
+    pub fn is_hub(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// A kind, whatever its version.
@@ -105,7 +110,7 @@ pub struct ObjectKey {
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.cluster.name().is_empty() {
+        if !self.cluster.is_hub() {
             write!(f, "{}: ", self.cluster.name())?;
         }
         write!(f, "{} {}", self.kind, self.name)

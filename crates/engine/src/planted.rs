@@ -35,6 +35,8 @@ pub enum Bug {
     TrustNarrowLens,
     /// What is held back is not looked at again when its time has come.
     ForgetHeldTurn,
+    /// What happens in one cluster is told to groups whose members are in another.
+    MixClusters,
     /// A Rollup is a component of itself if its selector matches it.
     CountItself,
     /// A kind is followed though no group needs it any more.
@@ -49,7 +51,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
         Self::SkipCompare,
@@ -65,6 +67,7 @@ impl Bug {
         Self::ReasonOfTheFirst,
         Self::TrustNarrowLens,
         Self::ForgetHeldTurn,
+        Self::MixClusters,
         Self::CountItself,
         Self::KeepKind,
         Self::BelieveStaleCondition,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{ConditionStatus, Rollup, State};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Driver, FeedId, Group, Insight, Kind, Member, Name, StandsFor, Summary};
+use bellwether_engine::{Driver, Group, Insight, Kind, Member, Name, StandsFor, Summary};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -55,13 +55,13 @@ impl Answers {
     pub(crate) fn ask(
         &mut self,
         driver: &Driver,
-        feeds: &BTreeMap<FeedId, Feed>,
+        feeds: &[&Feed],
         knew: &[(Kind, u64)],
         store: &Store,
         now: Timestamp,
     ) -> Result<(), Wrong> {
-        let find = |kind: &Kind| feeds.values().find(|feed| feed.follower.kind() == kind);
-        if feeds.values().all(|feed| feed.view.is_whole()) {
+        let find = |kind: &Kind| feeds.iter().find(|feed| feed.follower.kind() == kind);
+        if feeds.iter().all(|feed| feed.view.is_whole()) {
             knew.clone_into(&mut self.whole);
         }
         for (kind, name) in targets() {

@@ -16,6 +16,7 @@ use crate::{
     oracle::{Oracle, shape},
     process::Process,
     rollup_oracle,
+    site::Site,
     store::{Store, known},
     wrong::{Wrong, difference},
 };
@@ -151,7 +152,7 @@ fn has_let_go(store: &Store, process: &Process, needed: &[Kind]) -> Result<(), W
     let census = process.driver.census();
     let own = Kind::own("Application");
     let apps: Vec<_> = store.of_kind(&own).collect();
-    for feed in process.feeds.values() {
+    for feed in process.feeds_of(Site::Hub) {
         let kind = feed.follower.kind();
         let living: Vec<_> = apps.iter().map(|app| app.uid()).collect();
         let is_ours = |object: &Object| object.owners().any(|uid| living.contains(&uid));
@@ -164,7 +165,29 @@ fn has_let_go(store: &Store, process: &Process, needed: &[Kind]) -> Result<(), W
         process.feeds.len(),
         census.feeds
     );
-    let objects: usize = process.feeds.values().map(|feed| store.of_kind(feed.follower.kind()).count()).sum();
-    must!(census.objects == objects, "{} objects are kept, and there are {objects}", census.objects);
+    Ok(())
+}
+
+/// Whether a controller keeps as many objects as there are of the kinds that it follows.
+pub(crate) fn counts_objects(stores: [(Site, &Store); 2], process: &Process) -> Result<(), Wrong> {
+    let count = |(site, store): (Site, &Store)| -> usize {
+        process.feeds_of(site).map(|feed| store.of_kind(feed.follower.kind()).count()).sum()
+    };
+    let (kept, objects) = (process.driver.census().objects, stores.map(count).into_iter().sum::<usize>());
+    must!(kept == objects, "{kept} objects are kept, and there are {objects}");
+    Ok(())
+}
+
+/// Whether a controller judges the objects of another cluster by what they are there, whatever has their names in the hub.
+pub(crate) fn verdicts_are_right(store: &Store, process: &Process, now: Timestamp) -> Result<(), Wrong> {
+    for feed in process.feeds_of(Site::East).filter(|feed| feed.view.unreadable.is_none()) {
+        let kind = feed.follower.kind();
+        let has_status = store.kinds.get(kind).map(|served| served.has_status);
+        let expected = store.of_kind(kind);
+        let expected: BTreeMap<_, _> =
+            expected.map(|object| (object.name.clone(), object.verdict(now, has_status))).collect();
+        let verdicts = process.driver.verdicts(&Site::East.cluster(), kind);
+        must!(verdicts == expected, "in the other cluster {kind} are {verdicts:?}, not {expected:?}");
+    }
     Ok(())
 }

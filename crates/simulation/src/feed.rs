@@ -3,8 +3,11 @@
 use bellwether_engine::{News, Served, Unreadable};
 use bellwether_wire::Follower;
 
+use crate::site::Site;
+
 /// One kind that is followed.
 pub(crate) struct Feed {
+    pub(crate) site: Site,
     pub(crate) follower: Follower,
     /// What was asked last. Answers to what was asked before are dropped.
     pub(crate) ticket: u64,

@@ -29,6 +29,7 @@ mod past;
 mod process;
 mod rollup_checks;
 mod shrink;
+mod site;
 mod store;
 mod world;
 

@@ -37,6 +37,8 @@ pub(crate) enum Deed {
     Act(Action),
     /// Something goes wrong.
     Fault(Fault),
+    /// One of both, in the other cluster.
+    Elsewhere(Box<Deed>),
 }
 
 /// Where a controller ends.
@@ -135,7 +137,16 @@ impl Plan {
                 }
             }
         }
-        Self { seed, processes, sweep: chance.random_bool(0.2), encore: chance.random_bool(0.25), deeds }
+        let (sweep, encore) = (chance.random_bool(0.2), chance.random_bool(0.25));
+        if chance.random_bool(0.25) {
+            happen_elsewhere(&mut deeds, &mut chance);
+        }
+        Self { seed, processes, sweep, encore, deeds }
+    }
+
+    /// Whether anything happens in the other cluster.
+    pub(crate) fn goes_elsewhere(&self) -> bool {
+        self.deeds.iter().any(|(_, deed)| matches!(deed, Deed::Elsewhere(_)))
     }
 
     /// How many things happen.
@@ -146,6 +157,25 @@ impl Plan {
     /// Whether nothing happens.
     pub fn is_empty(&self) -> bool {
         self.deeds.is_empty()
+    }
+}
+
+/// Lets something happen in the other cluster meanwhile: to objects of the same names, and to its API servers.
+fn happen_elsewhere(deeds: &mut Vec<(Moment, Deed)>, chance: &mut impl Rng) {
+    let end = deeds.last().map_or(0, |(moment, _)| *moment);
+    for _ in 0..chance.random_range(1..10) {
+        let moment = chance.random_range(0..=end);
+        let deed = if chance.random_bool(0.8) {
+            Deed::Act(Action::draw(chance))
+        } else {
+            let mut fault = Fault::draw(chance, Theme::Any, 1);
+            while Deed::Fault(fault.clone()).process().is_some() {
+                fault = Fault::draw(chance, Theme::Any, 1);
+            }
+            Deed::Fault(fault)
+        };
+        let place = deeds.partition_point(|(other, _)| *other <= moment);
+        deeds.insert(place, (moment, Deed::Elsewhere(Box::new(deed))));
     }
 }
 
@@ -235,10 +265,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, {} controllers", self.seed, self.processes)?;
         for (moment, deed) in &self.deeds {
-            match deed {
-                Deed::Act(action) => writeln!(f, "{moment:>8} ms  {action}")?,
-                Deed::Fault(fault) => writeln!(f, "{moment:>8} ms  {fault:?}")?,
-            }
+            writeln!(f, "{moment:>8} ms  {deed}")?;
         }
         if self.sweep {
             writeln!(f, "in the end all Applications and Rollups are deleted")?;
@@ -254,7 +281,17 @@ impl Deed {
             Self::Fault(
                 Fault::Crash { process, .. } | Fault::Freeze { process, .. } | Fault::Jump { process, .. },
             ) => Some(*process),
-            Self::Act(_) | Self::Fault(_) => None,
+            Self::Act(_) | Self::Fault(_) | Self::Elsewhere(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Act(action) => write!(f, "{action}"),
+            Self::Fault(fault) => write!(f, "{fault:?}"),
+            Self::Elsewhere(deed) => write!(f, "elsewhere: {deed}"),
         }
     }
 }

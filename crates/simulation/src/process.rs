@@ -16,7 +16,8 @@ use crate::{
     feed::{Feed, View},
     known::Known,
     object::Object,
-    plan::{Moment, Point},
+    plan::{Moment, Plan, Point},
+    site::Site,
     store::Store,
     wrong::Wrong,
 };
@@ -32,6 +33,8 @@ pub(crate) const RETRY: Moment = 2_000;
 /// A controller.
 pub(crate) struct Process {
     pub(crate) name: usize,
+    /// Whether it looks at the other cluster, too.
+    elsewhere: bool,
     pub(crate) alive: bool,
     /// How often it was started. What was meant for an earlier one is dropped.
     pub(crate) epoch: u64,
@@ -39,8 +42,8 @@ pub(crate) struct Process {
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
     /// What waits for the engine, and how much it knows after each.
     pub(crate) inbox: VecDeque<(FeedId, News, Option<u64>)>,
-    /// The kinds that there are, as far as it knows.
-    pub(crate) kinds: Option<Rc<BTreeMap<Kind, Served>>>,
+    /// The kinds that each cluster has, as far as it knows.
+    pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<Kind, Served>>>,
     /// None if there is no other.
     pub(crate) election: Option<Election>,
     /// When it was started, by its clock.
@@ -64,16 +67,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(name: usize, candidates: usize) -> Self {
+    pub(crate) fn new(name: usize, plan: &Plan) -> Self {
         Self {
             name,
+            elsewhere: plan.goes_elsewhere(),
             alive: false,
             epoch: 0,
-            driver: Driver::new(Engine::new().with_app_k8s_io(), WRITES_AT_A_TIME),
+            driver: Driver::new(Engine::new(), WRITES_AT_A_TIME),
             feeds: BTreeMap::new(),
             inbox: VecDeque::new(),
-            kinds: None,
-            election: (candidates > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
+            kinds: BTreeMap::new(),
+            election: (plan.processes > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
             began: Timestamp::UNIX_EPOCH,
             answers: Answers::default(),
             skew: 0,
@@ -92,10 +96,16 @@ impl Process {
         self.alive = true;
         (self.began, self.answers) = (now, Answers::default());
         self.epoch += 1;
-        self.driver = Driver::new(Engine::new().with_app_k8s_io(), WRITES_AT_A_TIME);
+        let engine = Engine::new().with_app_k8s_io();
+        let engine = if self.elsewhere {
+            engine.observing(&Site::East.cluster(), Site::East.observed())
+        } else {
+            engine
+        };
+        self.driver = Driver::new(engine, WRITES_AT_A_TIME);
         self.feeds.clear();
         self.inbox.clear();
-        self.kinds = None;
+        self.kinds.clear();
         self.deleted.clear();
         (self.put_back, self.unaware) = (false, 0);
         let identity = format!("{}-{}", self.name, self.epoch);
@@ -112,7 +122,7 @@ impl Process {
     }
 
     /// Follows a kind, or lists it anew through another lens.
-    pub(crate) fn follow(&mut self, id: FeedId, kind: &Kind, lens: &Arc<Lens>, seed: u64) {
+    pub(crate) fn follow(&mut self, id: FeedId, (site, kind): (Site, &Kind), lens: &Arc<Lens>, seed: u64) {
         if let Some(feed) = self.feeds.get_mut(&id) {
             feed.follower.refocus(Arc::clone(lens));
             feed.ticket += 1;
@@ -120,12 +130,17 @@ impl Process {
             return;
         }
         let follower = Follower::new(kind.clone(), None, Arc::clone(lens), Pauses::default(), seed);
-        self.feeds.insert(id, Feed { follower, ticket: 0, busy: false, view: View::default() });
+        self.feeds.insert(id, Feed { site, follower, ticket: 0, busy: false, view: View::default() });
     }
 
-    /// Whether the cluster serves a kind, as far as it knows.
-    pub(crate) fn find(&self, kind: &Kind) -> Found {
-        match self.kinds.as_ref().map(|kinds| kinds.get(kind)) {
+    /// The feeds of a cluster.
+    pub(crate) fn feeds_of(&self, site: Site) -> impl Iterator<Item = &Feed> {
+        self.feeds.values().filter(move |feed| feed.site == site)
+    }
+
+    /// Whether a cluster serves a kind, as far as it knows.
+    pub(crate) fn find(&self, site: Site, kind: &Kind) -> Found {
+        match self.kinds.get(&site).map(|kinds| kinds.get(kind)) {
             Some(Some(served)) => Found::Served(served.clone()),
             Some(None) => Found::NotServed,
             None => Found::Unknown,
@@ -145,23 +160,24 @@ impl Process {
         taken
     }
 
-    /// Up to which change it knows each kind.
+    /// Up to which change it knows each kind of the hub.
     pub(crate) fn knew(&self) -> Vec<(Kind, u64)> {
-        self.feeds.values().map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
+        self.feeds_of(Site::Hub).map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
     }
 
-    /// Whether a kind could be read and then not, or the other way round.
+    /// Whether a kind of the hub could be read and then not, or the other way round.
     pub(crate) fn is_fickle(&self, kind: &Kind) -> bool {
-        self.feeds.values().any(|feed| feed.follower.kind() == kind && feed.view.fickle)
+        self.feeds_of(Site::Hub).any(|feed| feed.follower.kind() == kind && feed.view.fickle)
     }
 
     /// Somebody asks it about everything.
     pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Wrong> {
         let knew = self.knew();
-        self.answers.ask(&self.driver, &self.feeds, &knew, store, now)
+        let feeds: Vec<_> = self.feeds.values().filter(|feed| feed.site == Site::Hub).collect();
+        self.answers.ask(&self.driver, &feeds, &knew, store, now)
     }
 
-    /// What it must know of all kinds by now.
+    /// What it must know of all kinds of the hub by now.
     pub(crate) fn views(&self, store: &Store) -> BTreeMap<Kind, Known> {
         let known = |feed: &Feed| {
             let (kind, view) = (feed.follower.kind(), &feed.view);
@@ -175,6 +191,6 @@ impl Process {
             let (listed, listing) = (view.listed, view.telling);
             (kind.clone(), Known { served, unreadable, listed, listing, objects })
         };
-        self.feeds.values().map(known).collect()
+        self.feeds_of(Site::Hub).map(known).collect()
     }
 }

@@ -3,6 +3,7 @@
 //! Everything that takes time is on an agenda, and chance says how long it takes. Nothing else decides what happens first,
 //! so that one seed gives one history.
 
+mod clusters;
 mod course;
 mod leading;
 mod reading;
@@ -12,6 +13,7 @@ mod writing;
 
 use std::{
     collections::BTreeMap,
+    mem,
     time::{Duration, Instant},
 };
 
@@ -24,12 +26,12 @@ use crate::{
     checks::{Adopted, Told},
     plan::{Moment, Plan},
     process::Process,
-    store::{self, Store},
+    site::Site,
     wrong::Wrong,
 };
+use clusters::Clusters;
 use leading::Lead;
 use reading::{Asker, Connection, Input, Question};
-use trouble::Trouble;
 use writing::{Flight, Journey};
 
 /// When every run begins.
@@ -50,8 +52,8 @@ enum Happening {
     Step(usize, u64),
     /// A controller wakes by itself.
     Wake(usize, u64),
-    /// A controller learns which kinds there are.
-    Kinds(usize, u64),
+    /// A controller learns which kinds there are in a cluster.
+    Kinds(usize, u64, Site),
     /// A question reaches an API server.
     Ask(Asker, Question),
     /// What came of it reaches the controller.
@@ -81,26 +83,21 @@ pub struct Tally {
     pub until_right: u64,
 }
 
-/// A cluster, its faults, and those who look after it.
+/// The clusters, their faults, and those who look after them.
 pub(crate) struct World<'p> {
     plan: &'p Plan,
     chance: SmallRng,
     now: Moment,
     begun: Instant,
-    store: Store,
-    /// What the API server knows that may be behind.
-    behind: u64,
+    clusters: Clusters,
     agenda: BTreeMap<(Moment, u64), Happening>,
     number: u64,
     /// How much of the agenda is more than the passing of time.
     foreground: usize,
     processes: Vec<Process>,
     connections: BTreeMap<u64, Connection>,
-    trouble: Trouble,
     lease: (Option<Record>, u64),
     calm: Option<Moment>,
-    /// How many changes the API servers have passed on.
-    passed_on: (u64, u64),
     collecting: bool,
     running_pods: bool,
     adopted: Adopted,
@@ -123,17 +120,14 @@ impl<'p> World<'p> {
             chance: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
             now: 0,
             begun: Instant::now(),
-            store: store::empty(),
-            behind: 1,
+            clusters: Clusters::default(),
             agenda: BTreeMap::new(),
             number: 0,
             foreground: 0,
-            processes: (0..plan.processes).map(|name| Process::new(name, plan.processes)).collect(),
+            processes: (0..plan.processes).map(|name| Process::new(name, plan)).collect(),
             connections: BTreeMap::new(),
-            trouble: Trouble::default(),
             lease: (None, 0),
             calm: None,
-            passed_on: (1, 1),
             collecting: false,
             running_pods: false,
             adopted: Adopted::default(),
@@ -191,12 +185,12 @@ impl<'p> World<'p> {
             }
         }
         match happening {
-            Happening::Deed(number) => self.deed(number),
+            Happening::Deed(number) => self.deed(Site::Hub, &self.plan.deeds[number].1),
             Happening::Calm => self.calm(),
             Happening::Start(process) => self.start(process),
             Happening::Step(process, _) => return self.step(process),
             Happening::Wake(process, _) => return self.wake(process),
-            Happening::Kinds(process, _) => self.learn_kinds(process),
+            Happening::Kinds(process, _, site) => self.learn_kinds(process, site),
             Happening::Ask(asker, question) => self.ask(asker, question),
             Happening::Hear(asker, input) => self.hear(asker, input),
             Happening::Bookmark(connection) => self.bookmark(connection),
@@ -290,15 +284,25 @@ impl<'p> World<'p> {
     fn follow_up(&mut self, process: usize, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Follow { feed, cluster: _, kind, lens } => {
+                Effect::Follow { feed, cluster, kind, lens } => {
+                    let Some(site) = Site::of(&cluster) else {
+                        let wrong =
+                            Wrong::new(format!("{kind} is followed in {cluster:?}, which is not there"));
+                        self.wrong = self.wrong.take().or(Some(wrong));
+                        continue;
+                    };
                     self.close(process, feed);
                     let seed = self.chance.random();
-                    self.processes[process].follow(feed, &kind, &lens, seed);
+                    self.processes[process].follow(feed, (site, &kind), &lens, seed);
                     self.advance(process, feed);
                 }
-                Effect::Leave { feed, cluster: _ } => {
+                Effect::Leave { feed, cluster } => {
                     self.close(process, feed);
-                    self.processes[process].feeds.remove(&feed);
+                    let left = self.processes[process].feeds.remove(&feed);
+                    if left.is_none_or(|left| left.site.cluster() != cluster) {
+                        let wrong = Wrong::new(format!("a feed of {cluster:?} is left that there was not"));
+                        self.wrong = self.wrong.take().or(Some(wrong));
+                    }
                 }
                 Effect::Record(turn) => {
                     self.tell(|| {
@@ -307,7 +311,8 @@ impl<'p> World<'p> {
                     });
                     if self.leads(process) {
                         let life = (process, self.processes[process].epoch);
-                        self.wrong = self.wrong.take().or(self.told.note(life, &turn, &self.store).err());
+                        self.wrong =
+                            self.wrong.take().or(self.told.note(life, &turn, &self.clusters.hub.store).err());
                     }
                 }
                 Effect::Changed(..) | Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
@@ -318,7 +323,7 @@ impl<'p> World<'p> {
     /// Writes what is due, and sees to what is next. Before that, somebody asks.
     fn go_on(&mut self, process: usize) -> Result<(), Wrong> {
         let now = self.wall(process);
-        self.processes[process].ask(&self.store, now)?;
+        self.processes[process].ask(&self.clusters.hub.store, now)?;
         self.write(process)?;
         if !self.processes[process].alive {
             return Ok(());
@@ -337,25 +342,29 @@ impl<'p> World<'p> {
         Ok(())
     }
 
-    /// Passes on what has changed: to those who watch, and to those who tidy up.
-    fn pass_on(&mut self) {
-        let back: Vec<_> =
-            self.trouble.unserved.iter().filter(|(_, (until, _))| *until <= self.now).collect();
+    /// Passes on what has changed in a cluster: to those who watch, and to those who tidy up.
+    fn pass_on(&mut self, site: Site) {
+        let now = self.now;
+        let trouble = &self.clusters[site].trouble;
+        let back: Vec<_> = trouble.unserved.iter().filter(|(_, (until, _))| *until <= now).collect();
         let back: Vec<_> = back.into_iter().map(|(kind, _)| kind.clone()).collect();
         for kind in back {
-            if let Some((_, served)) = self.trouble.unserved.remove(&kind) {
+            if let Some((_, served)) = self.clusters[site].trouble.unserved.remove(&kind) {
                 self.tell(|| format!("{kind} is served again"));
-                self.store.kinds.insert(kind, served);
-                self.kinds_changed();
+                self.clusters[site].store.kinds.insert(kind, served);
+                self.kinds_changed(site);
             }
         }
-        if self.trouble.lag <= self.now {
-            self.behind = self.store.revision;
+        let it = &mut self.clusters[site];
+        if it.trouble.lag <= now {
+            it.behind = it.store.revision;
         }
-        if self.passed_on == (self.store.revision, self.behind) {
+        let before = mem::replace(&mut it.passed_on, (it.store.revision, it.behind));
+        let after = it.passed_on;
+        if before == after {
             return;
         }
-        if self.passed_on.0 != self.store.revision {
+        if site == Site::Hub && before.0 != after.0 {
             if !self.collecting {
                 self.collecting = true;
                 let at = self.now + self.chance.random_range(20..800);
@@ -367,8 +376,7 @@ impl<'p> World<'p> {
                 self.schedule(at, Happening::RunPods);
             }
         }
-        self.passed_on = (self.store.revision, self.behind);
-        self.pump_all();
+        self.pump_all(site);
     }
 
     /// The time as the cluster has it.
@@ -392,7 +400,7 @@ impl Happening {
     /// The controller that it happens to.
     fn whose(&self) -> Option<(usize, u64)> {
         match self {
-            Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch) => {
+            Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch, _) => {
                 Some((*process, *epoch))
             }
             Self::Hear(asker, _) => Some((asker.process, asker.epoch)),

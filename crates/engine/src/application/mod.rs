@@ -36,7 +36,7 @@ use crate::{
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    id::{FeedId, Kind, Name, ObjectKey},
     members::Whose,
     needs::Needs,
     publication::PATIENCE,
@@ -178,9 +178,6 @@ impl Grouping for Applications {
     fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
-        if feed.cluster != Cluster::hub() {
-            return;
-        }
         self.note_owners(stored.feed, object, before, Some(&stored.facts));
         let member_of = self.member_of(feed, stored);
         for app in self.counting.remove(&object).unwrap_or_default() {

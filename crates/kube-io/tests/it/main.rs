@@ -1,4 +1,5 @@
 //! Tests against real API servers.
 
 mod read;
+mod spine;
 mod write;

@@ -7,6 +7,7 @@ use crate::{
     ends,
     plan::{Deed, Moment},
     process::Process,
+    site::Site,
     wrong::Wrong,
 };
 
@@ -63,7 +64,9 @@ impl World<'_> {
             if let Some(wrong) = self.wrong.take() {
                 return Err(wrong);
             }
-            self.pass_on();
+            for site in Site::ALL {
+                self.pass_on(site);
+            }
             let Some(calm) = self.calm else { continue };
             if right.is_some() {
                 continue;
@@ -76,12 +79,11 @@ impl World<'_> {
                 continue;
             }
             if !is_late
-                && looked
-                    .is_some_and(|(happened, at)| happened == self.store.revision && self.now < at + 5_000)
+                && looked.is_some_and(|(happened, at)| happened == self.changes() && self.now < at + 5_000)
             {
                 continue;
             }
-            looked = Some((self.store.revision, self.now));
+            looked = Some((self.changes(), self.now));
             match self.is_right() {
                 Ok(()) => {
                     right = Some(self.now + self.rest());
@@ -115,9 +117,9 @@ impl World<'_> {
         if self.begun_anew.is_some()
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
-            || ["Application", "Rollup"]
-                .into_iter()
-                .any(|own| self.store.of_kind(&Kind::own(own)).any(|object| object.is_deleting()))
+            || ["Application", "Rollup"].into_iter().any(|own| {
+                self.clusters.hub.store.of_kind(&Kind::own(own)).any(|object| object.is_deleting())
+            })
         {
             return false;
         }
@@ -141,10 +143,15 @@ impl World<'_> {
             && self.processes.iter().all(|process| process.inbox.is_empty() && process.unaware <= self.now)
     }
 
+    /// How many changes there were, in all clusters.
+    fn changes(&self) -> u64 {
+        Site::ALL.into_iter().map(|site| self.clusters[site].store.revision).sum()
+    }
+
     /// Whether no more was written than what others did, and what went wrong, can explain.
     fn writes_are_few(&self) -> Result<(), Wrong> {
         let faults = self.plan.deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Fault(_))).count() as u64;
-        let (writes, others) = (self.tally.writes, self.store.revision - self.tally.writes);
+        let (writes, others) = (self.tally.writes, self.clusters.hub.store.revision - self.tally.writes);
         must!(
             writes <= MOST_WRITES * (others + faults),
             "there were {writes} writes, after {others} changes of others and {faults} faults"
@@ -156,9 +163,12 @@ impl World<'_> {
     fn is_right(&self) -> Result<(), Wrong> {
         let leader = self.leader();
         let now = self.wall(leader.unwrap_or_default());
-        ends::is_right(&self.store, &self.processes, leader, &self.adopted, now)?;
+        ends::is_right(&self.clusters.hub.store, &self.processes, leader, &self.adopted, now)?;
         for process in self.processes.iter().filter(|process| process.alive) {
-            ends::answers_are_right(&self.store, process, self.wall(process.name))?;
+            ends::answers_are_right(&self.clusters.hub.store, process, self.wall(process.name))?;
+            let stores = Site::ALL.map(|site| (site, &self.clusters[site].store));
+            ends::counts_objects(stores, process)?;
+            ends::verdicts_are_right(&self.clusters[Site::East].store, process, self.wall(process.name))?;
         }
         if let (Some((_, before)), Some(leader)) = (&self.begun_anew, leader) {
             ends::keeps_as_much(before, &self.processes[leader].driver.census())?;

@@ -83,7 +83,8 @@ impl World<'_> {
     }
 
     fn is_lost(&mut self) -> bool {
-        let is_lossy = self.trouble.lost_requests.max(self.trouble.lost_answers) > self.now;
-        self.trouble.outage > self.now || is_lossy && self.chance.random_bool(0.3)
+        let is_lossy =
+            self.clusters.hub.trouble.lost_requests.max(self.clusters.hub.trouble.lost_answers) > self.now;
+        self.clusters.hub.trouble.outage > self.now || is_lossy && self.chance.random_bool(0.3)
     }
 }

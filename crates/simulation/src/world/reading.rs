@@ -7,9 +7,9 @@ use bellwether_wire::{ApiError, Next, course::Ended, trouble::Trouble};
 use http::StatusCode;
 use rand::Rng as _;
 
-use crate::{object::Object, plan::Moment};
+use crate::{object::Object, plan::Moment, site::Site};
 
-use super::{Happening, World};
+use super::{Happening, World, clusters::ClusterState};
 
 /// How long a watch must have lasted to have been alive.
 const ALIVE: Moment = 10_000;
@@ -85,6 +85,7 @@ impl Input {
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(super) struct Connection {
     pub(super) asker: Asker,
+    site: Site,
     kind: Kind,
     /// Everything up to this version has been sent.
     sent: u64,
@@ -110,7 +111,7 @@ impl World<'_> {
             self.collect_news(process, id, None);
             let it = &mut self.processes[process];
             let Some(feed) = it.feeds.get(&id).filter(|feed| !feed.busy) else { return };
-            let found = it.find(feed.follower.kind());
+            let found = it.find(feed.site, feed.follower.kind());
             let Some(feed) = it.feeds.get_mut(&id) else { return };
             let next = feed.follower.next();
             if next == Next::Find {
@@ -159,20 +160,20 @@ impl World<'_> {
         if it.epoch != asker.epoch {
             return;
         }
-        let kind = feed.follower.kind().clone();
-        let input = match (self.obstacle(&kind), question) {
+        let (site, kind) = (feed.site, feed.follower.kind().clone());
+        let input = match (self.obstacle(site, &kind), question) {
             (Some(trouble), Question::List { .. }) => Input::Page(Err(trouble)),
             (Some(trouble), Question::Watch { .. }) => Input::Opened(Err(trouble)),
-            (None, Question::List { rest }) => Input::Page(self.list(&kind, rest.as_deref())),
-            (None, Question::Watch { since }) => self.open(asker, kind.clone(), since),
+            (None, Question::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
+            (None, Question::Watch { since }) => self.open(asker, (site, kind.clone()), since),
         };
-        self.tell(|| format!("controller {} asks about {kind}: {}", asker.process, input.summary()));
+        self.tell(|| format!("controller {} asks {site:?} about {kind}: {}", asker.process, input.summary()));
         self.soon(Happening::Hear(asker, input));
     }
 
     /// What stands in the way of reading a kind.
-    fn obstacle(&mut self, kind: &Kind) -> Option<Trouble> {
-        let trouble = &self.trouble;
+    fn obstacle(&mut self, site: Site, kind: &Kind) -> Option<Trouble> {
+        let ClusterState { trouble, store, .. } = &self.clusters[site];
         if trouble.outage > self.now {
             return Some(Trouble::away("connection refused"));
         }
@@ -190,23 +191,24 @@ impl World<'_> {
         }
         let absent = "the server could not find the requested resource";
         let absent = || ApiError::new(StatusCode::NOT_FOUND, "NotFound", absent).into();
-        (!self.store.kinds.contains_key(kind)).then(absent)
+        (!store.kinds.contains_key(kind)).then(absent)
     }
 
     /// A page of a list.
-    fn list(&mut self, kind: &Kind, rest: Option<&str>) -> Result<(Vec<u8>, u64), Trouble> {
-        let lags = self.behind < self.store.revision && self.chance.random();
+    fn list(&mut self, site: Site, kind: &Kind, rest: Option<&str>) -> Result<(Vec<u8>, u64), Trouble> {
+        let ClusterState { store, behind, .. } = &self.clusters[site];
+        let lags = *behind < store.revision && self.chance.random();
         let (version, from) = match rest.and_then(|rest| rest.split_once(':')) {
             Some((version, from)) => (version.parse().unwrap_or_default(), from.parse().unwrap_or_default()),
-            None => (if lags { self.behind } else { self.store.revision }, 0_usize),
+            None => (if lags { *behind } else { store.revision }, 0_usize),
         };
-        if from > 0 && version < self.store.compacted {
+        if from > 0 && version < store.compacted {
             return Err(Trouble::Gone);
         }
-        let all: BTreeMap<Name, Rc<Object>> = if version == self.store.revision {
-            self.store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object))).collect()
+        let all: BTreeMap<Name, Rc<Object>> = if version == store.revision {
+            store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object))).collect()
         } else {
-            self.store.at(kind, version)
+            store.at(kind, version)
         };
         let most = if self.chance.random_bool(0.2) { self.chance.random_range(1..3) } else { 500 };
         let mut body = format!(r#"{{"metadata":{{"resourceVersion":"{version}""#).into_bytes();
@@ -225,16 +227,19 @@ impl World<'_> {
     }
 
     /// Begins a watch.
-    fn open(&mut self, asker: Asker, kind: Kind, since: u64) -> Input {
-        if since < self.store.compacted && self.chance.random() {
+    fn open(&mut self, asker: Asker, (site, kind): (Site, Kind), since: u64) -> Input {
+        let ClusterState { store, behind, .. } = &self.clusters[site];
+        let (compacted, is_behind) = (store.compacted, *behind < store.revision);
+        if since < compacted && self.chance.random() {
             return Input::Opened(Err(Trouble::Gone));
         }
         self.number += 1;
         let connection = Connection {
             asker,
+            site,
             kind,
             sent: since,
-            behind: self.behind < self.store.revision && self.chance.random(),
+            behind: is_behind && self.chance.random(),
             last: self.now,
             begun: self.now,
             over: self.now + self.chance.random_range(300_000..600_000),
@@ -252,9 +257,9 @@ impl World<'_> {
         let now = self.clock(process);
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
-        let kind = feed.follower.kind().clone();
+        let (site, kind) = (feed.site, feed.follower.kind().clone());
         if !matches!(input, Input::UpTo(..) | Input::Rested) {
-            self.tell(|| format!("controller {process} hears of {kind}: {}", input.summary()));
+            self.tell(|| format!("controller {process} hears of {kind} in {site:?}: {}", input.summary()));
         }
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id) else { return };
@@ -271,7 +276,7 @@ impl World<'_> {
             }
             Input::Opened(Ok(connection)) if feed.follower.opened() => {
                 // The kind may be served in another way since it was last looked at.
-                let found = it.find(&kind);
+                let found = it.find(site, &kind);
                 let Some(feed) = it.feeds.get_mut(&id) else { return };
                 if !feed.follower.found(&found, now) {
                     return self.begin(connection);
@@ -314,9 +319,9 @@ impl World<'_> {
             }
             Input::Looked => {
                 feed.busy = false;
-                let kind = feed.follower.kind().clone();
-                it.kinds = Some(Rc::new(self.store.kinds.clone()));
-                let found = it.find(&kind);
+                let kinds = &self.clusters[site].store.kinds;
+                it.kinds.insert(site, Rc::new(kinds.clone()));
+                let found = it.find(site, &kind);
                 if let Some(feed) = it.feeds.get_mut(&id) {
                     feed.follower.found(&found, now);
                 }
@@ -349,12 +354,13 @@ impl World<'_> {
 
     /// An API server speaks up on a watch.
     pub(super) fn bookmark(&mut self, number: u64) {
-        let (behind, revision, now) = (self.behind, self.store.revision, self.now);
+        let now = self.now;
         let Some(connection) = self.connections.get_mut(&number).filter(|connection| !connection.silent)
         else {
             return;
         };
-        let known = if connection.behind { behind } else { revision };
+        let ClusterState { store, behind, .. } = &self.clusters[connection.site];
+        let known = if connection.behind { *behind } else { store.revision };
         if known >= connection.sent {
             connection.sent = known;
             connection.last = now.max(connection.last);
@@ -364,9 +370,10 @@ impl World<'_> {
         self.schedule(now + BOOKMARKS_EVERY, Happening::Bookmark(number));
     }
 
-    /// Sends what has changed to all who watch.
-    pub(super) fn pump_all(&mut self) {
-        let numbers: Vec<_> = self.connections.keys().copied().collect();
+    /// Sends what has changed in a cluster to all who watch.
+    pub(super) fn pump_all(&mut self, site: Site) {
+        let here = self.connections.iter().filter(|(_, connection)| connection.site == site);
+        let numbers: Vec<_> = here.map(|(number, _)| *number).collect();
         for number in numbers {
             self.pump(number);
         }
@@ -374,28 +381,29 @@ impl World<'_> {
 
     /// Sends what has changed on a watch.
     fn pump(&mut self, number: u64) {
-        let late = if self.trouble.late.1 > self.now { self.trouble.late.0 } else { 0 };
-        let delay = self.latency() + late;
+        let delay = self.latency();
         let Some(connection) = self.connections.get_mut(&number).filter(|it| it.open && !it.silent) else {
             return;
         };
-        let known = if connection.behind { self.behind } else { self.store.revision };
-        let first = self.store.log.partition_point(|entry| entry.revision <= connection.sent);
-        let is_new = connection.last == self.now && connection.sent < self.store.compacted;
+        let ClusterState { store, behind, trouble, .. } = &self.clusters[connection.site];
+        let delay = delay + if trouble.late.1 > self.now { trouble.late.0 } else { 0 };
+        let known = if connection.behind { *behind } else { store.revision };
+        let first = store.log.partition_point(|entry| entry.revision <= connection.sent);
+        let is_new = connection.last == self.now && connection.sent < store.compacted;
         let mut inputs = Vec::new();
-        if is_new && self.store.log[first..].iter().any(|entry| entry.revision <= self.store.compacted) {
+        if is_new && store.log[first..].iter().any(|entry| entry.revision <= store.compacted) {
             // What it would have to tell is forgotten.
             inputs.push(Input::Failed(number, 410));
             connection.silent = true;
         } else {
-            for entry in self.store.log[first..].iter().take_while(|entry| entry.revision <= known) {
+            for entry in store.log[first..].iter().take_while(|entry| entry.revision <= known) {
                 if entry.object.kind == connection.kind {
                     let what = if entry.gone { "DELETED" } else { "MODIFIED" };
                     inputs.push(Input::Line(number, Rc::clone(&entry.object), what));
                 }
             }
             connection.sent = connection.sent.max(known);
-            if !self.store.kinds.contains_key(&connection.kind) {
+            if !store.kinds.contains_key(&connection.kind) {
                 inputs.push(Input::Closed(number, None));
                 connection.silent = true;
             }
@@ -412,9 +420,11 @@ impl World<'_> {
         self.connections.retain(|_, it| it.asker.process != process || it.asker.feed != feed);
     }
 
-    /// Closes the watches of a kind, or all. What was on its way still arrives.
-    pub(super) fn cut(&mut self, kind: Option<&Kind>, torn: bool) {
-        let concerns = |connection: &Connection| kind.is_none_or(|kind| connection.kind == *kind);
+    /// Closes the watches of a kind in a cluster, or all. What was on its way still arrives.
+    pub(super) fn cut(&mut self, site: Site, kind: Option<&Kind>, torn: bool) {
+        let concerns = |connection: &Connection| {
+            connection.site == site && kind.is_none_or(|kind| connection.kind == *kind)
+        };
         let mut ends = Vec::new();
         for (number, connection) in self.connections.iter_mut().filter(|(_, it)| concerns(it) && !it.silent) {
             connection.silent = true;
@@ -426,11 +436,11 @@ impl World<'_> {
         }
     }
 
-    /// The watches of a kind fall silent, and nobody closes them before their time.
-    pub(super) fn silence(&mut self, kind: &Kind) {
+    /// The watches of a kind in a cluster fall silent, and nobody closes them before their time.
+    pub(super) fn silence(&mut self, site: Site, kind: &Kind) {
         let mut ends = Vec::new();
         for (number, connection) in
-            self.connections.iter_mut().filter(|(_, it)| it.kind == *kind && !it.silent)
+            self.connections.iter_mut().filter(|(_, it)| it.site == site && it.kind == *kind && !it.silent)
         {
             connection.silent = true;
             let end = if connection.speaks { self.now + SILENCE } else { connection.over + SLACK };
@@ -442,32 +452,37 @@ impl World<'_> {
         }
     }
 
-    /// Which kinds there are has changed: controllers find out in a while.
-    pub(super) fn kinds_changed(&mut self) {
+    /// Which kinds there are in a cluster has changed: controllers find out in a while.
+    pub(super) fn kinds_changed(&mut self, site: Site) {
         for process in 0..self.processes.len() {
             let epoch = self.processes[process].epoch;
             let at = self.now + self.chance.random_range(50..1_500);
-            self.schedule(at, Happening::Kinds(process, epoch));
+            self.schedule(at, Happening::Kinds(process, epoch, site));
         }
     }
 
-    /// A controller learns which kinds there are.
-    pub(super) fn learn_kinds(&mut self, process: usize) {
-        if self.trouble.outage > self.now {
+    /// A controller learns which kinds there are in a cluster.
+    pub(super) fn learn_kinds(&mut self, process: usize, site: Site) {
+        let outage = self.clusters[site].trouble.outage;
+        if outage > self.now {
             let epoch = self.processes[process].epoch;
-            let at = self.trouble.outage + self.chance.random_range(0..500);
-            return self.schedule(at, Happening::Kinds(process, epoch));
+            let at = outage + self.chance.random_range(0..500);
+            return self.schedule(at, Happening::Kinds(process, epoch, site));
         }
         let now = self.clock(process);
-        self.processes[process].kinds = Some(Rc::new(self.store.kinds.clone()));
-        let ids: Vec<_> = self.processes[process].feeds.keys().copied().collect();
+        let kinds = Rc::new(self.clusters[site].store.kinds.clone());
+        self.processes[process].kinds.insert(site, kinds);
+        let here = self.processes[process].feeds.iter().filter(|(_, feed)| feed.site == site);
+        let ids: Vec<_> = here.map(|(id, _)| *id).collect();
         for id in ids {
             let watches = self
                 .connections
                 .values()
                 .any(|it| it.asker.process == process && it.asker.feed == id && it.open);
             let it = &mut self.processes[process];
-            let Some(found) = it.feeds.get(&id).map(|feed| it.find(feed.follower.kind())) else { continue };
+            let Some(found) = it.feeds.get(&id).map(|feed| it.find(site, feed.follower.kind())) else {
+                continue;
+            };
             let Some(feed) = it.feeds.get_mut(&id) else { continue };
             if watches && feed.follower.found(&found, now) {
                 feed.busy = false;

@@ -13,16 +13,16 @@ impl World<'_> {
     /// The garbage collector removes what is owned by nobody who is there.
     pub(super) fn collect(&mut self) {
         self.collecting = false;
-        for Garbage { object, solid } in self.store.garbage(|uid| uid == "f1") {
+        for Garbage { object, solid } in self.clusters.hub.store.garbage(|uid| uid == "f1") {
             self.tell(|| {
                 format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
             });
             if solid.is_empty() {
-                self.store.remove(&object.kind, &object.name);
+                self.clusters.hub.store.remove(&object.kind, &object.name);
             } else {
                 let mut value = object.value.clone();
                 value["metadata"]["ownerReferences"] = json!(solid);
-                self.store.put(value);
+                self.clusters.hub.store.put(value);
             }
         }
     }
@@ -30,17 +30,23 @@ impl World<'_> {
     /// Whoever runs Pods starts those that check something, and removes those that are to end.
     pub(super) fn run_pods(&mut self) {
         self.running_pods = false;
-        let pods: Vec<_> =
-            self.store.of_kind(&Kind::pod()).filter(|pod| pod.is_check()).map(Rc::clone).collect();
+        let pods: Vec<_> = self
+            .clusters
+            .hub
+            .store
+            .of_kind(&Kind::pod())
+            .filter(|pod| pod.is_check())
+            .map(Rc::clone)
+            .collect();
         for pod in pods {
             if pod.is_deleting() {
-                self.store.remove(&pod.kind, &pod.name);
+                self.clusters.hub.store.remove(&pod.kind, &pod.name);
             } else if pod.value.get("status").is_none_or(serde_json::Value::is_null) {
                 let mut value = pod.value.clone();
                 let ready = if self.chance.random() { "True" } else { "False" };
                 value["status"] =
                     json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]});
-                self.store.put(value);
+                self.clusters.hub.store.put(value);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What the plan says: what is done to the cluster, what goes wrong, and the end of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use bellwether_engine::{Kind, Served};
 
@@ -8,11 +8,12 @@ use crate::{
     load::{APP, Action, ROLLUP},
     objects,
     plan::{Deed, Fault, Moment, Point},
+    site::Site,
 };
 
 use super::{Happening, NOTICED, World, leading::Lead};
 
-/// What goes wrong at the moment, and until when.
+/// What goes wrong with the API servers of a cluster at the moment, and until when.
 #[derive(Default)]
 pub(super) struct Trouble {
     pub(super) outage: Moment,
@@ -27,23 +28,25 @@ pub(super) struct Trouble {
 }
 
 impl World<'_> {
-    pub(super) fn deed(&mut self, number: usize) {
-        let plan = self.plan;
-        match &plan.deeds[number].1 {
+    pub(super) fn deed(&mut self, site: Site, deed: &Deed) {
+        match deed {
             Deed::Act(action) => {
-                self.tell(|| format!("somebody: {action}"));
+                self.tell(|| format!("somebody in {site:?}: {action}"));
                 let now = self.time();
-                action.apply(&mut self.store, now);
+                action.apply(&mut self.clusters[site].store, now);
             }
             Deed::Fault(fault) => {
-                self.tell(|| format!("fault: {fault:?}"));
-                self.fault(fault.clone());
+                self.tell(|| format!("fault in {site:?}: {fault:?}"));
+                self.fault(site, fault.clone());
             }
+            Deed::Elsewhere(deed) => self.deed(Site::East, deed),
         }
     }
 
-    fn fault(&mut self, fault: Fault) {
-        let until = |lasts: Moment| self.now + lasts;
+    fn fault(&mut self, site: Site, fault: Fault) {
+        let now = self.now;
+        let until = |lasts: Moment| now + lasts;
+        let cluster = &mut self.clusters[site];
         match fault {
             Fault::Crash { process, point: Point::Now, down } => self.crash(process, down),
             Fault::Crash { process, point, down } => self.processes[process].doom = Some((point, down)),
@@ -56,42 +59,42 @@ impl World<'_> {
                 self.processes[process].unaware = self.now + NOTICED;
                 self.processes[process].put_back |= seconds < 0;
             }
-            Fault::Cut { kind, torn } => self.cut(kind.as_deref().map(objects::kind).as_ref(), torn),
-            Fault::Silence { kind } => self.silence(&objects::kind(&kind)),
+            Fault::Cut { kind, torn } => self.cut(site, kind.as_deref().map(objects::kind).as_ref(), torn),
+            Fault::Silence { kind } => self.silence(site, &objects::kind(&kind)),
             // One that lags for longer than a minute is believed: then the cluster was put back.
-            Fault::Lag { .. } if self.trouble.lag > self.now => {}
+            Fault::Lag { .. } if cluster.trouble.lag > now => {}
             Fault::Lag { lasts } => {
-                self.trouble.lag = until(lasts);
-                self.schedule(self.trouble.lag, Happening::CatchUp);
+                cluster.trouble.lag = until(lasts);
+                self.schedule(until(lasts), Happening::CatchUp);
             }
-            Fault::Late { by, lasts } => self.trouble.late = (by, until(lasts)),
-            Fault::Compact => self.store.compacted = self.store.revision,
+            Fault::Late { by, lasts } => cluster.trouble.late = (by, until(lasts)),
+            Fault::Compact => cluster.store.compacted = cluster.store.revision,
             Fault::Outage { lasts } => {
-                self.trouble.outage = until(lasts);
-                self.cut(None, true);
+                cluster.trouble.outage = until(lasts);
+                self.cut(site, None, true);
             }
-            Fault::Errors { code, lasts } => self.trouble.errors = (code, until(lasts)),
-            Fault::LoseRequests { lasts } => self.trouble.lost_requests = until(lasts),
-            Fault::LoseAnswers { lasts } => self.trouble.lost_answers = until(lasts),
+            Fault::Errors { code, lasts } => cluster.trouble.errors = (code, until(lasts)),
+            Fault::LoseRequests { lasts } => cluster.trouble.lost_requests = until(lasts),
+            Fault::LoseAnswers { lasts } => cluster.trouble.lost_answers = until(lasts),
             Fault::Forbid { kind, lasts } => {
                 let (kind, until) = (objects::kind(&kind), until(lasts));
+                cluster.trouble.forbidden.insert(kind.clone(), until);
                 // Rights are looked at when a watch begins.
-                self.cut(Some(&kind), false);
-                self.trouble.forbidden.insert(kind, until);
+                self.cut(site, Some(&kind), false);
             }
             Fault::Unserve { kind, lasts, changes } => {
                 let (kind, until) = (objects::kind(&kind), until(lasts));
-                if let Some(mut served) = self.store.unserve(&kind) {
+                if let Some(mut served) = cluster.store.unserve(&kind) {
                     if changes {
                         served.versions.rotate_left(1);
                         served.version = (*served.versions[0]).into();
                     }
-                    self.trouble.unserved.insert(kind, (until, served));
-                    self.kinds_changed();
+                    cluster.trouble.unserved.insert(kind, (until, served));
+                    self.kinds_changed(site);
                     self.schedule(until, Happening::CatchUp);
                 }
             }
-            Fault::Refuse { lasts } => self.trouble.refused = until(lasts),
+            Fault::Refuse { lasts } => cluster.trouble.refused = until(lasts),
         }
     }
 
@@ -99,11 +102,12 @@ impl World<'_> {
     pub(super) fn calm(&mut self) {
         self.tell(|| "all faults are over".to_owned());
         self.calm = Some(self.now);
-        for (kind, (_, served)) in std::mem::take(&mut self.trouble.unserved) {
-            self.store.kinds.insert(kind, served);
-            self.kinds_changed();
+        for site in Site::ALL {
+            for (kind, (_, served)) in mem::take(&mut self.clusters[site].trouble).unserved {
+                self.clusters[site].store.kinds.insert(kind, served);
+                self.kinds_changed(site);
+            }
         }
-        self.trouble = Trouble::default();
         for process in 0..self.processes.len() {
             self.processes[process].doom = None;
             self.processes[process].frozen_until = 0;
@@ -114,7 +118,7 @@ impl World<'_> {
             let apps = ["a", "b", "c"].map(|name| (APP.into(), name.into()));
             let rollups = ["r", "s", "t"].map(|name| (ROLLUP.into(), name.into()));
             for target in apps.into_iter().chain(rollups) {
-                Action::Delete(target).apply(&mut self.store, now);
+                Action::Delete(target).apply(&mut self.clusters.hub.store, now);
             }
         }
     }
@@ -124,7 +128,10 @@ impl World<'_> {
         let now = self.wall(process);
         self.processes[process].start(now);
         let epoch = self.processes[process].epoch;
-        self.soon(Happening::Kinds(process, epoch));
+        self.soon(Happening::Kinds(process, epoch, Site::Hub));
+        if self.plan.goes_elsewhere() {
+            self.soon(Happening::Kinds(process, epoch, Site::East));
+        }
         if self.processes[process].election.is_some() {
             self.soon(Happening::Lead(process, epoch, Lead::Look));
         }
@@ -157,6 +164,7 @@ impl Deed {
     pub(super) fn lasts(&self) -> Moment {
         match self {
             Self::Act(_) => 0,
+            Self::Elsewhere(deed) => deed.lasts(),
             Self::Fault(fault) => match fault {
                 Fault::Crash { down, .. } => *down,
                 Fault::Freeze { lasts, .. }

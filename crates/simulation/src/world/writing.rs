@@ -1,7 +1,7 @@
 //! How controllers write: their requests on the way, what API servers make of them, and the answers on the way back.
 
 use bellwether_engine::{Change, Kind, Outcome, Part, Slot};
-use bellwether_wire::{Attempt, Done};
+use bellwether_wire::{Attempt, Done, Found};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
@@ -15,6 +15,7 @@ use crate::{
     past::Past,
     plan::{Moment, Point},
     rollup_checks::Missed,
+    site::Site,
     wrong::Wrong,
 };
 
@@ -90,9 +91,9 @@ impl World<'_> {
             let (part, object) = (&slot.part, &slot.object);
             return Err(Wrong::new(format!("{part:?} of {object} is written although everything was right")));
         }
+        must!(slot.object.cluster.is_hub(), "{} is written, and only looked at", slot.object);
         let it = &self.processes[process];
-        let served = it.kinds.as_ref().and_then(|kinds| kinds.get(&slot.object.kind)).cloned();
-        let Some(served) = served else {
+        let Found::Served(served) = it.find(Site::Hub, &slot.object.kind) else {
             let failed = Outcome::Failed("its kind is not served".into()).into();
             return Ok(self.finish(process, slot, change, failed));
         };
@@ -103,14 +104,15 @@ impl World<'_> {
             let is_own = *feed.follower.kind() == slot.object.kind;
             feed.view.telling && (is_own || feed.view.unreadable.is_some())
         };
-        let is_clear = !it.put_back && !it.feeds.values().any(is_unclear);
+        let is_clear = !it.put_back && !it.feeds_of(Site::Hub).any(is_unclear);
         let expected = if is_status && is_clear {
-            let views = it.views(&self.store);
+            let views = it.views(&self.clusters.hub.store);
             if let Change::Status { uid, version, patch, .. } = &change {
-                let missed = Missed { store: &self.store, uid, began: it.began, now: self.wall(process) };
+                let missed =
+                    Missed { store: &self.clusters.hub.store, uid, began: it.began, now: self.wall(process) };
                 missed.check(version.as_str(), patch, |kind| it.is_fickle(kind))?;
             }
-            checks::expected(&views, (&slot, &change), &self.store, self.wall(process))?
+            checks::expected(&views, (&slot, &change), &self.clusters.hub.store, self.wall(process))?
         } else {
             None
         };
@@ -124,7 +126,7 @@ impl World<'_> {
         };
         let (knew, at, began) = (it.knew(), self.wall(process), Some(it.began).filter(|_| !it.put_back));
         let attempt = Attempt::new(served, slot.clone(), change.clone());
-        let (epoch, deadline, sent) = (it.epoch, self.now + within, self.store.revision);
+        let (epoch, deadline, sent) = (it.epoch, self.now + within, self.clusters.hub.store.revision);
         self.send(Box::new(Flight {
             process,
             epoch,
@@ -143,7 +145,7 @@ impl World<'_> {
     }
 
     fn send(&mut self, flight: Box<Flight>) {
-        let is_lost = self.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
+        let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost {
             let deadline = flight.deadline;
@@ -179,12 +181,12 @@ impl World<'_> {
             answer
         } else {
             let time = self.time().to_string();
-            let (answer, deed) = api::handle(&mut self.store, &request, &time);
+            let (answer, deed) = api::handle(&mut self.clusters.hub.store, &request, &time);
             if let Some(deed) = &deed {
                 self.tally.writes += 1;
                 self.tell(|| format!("it is done: {:?} of {}", flight.slot.part, flight.slot.object));
                 let context = checks::Context {
-                    past: Past { store: &self.store, knew: &flight.knew, now: flight.at },
+                    past: Past { store: &self.clusters.hub.store, knew: &flight.knew, now: flight.at },
                     change: &flight.change,
                     sent: flight.sent,
                     expected: flight.expected.as_ref(),
@@ -199,8 +201,8 @@ impl World<'_> {
             }
             answer
         };
-        let is_lost = self.trouble.outage > self.now
-            || self.trouble.lost_answers > self.now && self.chance.random_bool(0.5);
+        let is_lost = self.clusters.hub.trouble.outage > self.now
+            || self.clusters.hub.trouble.lost_answers > self.now && self.chance.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost || at > flight.deadline {
             let deadline = flight.deadline;
@@ -214,10 +216,10 @@ impl World<'_> {
     /// What an API server says that does nothing.
     fn refusal(&mut self) -> Option<Answer> {
         let status = |code, reason| Answer::status(code, reason, "not now");
-        if self.trouble.outage > self.now {
+        if self.clusters.hub.trouble.outage > self.now {
             return Some(status(StatusCode::BAD_GATEWAY, ""));
         }
-        let (code, until) = self.trouble.errors;
+        let (code, until) = self.clusters.hub.trouble.errors;
         if until > self.now && self.chance.random_bool(0.6) {
             let mut answer = status(StatusCode::from_u16(code).unwrap_or_default(), "");
             if code == 429 {
@@ -225,7 +227,8 @@ impl World<'_> {
             }
             return Some(answer);
         }
-        (self.trouble.refused > self.now).then(|| status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"))
+        (self.clusters.hub.trouble.refused > self.now)
+            .then(|| status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"))
     }
 
     /// An answer reaches the controller, or none does.

@@ -1,0 +1,32 @@
+//! A second cluster that no group has members in, for tests of whoever drives an engine.
+
+use std::collections::BTreeMap;
+
+use bellwether_health::Verdict;
+
+use super::{Change, Cluster, Engine, Kind, Name, Slot, Wanted};
+
+impl Engine {
+    /// One that follows kinds of another cluster as well.
+    #[must_use]
+    pub fn observing(mut self, cluster: &Cluster, kinds: impl IntoIterator<Item = Kind>) -> Self {
+        for kind in kinds {
+            self.feeds.acquire(cluster, &kind, &Wanted::default(), &mut self.desk.effects);
+        }
+        self
+    }
+
+    /// One that wants a change, whatever groups there are.
+    #[must_use]
+    pub fn wanting(mut self, slot: Slot, change: Change) -> Self {
+        self.desk.want(slot, Some(change));
+        self
+    }
+
+    /// The verdicts on all objects of a kind in a cluster.
+    pub fn verdicts(&self, cluster: &Cluster, kind: &Kind) -> BTreeMap<Name, Verdict> {
+        let feed = self.feeds.of_kind(cluster, kind).map(|(feed, _)| self.feeds.all(feed));
+        let objects = feed.into_iter().flatten().filter_map(|object| self.feeds.object(object));
+        objects.map(|stored| (stored.name.clone(), stored.facts.verdict.clone())).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! The loop over a real API server: what it learns of its cluster, and what becomes of effects for a cluster that is not
+//! connected.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use bellwether_api::crds;
+use bellwether_engine::{
+    Change, Cluster, ClusterStatus, Engine, GroupRef, Kind, Name, ObjectKey, OwnKind, Part, Slot,
+};
+use bellwether_kube_io::{
+    read::Settings,
+    spine::Spine,
+    vitals::Vitals,
+    write::{Leadership, Recorder},
+};
+use bellwether_testkit::{FaultProxy, PATIENCE, Requests, eventually, shared};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::{Api, Client, ResourceExt as _, api::PostParams};
+use serde_json::json;
+use tokio::{sync::watch, task::JoinHandle};
+
+/// A loop that leads, and reads and writes through a proxy.
+struct Running {
+    proxy: Option<FaultProxy>,
+    vitals: Arc<Vitals>,
+    /// As long as it lives, the loop leads.
+    _leadership: watch::Sender<Leadership>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(engine: Engine) -> Result<Self> {
+        let cluster = shared::cluster().await?;
+        cluster.install(&crds()).await?;
+        let proxy = FaultProxy::before(cluster).await?;
+        let client = cluster.admin().via(proxy.address()).client().await?;
+        let until = Instant::now() + Duration::from_hours(1);
+        let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
+        let recorder = Recorder::start(client.clone(), "test");
+        let spine = Spine::new(engine, client, Settings::default(), leadership, recorder);
+        let vitals = Arc::clone(spine.vitals());
+        let task = tokio::spawn(spine.run(std::future::pending()));
+        Ok(Self { proxy: Some(proxy), vitals, _leadership: sender, task })
+    }
+
+    /// What the engine knows of the hub.
+    fn hub(&self) -> Option<ClusterStatus> {
+        let clusters = self.vitals.census().clusters.into_iter();
+        clusters.filter(|(cluster, _)| cluster.is_hub()).map(|(_, status)| status).next()
+    }
+
+    fn shows(&self, line: &str) -> bool {
+        self.vitals.text().is_ok_and(|text| text.lines().any(|it| it == line))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn admin() -> Result<Client> {
+    shared::cluster().await?.admin().client().await
+}
+
+#[tokio::test]
+async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it_is_lost() -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(admin().await?);
+    eventually(PATIENCE, "kube-system exists", async || {
+        Ok(namespaces.get_opt("kube-system").await?.is_some())
+    })
+    .await?;
+    let uid = namespaces.get("kube-system").await?.uid().context("an object has a uid")?;
+    let begun = Timestamp::now();
+    let mut running = Running::start(Engine::new()).await?;
+    eventually(PATIENCE, "the cluster is connected, identified and its kinds are known", async || {
+        Ok(running.hub().is_some_and(|hub| {
+            hub.uid.as_deref() == Some(&*uid)
+                && hub.kinds.get(&Kind::new("apps", "Deployment")).is_some_and(|it| &*it.version == "v1")
+                && hub.kinds.contains_key(&Kind::own("Application"))
+                && hub.heard.is_some_and(|heard| heard >= begun)
+                && hub.lost.is_none()
+        }))
+    })
+    .await?;
+    assert!(running.shows(r#"bellwether_cluster_fresh{cluster=""} 1"#), "{:?}", running.vitals.text());
+
+    running.proxy = None;
+    eventually(PATIENCE, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_some_and(|lost| lost >= begun)))
+    })
+    .await
+}
+
+/// Objects of the same kind, name and uid as those of the cluster that is not connected exist in the hub: neither are they
+/// read for it, nor changed.
+#[tokio::test]
+async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    let namespace = cluster.namespace("unconnected").await?;
+    let maps: Api<ConfigMap> = Api::namespaced(admin().await?, &namespace);
+    let map = serde_json::from_value(json!({ "metadata": { "name": "kept" } }))?;
+    let map = maps.create(&PostParams::default(), &map).await?;
+    let uid = map.uid().context("an object has a uid")?;
+
+    let (east, kind) = (Cluster::named("east"), Kind::new("", "ConfigMap"));
+    let name = Name::new(&namespace, "kept");
+    let group = GroupRef::new(OwnKind::Rollup, Name::new("", "unconnected"));
+    let slot = Slot {
+        object: ObjectKey { cluster: east.clone(), kind: kind.clone(), name },
+        part: Part::Existence(group),
+    };
+    let engine =
+        Engine::new().observing(&east, [kind]).wanting(slot, Change::Delete { uid: uid.as_str().into() });
+    let running = Running::start(engine).await?;
+    eventually(PATIENCE, "our own kinds are listed, and the write was tried and has failed", async || {
+        Ok(running.vitals.census().open && running.shows(r#"bellwether_writes_total{outcome="Failed"} 1"#))
+    })
+    .await?;
+    let census = running.vitals.census();
+    assert!(census.unknown.is_empty(), "the engine knows that it cannot read the kind: {census:?}");
+    let proxy = running.proxy.as_ref().context("the loop runs")?;
+    assert_eq!(proxy.count(&Requests::all().resource("configmaps")), 0);
+    assert_eq!(proxy.count(&Requests::writes()), 0);
+    assert_eq!(maps.get("kept").await?.resource_version(), map.resource_version());
+    Ok(())
+}
