@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    mem,
     rc::Rc,
     sync::Arc,
     time::Duration,
@@ -50,6 +51,9 @@ pub(crate) struct Process {
     pub(crate) began: Timestamp,
     /// What it has told those who asked.
     pub(crate) answers: Answers,
+    /// Whether it may have another answer than when it was last asked: it has heard something, or says that a group has
+    /// changed.
+    pub(crate) has_news: bool,
     /// How many seconds its clock is ahead.
     pub(crate) skew: i64,
     /// Whether its clock was put back: then what time has made of objects is wrong for a while.
@@ -80,6 +84,7 @@ impl Process {
             election: (plan.processes > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
             began: Timestamp::UNIX_EPOCH,
             answers: Answers::default(),
+            has_news: true,
             skew: 0,
             put_back: false,
             unaware: 0,
@@ -94,7 +99,7 @@ impl Process {
     /// It begins, and knows nothing.
     pub(crate) fn start(&mut self, now: Timestamp) {
         self.alive = true;
-        (self.began, self.answers) = (now, Answers::default());
+        (self.began, self.answers, self.has_news) = (now, Answers::default(), true);
         self.epoch += 1;
         let engine = Engine::new().with_app_k8s_io();
         let engine = if self.elsewhere {
@@ -150,6 +155,7 @@ impl Process {
     /// Takes from what waits for the engine.
     pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, News)> {
         let count = most.min(self.inbox.len());
+        self.has_news |= count > 0;
         let mut taken = Vec::with_capacity(count);
         for (id, news, revision) in self.inbox.drain(..count) {
             if let Some(feed) = self.feeds.get_mut(&id) {
@@ -170,8 +176,11 @@ impl Process {
         self.feeds_of(Site::Hub).any(|feed| feed.follower.kind() == kind && feed.view.fickle)
     }
 
-    /// Somebody asks it about everything.
+    /// Somebody asks it about everything, unless it would say what it said before.
     pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Wrong> {
+        if !mem::take(&mut self.has_news) {
+            return Ok(());
+        }
         let knew = self.knew();
         let feeds: Vec<_> = self.feeds.values().filter(|feed| feed.site == Site::Hub).collect();
         self.answers.ask(&self.driver, &feeds, &knew, store, now)

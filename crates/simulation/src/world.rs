@@ -315,7 +315,8 @@ impl<'p> World<'p> {
                             self.wrong.take().or(self.told.note(life, &turn, &self.clusters.hub.store).err());
                     }
                 }
-                Effect::Changed(..) | Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
+                Effect::Changed(..) => self.processes[process].has_news = true,
+                Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
     }

@@ -16,13 +16,20 @@ pub(super) fn words(says: &Says) -> Option<String> {
 /// Items in one message: whole ones only, and how many more there are. Where not all of them are known, the items
 /// themselves, for [`said_as`]; nothing if not even the first has room.
 pub(super) fn joined(items: &[Option<String>]) -> Value {
-    let Some(items) = items.iter().cloned().collect::<Option<Vec<String>>>() else { return json!(items) };
-    let message = (1..=items.len()).rev().find_map(|shown| {
-        let rest = items.len() - shown;
-        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        Some(items[..shown].join("; ") + &more).filter(|message| message.len() <= BUDGET)
+    let Some(known) = items.iter().cloned().collect::<Option<Vec<String>>>() else {
+        let first = items.first().and_then(Option::as_ref).map_or(0, String::len);
+        let has_room = first + and_more(items.len() - 1).len() <= BUDGET;
+        return if has_room { json!(items) } else { Value::Null };
+    };
+    let message = (1..=known.len()).rev().find_map(|shown| {
+        let message = known[..shown].join("; ") + &and_more(known.len() - shown);
+        Some(message).filter(|message| message.len() <= BUDGET)
     });
     json!(message)
+}
+
+fn and_more(rest: usize) -> String {
+    if rest > 0 { format!("; and {rest} more") } else { String::new() }
 }
 
 /// A message in the shape of what is expected of it: as it is; or, where only some of its items are known, these, if it
@@ -98,5 +105,16 @@ mod tests {
     fn what_is_known_is_told(#[case] message: &str, #[case] is_right: bool) {
         let items = joined(&[Some("x is bad".to_owned()), None, Some("z is worse".to_owned())]);
         assert_eq!(said_as(&items, &json!(message)) == items, is_right);
+    }
+
+    #[rstest]
+    #[case::room(1012, true)]
+    #[case::no_room(1013, false)]
+    fn of_a_first_item_that_has_no_room_nothing_is_expected(
+        #[case] length: usize,
+        #[case] is_expected: bool,
+    ) {
+        let items = joined(&[Some("x".repeat(length)), None]);
+        assert_eq!(items.is_array(), is_expected);
     }
 }
