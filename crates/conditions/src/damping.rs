@@ -17,6 +17,15 @@ pub struct Damped {
     pub class: Option<Class>,
     /// If an issue is held back: the moment from which it decides, unless something changes before.
     pub until: Option<Timestamp>,
+    /// When time alone makes another answer of this one, as long as it is not stored.
+    pub next: Option<Timestamp>,
+}
+
+impl Damped {
+    /// What is said at once, for good.
+    pub fn at_once(class: Option<Class>) -> Self {
+        Self { class, until: None, next: None }
+    }
 }
 
 /// Holds back issues until one of them has lasted for a duration. What is good again, or unknown, is said at once.
@@ -36,16 +45,19 @@ pub fn damp<K: Ord + Clone>(
     now: Timestamp,
 ) -> Damped {
     let worst = tally.worst();
-    let at_once = Damped { class: worst, until: None };
+    let at_once = Damped::at_once(worst);
     let (Some(Class::Issue), Some(stored)) = (worst, stored) else { return at_once };
     let before = policy.class_of(stored);
     let Some(since) = tally.since(Class::Issue) else { return at_once };
     let until = after(since, hold);
-    if before == Class::Issue || until <= now || since > after(now, hold) {
+    if before == Class::Issue || until <= now {
         return at_once;
     }
+    if since > after(now, hold) {
+        return Damped { next: since.checked_sub(hold).ok(), ..at_once };
+    }
     let rest = if tally.count(Class::Unknown) > 0 { Class::Unknown } else { Class::Fine };
-    Damped { class: Some(before.min(rest)), until: Some(until) }
+    Damped { class: Some(before.min(rest)), until: Some(until), next: Some(until) }
 }
 
 fn after(time: Timestamp, duration: Duration) -> Timestamp {
@@ -101,7 +113,7 @@ mod tests {
         let until = until.map(time);
         let hold = Duration::from_secs(100);
         let positive = damp(&Policy::new("Ready"), &tally(entries), stored, hold, time(NOW));
-        assert_eq!(positive, Damped { class, until });
+        assert_eq!((positive.class, positive.until), (class, until));
 
         let policy = Policy { polarity: Polarity::Negative, ..Policy::new("Degraded") };
         let mirrored = stored.map(|status| match status {
@@ -121,7 +133,7 @@ mod tests {
             Duration::ZERO,
             time(NOW),
         );
-        assert_eq!(damped, Damped { class: Some(Class::Issue), until: None });
+        assert_eq!(damped, Damped::at_once(Some(Class::Issue)));
     }
 
     #[test]
@@ -165,7 +177,28 @@ mod tests {
                 }
                 last = damped;
             }
-            prop_assert_eq!(last, Damped { class: tally.worst(), until: None });
+            prop_assert_eq!(last, Damped::at_once(tally.worst()));
+        }
+
+        /// Said by one who cannot store it, moment by moment: it changes when it said that it would and at no other time.
+        #[test]
+        fn time_alone_changes_it_when_it_said(
+            entries in entries(NOW + 400),
+            stored in prop::sample::select(vec![True, False, Unknown]),
+            hold in 0_u64..150,
+        ) {
+            let (policy, tally) = (Policy::new("Ready"), tally(&entries));
+            let say = |now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
+            let mut last = say(NOW);
+            for now in NOW..NOW + 700 {
+                let damped = say(now);
+                if damped != last {
+                    prop_assert_eq!(last.next, Some(time(now)));
+                }
+                prop_assert!(damped.next.is_none_or(|next| next > time(now)));
+                last = damped;
+            }
+            prop_assert_eq!(last, Damped::at_once(tally.worst()));
         }
 
         /// As long as no clock is ahead: how far ahead is too far depends on the duration.

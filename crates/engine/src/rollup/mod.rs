@@ -180,8 +180,8 @@ impl Grouping for Rollups {
                 rollup.publication.withdraw(room.desk);
                 continue;
             }
-            if let Some(until) = weighed.until().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
-                room.desk.at(until, rollup.publication.timer());
+            if let Some(next) = weighed.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+                room.desk.at(next, rollup.publication.timer());
             }
             let statuses = status::statuses(rollup, &weighed, room.feeds);
             rollup.publication.want(statuses, false, room.now, room.desk);

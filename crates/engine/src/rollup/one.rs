@@ -363,9 +363,9 @@ fn lack(choice: &Choice, unreadable: Option<&Unreadable>) -> Option<Lack> {
 }
 
 impl Weighed {
-    /// If a turn for the worse is held back: until when.
-    pub(super) fn until(&self) -> Option<Timestamp> {
-        [self.available, self.degraded].into_iter().filter_map(|damped| damped.until).min()
+    /// When time alone makes something else of it.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        [self.available, self.degraded].into_iter().filter_map(|damped| damped.next).min()
     }
 
     /// The three conditions together.

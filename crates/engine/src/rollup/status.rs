@@ -70,7 +70,7 @@ pub(super) fn statements(
 ) -> [(&'static str, Option<Statement>); 5] {
     let (policies, sources) = (rollup.policies(), &rollup.sources);
     let say = |policy: &Policy, tally: &Tally<Key>, damped: Damped, which: fn(&Word) -> Words| {
-        let Damped { class, until } = damped;
+        let Damped { class, until, .. } = damped;
         let said = |key: &Key| said(rollup, feeds, key, which);
         let mut statement = merge_as(class, policy, tally, said);
         // What is not told by the status yet is told by the words.
@@ -94,12 +94,12 @@ pub(super) fn statements(
     let progressing = match weighed.progressing {
         Progressing::Stuck => stuck(rollup, feeds),
         Progressing::As(class) => {
-            let damped = Damped { class, until: None };
+            let damped = Damped::at_once(class);
             say(&policies.progressing, &sources.progressing, damped, |word| Words::of(&word.progressing))
         }
     };
     let upgradeable = rollup.spec.upgradeable.then(|| {
-        let damped = Damped { class: sources.upgradeable.worst(), until: None };
+        let damped = Damped::at_once(sources.upgradeable.worst());
         say(&policies.upgradeable, &sources.upgradeable, damped, |word| {
             word.upgradeable.as_ref().map(Words::of).unwrap_or_default()
         })
