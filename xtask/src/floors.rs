@@ -11,6 +11,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-expr", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-lua", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-health", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
+    ("bellwether-terminal", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi", "clap"]),
     ("bellwether-conditions", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-engine", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),

@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use bellwether_health::Evidence;
 use bellwether_model::State;
+use bellwether_terminal::{
+    BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
+    printable, rank, sign, style,
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -13,10 +17,8 @@ use crate::{
     input::{self, Problem},
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{MANY, ROOM_FOR_BARS, Row, Speaker, WORST_FIRST, entries, in_words, rank, sign, style},
+    said::{Row, Speaker, entries},
     sight::is_group,
-    table::{BELOW, Cell, Table},
-    terminal::{Screen, bar, how_long, percent, printable},
 };
 
 pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {

@@ -1,8 +1,7 @@
 //! What a verdict rests on, for a person.
 
 use bellwether_health::{Evidence, Verdict};
-
-use crate::terminal::{columns, cut, printable, wrap};
+use bellwether_terminal::{columns, cut, printable, wrap};
 
 /// The longest value that is shown whole.
 const LONGEST: usize = 100;

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use bellwether_engine::{Condition, Group, Kind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_model::{State, Value};
+use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
 
 use crate::{
@@ -15,9 +16,8 @@ use crate::{
     input::{self, Problem},
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{Row, Said, Speaker, entries, style},
+    said::{Row, Said, Speaker, entries},
     sight::{Meant, Sight, is_group},
-    terminal::{Screen, bar, cut, how_long, printable, wrap},
 };
 
 pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {

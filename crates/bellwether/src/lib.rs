@@ -5,7 +5,6 @@
 
 mod adopt;
 mod assess;
-mod canvas;
 pub mod cli;
 mod completions;
 mod controller;
@@ -24,20 +23,18 @@ mod shell;
 mod sight;
 mod signals;
 mod status;
-mod table;
-mod terminal;
 mod tree;
 mod wait;
 mod whose;
 
 use std::{env, path::Path, process::ExitCode};
 
+use bellwether_terminal::Screen;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
     cli::{Cli, Command},
     output::Outcome,
-    terminal::Screen,
 };
 
 /// What the arguments ask for. Whoever calls it as a plugin of kubectl reads so in the help.

@@ -6,9 +6,8 @@ use std::{
 };
 
 use anyhow::Result;
+use bellwether_terminal::printable;
 use serde::Serialize;
-
-use crate::terminal::printable;
 
 /// What a command has to say, and how the process ends.
 #[derive(Debug, Default)]
@@ -34,17 +33,6 @@ impl From<String> for Outcome {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }
-}
-
-/// So many notes of one sort a person can be expected to read.
-const MOST_NOTES: usize = 5;
-
-/// The first few notes of one sort, and how many more there are.
-pub(crate) fn first_few(mut notes: Vec<String>) -> Vec<String> {
-    let more = notes.len().saturating_sub(MOST_NOTES);
-    notes.truncate(MOST_NOTES);
-    notes.extend((more > 0).then(|| format!("and {more} more like these")));
-    notes
 }
 
 /// The exit code for input that makes no sense; the parser of the command line has the same.

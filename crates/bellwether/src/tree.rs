@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use bellwether_engine::{Called, Group, Kind, StandsFor};
 use bellwether_model::State;
+use bellwether_terminal::{Screen, columns, cut, cut_middle, how_long, printable, sign, style};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -12,10 +13,8 @@ use crate::{
     cli::{GroupFormat, Tree},
     family::{Node, called, is_bad},
     output::{Outcome, as_json, as_yaml},
-    said::{sign, style},
     sight::{Meant, Sight},
     status::{family_of, with_problems},
-    terminal::{Screen, columns, cut, cut_middle, how_long, printable},
 };
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {

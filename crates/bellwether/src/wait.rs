@@ -10,18 +10,16 @@ use std::{
 use anyhow::{Result, ensure};
 use bellwether_engine::{Group, GroupRef, Kind, Member, Name, OwnKind, condition_types};
 use bellwether_model::{ConditionStatus, State};
+use bellwether_terminal::{Canvas, Screen, bar, columns, cut, first_items, how_long, printable, sign, style};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    canvas::Canvas,
     cli::{Goal, Wait},
     family::{causes, in_full, is_bad},
     output::{self, Outcome},
-    said::{sign, style},
     sight::{ClusterSight, Live, Meant, Sight, View},
     signals::{INTERRUPTED, Stop},
     status::{family_of, title, why},
-    terminal::{Screen, bar, columns, cut, first_items, how_long, printable},
 };
 
 /// How it ended, as the exit code says.

@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result};
 use bellwether_api::APPLICATION_ANNOTATION;
 use bellwether_engine::{Claim, Dialect, Facts, HEALTH_CHECK_LABEL, Kind, Light, Name, Owner, Relation};
 use bellwether_model::Object;
+use bellwether_terminal::{Screen, printable, wrap};
 use serde::Serialize;
 
 use crate::{
     cli::{ExplainFormat, Whose},
     output::{BAD_INPUT, Outcome, as_json, as_yaml},
     sight::Sight,
-    terminal::{Screen, printable, wrap},
 };
 
 /// What was found out about an object.

@@ -24,6 +24,7 @@ use std::{
 use anyhow::Result;
 use bellwether_engine::{Kind, Name};
 use bellwether_model::Object;
+use bellwether_terminal::Screen;
 
 use self::{
     carry_out::{Undone, carry_out, try_out},
@@ -38,7 +39,6 @@ use crate::{
     output::{BAD_INPUT, Outcome, as_json, as_yaml, print},
     sight::{ClusterSight, Meant, Sight},
     signals::{INTERRUPTED, Stop},
-    terminal::Screen,
 };
 
 pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {

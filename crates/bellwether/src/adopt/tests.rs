@@ -11,10 +11,8 @@ use super::{
     told::Others,
     wish::Wish,
 };
-use crate::{
-    cli::{Adopt, Cli, Command},
-    terminal::Screen,
-};
+use crate::cli::{Adopt, Cli, Command};
+use bellwether_terminal::Screen;
 use clap::Parser as _;
 
 const SCREEN: Screen = Screen { colours: false, width: None };

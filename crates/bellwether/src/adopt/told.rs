@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 
 use bellwether_engine::{Facts, Kind, Name};
+use bellwether_terminal::{Screen, printable, wrap};
 
 use super::plan::{Mark, Place, Plan, Step};
-use crate::{
-    sight::Beside,
-    terminal::{Screen, printable, wrap},
-};
+use crate::sight::Beside;
 
 /// So many others are named; the rest is counted.
 const MOST_OTHERS: usize = 10;

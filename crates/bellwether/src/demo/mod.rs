@@ -17,6 +17,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_model::State;
+use bellwether_terminal::{Canvas, Screen};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -24,7 +25,7 @@ use tokio::{
 };
 
 use self::{page::Log, story::Telling};
-use crate::{canvas::Canvas, cli::Demo, output::Outcome, terminal::Screen};
+use crate::{cli::Demo, output::Outcome};
 
 /// How the picture is taken: so many steps after the failure, in so many lines.
 const STILL_AFTER: usize = 12;

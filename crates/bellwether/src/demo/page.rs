@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anstyle::{AnsiColor, Style};
 use bellwether_engine::{Group, Name};
 use bellwether_model::{ConditionStatus, State};
+use bellwether_terminal::{Screen, cut, rank, sign, style};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -13,10 +14,8 @@ use super::{
 };
 use crate::{
     family::{Cause, Node, causes, in_full},
-    said::{rank, sign, style},
     sight::Flags,
     status::{List, One, headline, meaning, needs, title, why},
-    terminal::{Screen, cut},
     tree, wait,
 };
 

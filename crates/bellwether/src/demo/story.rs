@@ -153,13 +153,13 @@ impl Telling {
 #[cfg(test)]
 mod tests {
     use bellwether_model::{ConditionStatus, State};
+    use bellwether_terminal::{Screen, columns};
     use rstest::rstest;
 
     use super::*;
     use crate::{
         demo::page::{Log, page},
         family::causes,
-        terminal::{Screen, columns},
     };
 
     /// How everything is: each Application with what is wrong with it, as deep as it goes.

@@ -10,10 +10,11 @@ use std::{
 use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner, StandsFor};
 use bellwether_health::Rule;
 use bellwether_model::State;
+use bellwether_terminal::rank;
 use jiff::Timestamp;
 
 use self::forest::{Forest, Plant};
-use crate::{said::rank, sight::Beside};
+use crate::sight::Beside;
 
 /// An object with all that it owns.
 #[derive(Clone, Debug)]

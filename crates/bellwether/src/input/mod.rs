@@ -21,6 +21,7 @@ use std::{
 };
 
 use bellwether_model::{Object, Plan};
+use bellwether_terminal::printable;
 
 pub(crate) use self::{
     lines::{Lines, Spot},
@@ -31,7 +32,6 @@ use self::{
     seeds::Head,
     texts::Text,
 };
-use crate::terminal::printable;
 
 /// What is done with an object. Many threads may do it at once.
 pub(crate) type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;

@@ -20,10 +20,9 @@ use crate::{
     input::{self, Spot},
     output::{BAD_INPUT, Outcome},
     rules::{self, Said, paragraph, printed},
-    said::{sign, style},
     schema::{self, KindSchema},
-    terminal::{Screen, printable},
 };
+use bellwether_terminal::{Screen, printable, sign, style};
 use together::Ties;
 
 /// What is said of an object.

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use bellwether_api::GROUP;
 use bellwether_model::{Object, Value};
+use bellwether_terminal::first_few;
 
 use super::{Checked, Fault, application::fault};
-use crate::{input::Lines, output::first_few, rules::Said};
+use crate::{input::Lines, rules::Said};
 
 /// What an object has to do with others.
 #[derive(Default)]

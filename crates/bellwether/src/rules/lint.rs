@@ -6,6 +6,7 @@ use anyhow::Result;
 use bellwether_expr::Place;
 use bellwether_health::user::{Flaw, Overridden};
 use bellwether_model::State;
+use bellwether_terminal::{Screen, columns, printable, sign, style};
 use serde::Serialize;
 
 use super::{
@@ -15,11 +16,8 @@ use super::{
 use crate::{
     cli::RuleFiles,
     output::{BAD_INPUT, Outcome},
-    said::{sign, style},
     schema,
-    terminal::{Screen, printable},
 };
-use unicode_width::UnicodeWidthStr as _;
 
 /// What is said of a rule.
 #[derive(Serialize)]
@@ -190,7 +188,7 @@ pub(crate) fn paragraph(said: &Said) -> String {
         let _ = writeln!(text, "      {excerpt}");
         if let Some(column) = said.column {
             let before: String = excerpt.chars().take(column - 1).collect();
-            let _ = writeln!(text, "      {:width$}^", "", width = before.width());
+            let _ = writeln!(text, "      {:width$}^", "", width = columns(&before));
         }
     }
     if let Some(hint) = &said.hint {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use bellwether_health::user::UserRules;
 use bellwether_model::{Object, Plan};
+use bellwether_terminal::Screen;
 use serde::Serialize;
 
 pub(crate) use self::lint::{Said, paragraph};
@@ -17,7 +18,6 @@ use self::load::{Fault, Loaded};
 use crate::{
     cli::{self, ExplainFormat},
     output::{BAD_INPUT, Outcome},
-    terminal::Screen,
 };
 
 pub(crate) fn run(command: &cli::Rules, screen: Screen) -> Result<Outcome> {

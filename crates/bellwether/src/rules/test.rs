@@ -11,6 +11,7 @@ use bellwether_health::{
     user::{CompiledRule, UserRules},
 };
 use bellwether_model::{Object, State};
+use bellwether_terminal::{Screen, printable, sign, style};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -23,8 +24,6 @@ use crate::{
     cli::RuleTests,
     input::files_in,
     output::{BAD_INPUT, Outcome},
-    said::{sign, style},
-    terminal::{Screen, printable},
 };
 
 /// What became of a suite.

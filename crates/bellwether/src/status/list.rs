@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 use bellwether_engine::{Condition, Group, Member, condition_types, ready};
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
+use bellwether_terminal::{
+    Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent, printable, rank,
+    sign, style, wrap,
+};
 use jiff::Timestamp;
 
 use super::title;
 use crate::{
     family::{in_full, is_bad},
-    said::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style},
     sight::Flags,
-    table::{Cell, Table},
-    terminal::{Screen, bar, how_long, percent, printable, wrap},
 };
 
 /// On narrower screens, how many are ready has to say how far along they are.

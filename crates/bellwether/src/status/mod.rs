@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use bellwether_engine::{Group, Kind, Name, Report, Reports, Unreadable};
 use bellwether_model::State;
+use bellwether_terminal::{Screen, printable};
 
 use crate::{
     cli::{GroupFormat, Status},
     family::{Node, family, kinds_below},
     output::{BAD_INPUT, Outcome, as_json, as_yaml},
     sight::{Meant, Sight},
-    terminal::{Screen, printable},
 };
 
 pub(crate) use list::{List, why};

@@ -10,15 +10,16 @@ use bellwether_engine::{
 };
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
+use bellwether_terminal::{
+    Cell, ROOM_FOR_BARS, Screen, Table, bar, columns, cut, first_items, how_long, printable, sign, style,
+    wrap,
+};
 use jiff::Timestamp;
 
 use super::{rollup, title};
 use crate::{
     family::{Cause, Node, causes, in_full, is_bad},
-    said::{ROOM_FOR_BARS, sign, style},
     sight::Flags,
-    table::{Cell, Table},
-    terminal::{Screen, bar, columns, cut, first_items, how_long, printable, wrap},
 };
 
 /// One group for a person.

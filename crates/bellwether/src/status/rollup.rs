@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use bellwether_engine::{Group, OperatorSays, condition_types};
-
-use crate::terminal::{Screen, first_items, printable, wrap};
+use bellwether_terminal::{Screen, first_items, printable, wrap};
 
 /// What the conditions of a Rollup mean together, in a sentence. Of anything else, nothing.
 pub(crate) fn meaning(group: &Group, screen: Screen) -> String {

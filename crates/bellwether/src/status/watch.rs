@@ -8,18 +8,16 @@ use std::{
 use anyhow::Result;
 use bellwether_engine::{Group, Kind, Name};
 use bellwether_model::State;
+use bellwether_terminal::{Canvas, Screen, how_long, printable, sign};
 use jiff::Timestamp;
 
 use super::{List, One, called, is_wanted, meant, whereabouts, why};
 use crate::{
-    canvas::Canvas,
     cli::{GroupFormat, Status},
     family::{family, kinds_below},
     output::{self, BAD_INPUT, Outcome},
-    said::sign,
     sight::{ClusterSight, Flags, Live, Sight, View},
     signals::Stop,
-    terminal::{Screen, how_long, printable},
 };
 
 pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {

@@ -7,11 +7,11 @@ use std::{
 
 use terminal_size::terminal_size_of;
 
-use crate::terminal::Screen;
+use crate::screen::Screen;
 
 /// What is drawn at the moment.
 #[derive(Debug, Default)]
-pub(crate) struct Canvas {
+pub struct Canvas {
     lines: Vec<String>,
     size: Option<(u16, u16)>,
     is_begun: bool,
@@ -28,7 +28,7 @@ const DOWN: &str = "\u{1b}[B";
 
 impl Canvas {
     /// Draws this instead of what was drawn before.
-    pub(crate) fn draw(&mut self, text: &str) -> io::Result<()> {
+    pub fn draw(&mut self, text: &str) -> io::Result<()> {
         let size = terminal_size_of(stdout()).map(|(width, height)| (width.0, height.0));
         let height = size.map_or(usize::MAX, |(_, height)| usize::from(height));
         let lines = fit(text, height);
@@ -40,12 +40,12 @@ impl Canvas {
     }
 
     /// How many lines can be drawn on the terminal as it is now, if there is one.
-    pub(crate) fn height() -> Option<usize> {
+    pub fn height() -> Option<usize> {
         terminal_size_of(stdout()).map(|(_, height)| most_lines(usize::from(height.0)))
     }
 
     /// The screen as it is now: a window may have been made larger or smaller.
-    pub(crate) fn screen(screen: Screen) -> Screen {
+    pub fn screen(screen: Screen) -> Screen {
         Screen {
             width: terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0)).or(screen.width),
             ..screen

@@ -2,11 +2,14 @@
 
 use anstyle::Style;
 
-use crate::terminal::{Screen, columns, cut, cut_middle};
+use crate::{
+    screen::Screen,
+    text::{columns, cut, cut_middle},
+};
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     headers: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -19,13 +22,14 @@ struct Row {
 
 /// What stands in one column of a row.
 #[derive(Debug, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     style: Style,
 }
 
 impl Cell {
-    pub(crate) fn styled(text: String, style: Style) -> Self {
+    /// With a style of its own.
+    pub fn styled(text: String, style: Style) -> Self {
         Self { text, style }
     }
 }
@@ -48,24 +52,26 @@ const LEAST_OF_NAMES: usize = 12;
 const GAP: usize = 2;
 
 /// How far the lines are indented that belong to a row.
-pub(crate) const BELOW: usize = 4;
+pub const BELOW: usize = 4;
 
 impl Table {
-    pub(crate) fn new(headers: Vec<&'static str>) -> Self {
+    /// With these headers, and no rows yet.
+    pub fn new(headers: Vec<&'static str>) -> Self {
         Self { headers, rows: Vec::new() }
     }
 
     /// Adds a row, with a cell for every header, and lines that belong to it.
-    pub(crate) fn push(&mut self, cells: Vec<Cell>, below: Vec<String>) {
+    pub fn push(&mut self, cells: Vec<Cell>, below: Vec<String>) {
         self.rows.push(Row { cells, below });
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The text. A column that is empty in all rows is left out.
-    pub(crate) fn print(&self, screen: Screen) -> String {
+    pub fn print(&self, screen: Screen) -> String {
         let mut widths: Vec<_> = self
             .headers
             .iter()

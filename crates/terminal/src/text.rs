@@ -1,60 +1,14 @@
-//! What a person reads: how wide it may be, whether it has colours, and that nothing in it plays tricks.
+//! Text that fits: cut or wrapped to a width, and without control characters.
 
-use std::{
-    borrow::Cow,
-    io::{IsTerminal as _, stdout},
-};
+use std::borrow::Cow;
 
-use anstream::{AutoStream, ColorChoice, adapter::strip_str};
-use anstyle::Style;
+use anstream::adapter::strip_str;
 use jiff::Timestamp;
-use terminal_size::terminal_size_of;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
-/// What standard output can show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
-    /// Whether there are colours. `NO_COLOR` and its relatives have their say.
-    pub(crate) colours: bool,
-    /// How many columns there are; nothing where lines may be of any length, in files and pipes.
-    pub(crate) width: Option<usize>,
-}
-
-impl Screen {
-    pub(crate) fn of_stdout() -> Self {
-        let stdout = stdout();
-        Self {
-            colours: AutoStream::choice(&stdout) != ColorChoice::Never,
-            width: stdout
-                .is_terminal()
-                .then(|| terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)))
-                .flatten(),
-        }
-    }
-
-    /// The same, with room for lines of any length.
-    pub(crate) fn without_end(self) -> Self {
-        Self { width: None, ..self }
-    }
-
-    /// The width for sentences: that of a page, unless the screen is narrower.
-    pub(crate) fn page(self) -> usize {
-        self.width.map_or(100, |width| width.clamp(40, 100))
-    }
-
-    /// The text in this style, if there are colours.
-    pub(crate) fn paint(self, text: &str, style: Style) -> Cow<'_, str> {
-        if self.colours && !style.is_plain() {
-            Cow::Owned(format!("{style}{text}{style:#}"))
-        } else {
-            Cow::Borrowed(text)
-        }
-    }
-}
 
 /// The same text without anything that would move a cursor, change a colour or turn the direction of writing: objects and
 /// files come from anywhere.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_trick) {
         Cow::Owned(
             text.chars().map(|character| if is_trick(character) { '\u{fffd}' } else { character }).collect(),
@@ -70,12 +24,12 @@ fn is_trick(character: char) -> bool {
 }
 
 /// How many columns a text takes.
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.width()
 }
 
 /// As much of a text as fits into so many columns, with a sign where there was more.
-pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
         return Cow::Borrowed(text);
     }
@@ -95,7 +49,7 @@ const MOST_ITEMS: usize = 200;
 
 /// The first items of a message that has many: `a is late; b is late; and more`. How many more, nobody can tell from the
 /// message: items may have semicolons in them.
-pub(crate) fn first_items(message: &str) -> Cow<'_, str> {
+pub fn first_items(message: &str) -> Cow<'_, str> {
     if columns(message) <= MOST_ITEMS {
         return Cow::Borrowed(message);
     }
@@ -107,8 +61,19 @@ pub(crate) fn first_items(message: &str) -> Cow<'_, str> {
     }
 }
 
+/// So many notes of one sort a person can be expected to read.
+const MOST_NOTES: usize = 5;
+
+/// The first few notes of one sort, and how many more there are.
+pub fn first_few(mut notes: Vec<String>) -> Vec<String> {
+    let more = notes.len().saturating_sub(MOST_NOTES);
+    notes.truncate(MOST_NOTES);
+    notes.extend((more > 0).then(|| format!("and {more} more like these")));
+    notes
+}
+
 /// As much of the beginning and the end of a text as fits into so many columns, with a sign in between.
-pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
+pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
         return Cow::Borrowed(text);
     }
@@ -128,7 +93,7 @@ pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// How long it has been, in the unit that matters: `38s`, `4m`, `6d`.
-pub(crate) fn how_long(since: Timestamp, now: Timestamp) -> String {
+pub fn how_long(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -139,12 +104,12 @@ pub(crate) fn how_long(since: Timestamp, now: Timestamp) -> String {
 }
 
 /// How far along, in numbers; nothing if nobody knows.
-pub(crate) fn percent(done: Option<u8>) -> String {
+pub fn percent(done: Option<u8>) -> String {
     done.map(|done| format!("{done:>3}%")).unwrap_or_default()
 }
 
 /// How far along, for the eye and in numbers.
-pub(crate) fn bar(done: Option<u8>) -> String {
+pub fn bar(done: Option<u8>) -> String {
     const CELLS: usize = 9;
     let halves = usize::from(done.unwrap_or(0)) * 2 * CELLS / 100;
     let mut bar = "█".repeat(halves / 2);
@@ -157,7 +122,7 @@ pub(crate) fn bar(done: Option<u8>) -> String {
 }
 
 /// A text as lines of at most so many columns. Its words may have colours.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
