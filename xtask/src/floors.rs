@@ -12,6 +12,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-lua", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-health", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-terminal", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi", "clap"]),
+    ("bellwether-input", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi", "clap"]),
     ("bellwether-conditions", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-engine", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use bellwether_health::Evidence;
+use bellwether_input::Problem;
 use bellwether_model::State;
 use bellwether_terminal::{
     BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
@@ -14,7 +15,6 @@ use jiff::Timestamp;
 use crate::{
     cli::{Assess, AssessFormat, Dialect},
     evidence,
-    input::{self, Problem},
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{Row, Speaker, entries},
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: command.dialect, context, evidence: command.explain };
-    let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
+    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let text = match command.output {
         AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
         AssessFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,

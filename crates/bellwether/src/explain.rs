@@ -5,6 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::{Context as _, Result};
 use bellwether_engine::{Condition, Group, Kind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
+use bellwether_input::Problem;
 use bellwether_model::{State, Value};
 use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
@@ -13,7 +14,6 @@ use crate::{
     assess::{NO_OBJECTS, errors, exit_code, stored_groups},
     cli::{Dialect, Explain, ExplainFormat, Objects, Scene},
     evidence,
-    input::{self, Problem},
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{Row, Said, Speaker, entries},
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
     let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
-    let read = input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
+    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let mut outcome = told(command.output, &read, context.now, screen)?;
     outcome.notes.extend(stored_groups(&read));
     Ok(chosen.spoken_of(outcome))
@@ -50,7 +50,8 @@ fn named(command: &Explain) -> Vec<&str> {
 
 /// Whether a word looks like an object rather than a file: whoever misspells a file does not mean a cluster.
 fn is_object(word: &str) -> bool {
-    let looks_like_a_file = word.starts_with(['.', '/', '~']) || input::holds_objects(Path::new(word));
+    let looks_like_a_file =
+        word.starts_with(['.', '/', '~']) || bellwether_input::holds_objects(Path::new(word));
     let is_kind_and_name =
         word.split_once('/').is_some_and(|(_, name)| !name.is_empty() && !name.contains('/'));
     is_kind_and_name && !looks_like_a_file

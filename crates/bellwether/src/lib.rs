@@ -13,7 +13,6 @@ pub mod demo;
 mod evidence;
 mod explain;
 mod family;
-mod input;
 mod lint;
 mod output;
 mod rules;

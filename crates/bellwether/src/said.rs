@@ -8,11 +8,12 @@ use bellwether_health::{
     dialect::{argo, kstatus},
     explain,
 };
+use bellwether_input::Problem;
 use bellwether_model::{Object, State};
 use bellwether_terminal::printable;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
-use crate::{cli::Dialect, input::Problem};
+use crate::cli::Dialect;
 
 /// An object, and what is said of it.
 #[derive(Debug)]

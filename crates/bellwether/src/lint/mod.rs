@@ -17,11 +17,11 @@ use serde::Serialize;
 
 use crate::{
     cli::Lint,
-    input::{self, Spot},
     output::{BAD_INPUT, Outcome},
     rules::{self, Said, paragraph, printed},
     schema::{self, KindSchema},
 };
+use bellwether_input::Spot;
 use bellwether_terminal::{Screen, printable, sign, style};
 use together::Ties;
 
@@ -74,7 +74,7 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
     let (mut checked, mut errors, mut others) = (Vec::new(), Vec::new(), 0);
     let check =
         |object: &Object<'_>, spot: &Spot<'_>| (object.group() == GROUP).then(|| Checked::of(object, spot));
-    for entry in input::read_with_spots(&inputs, &Plan::whole(), &check) {
+    for entry in bellwether_input::read_with_spots(&inputs, &Plan::whole(), &check) {
         match entry {
             Ok(Some(object)) => checked.push(object),
             Ok(None) => others += 1,

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use bellwether_api::GROUP;
+use bellwether_input::Lines;
 use bellwether_model::{Object, Value};
 use bellwether_terminal::first_few;
 
 use super::{Checked, Fault, application::fault};
-use crate::{input::Lines, rules::Said};
+use crate::rules::Said;
 
 /// What an object has to do with others.
 #[derive(Default)]

@@ -9,12 +9,10 @@ use std::{
 use bellwether_api::HealthRule;
 use bellwether_engine::user_rule;
 use bellwether_health::user::{CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
+use bellwether_input::files_in;
 use bellwether_model::{Object, Plan};
 
-use crate::{
-    input::{self, files_in},
-    schema::{self, KindSchema},
-};
+use crate::schema::{self, KindSchema};
 
 /// What was found in a directory.
 #[derive(Default)]
@@ -83,9 +81,9 @@ impl Loaded {
             return self.read_script(file);
         }
         let plan = Plan::whole();
-        for entry in
-            input::read(&[file.to_owned()], &plan, &|object| is_rule(object).then(|| read_rule(object)))
-        {
+        for entry in bellwether_input::read(&[file.to_owned()], &plan, &|object| {
+            is_rule(object).then(|| read_rule(object))
+        }) {
             match entry {
                 Ok(Some((name, rule))) => self.rules.push(Found { file: file.to_owned(), name, rule }),
                 // Whatever else is in the directory is not ours to judge.
@@ -128,7 +126,7 @@ impl Loaded {
 fn is_rule_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_test = is_suite_file(path) || path.components().any(|part| part.as_os_str() == "testdata");
-    !is_test && (name == SCRIPT || input::holds_objects(path))
+    !is_test && (name == SCRIPT || bellwether_input::holds_objects(path))
 }
 
 /// Whether a file is a suite of tests: `health_test.yaml`, `widgets_test.yaml`. What tests are about is none.

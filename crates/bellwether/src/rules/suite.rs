@@ -12,8 +12,6 @@ use bellwether_model::{Object, Plan, State};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-use crate::input;
-
 /// A suite.
 pub(super) struct Suite {
     pub(super) file: PathBuf,
@@ -141,7 +139,7 @@ fn ours(expected: &Json) -> Result<Expected, String> {
 
 /// The first object of a file. Argo CD looks at no other.
 fn first_object(file: &Path) -> Result<Object<'static>, String> {
-    let entries = input::read(&[file.to_owned()], &Plan::whole(), &|object| object.to_static());
+    let entries = bellwether_input::read(&[file.to_owned()], &Plan::whole(), &|object| object.to_static());
     entries.into_iter().next().ok_or("the file is empty")?.map_err(|problem| problem.to_string())
 }
 

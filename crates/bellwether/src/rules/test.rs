@@ -10,6 +10,7 @@ use bellwether_health::{
     Context, Source, assess,
     user::{CompiledRule, UserRules},
 };
+use bellwether_input::files_in;
 use bellwether_model::{Object, State};
 use bellwether_terminal::{Screen, printable, sign, style};
 use jiff::Timestamp;
@@ -22,7 +23,6 @@ use super::{
 };
 use crate::{
     cli::RuleTests,
-    input::files_in,
     output::{BAD_INPUT, Outcome},
 };
 

@@ -9,14 +9,12 @@ use std::{
 use anyhow::{Result, bail};
 use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::{Kind, Light, Name, News, Seen, Served, Unreadable};
+use bellwether_input::{Spot, Texts};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
 use super::{Asked, is_group, twice, word};
-use crate::{
-    input::{Spot, Texts},
-    shell::flag,
-};
+use crate::shell::flag;
 
 /// Where objects are that name no namespace, if nobody says otherwise.
 const DEFAULT_NAMESPACE: &str = "default";

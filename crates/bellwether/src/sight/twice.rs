@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_engine::{Kind, Name, Version};
+use bellwether_input::{Spot, Texts};
 use bellwether_model::{Object, Plan, Value};
 use bellwether_terminal::first_few;
-
-use crate::input::{Spot, Texts};
 
 /// One of the places where an object is.
 struct Copy {

@@ -30,24 +30,24 @@ pub(super) enum Way {
 
 /// Where an object stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot<'s> {
+pub struct Spot<'s> {
     pub(super) source: Source<'s>,
     pub(super) stretch: Stretch<'s>,
 }
 
 impl Spot<'_> {
     /// The file, as a person named it.
-    pub(crate) fn file(&self) -> String {
+    pub fn file(&self) -> String {
         self.source.to_string()
     }
 
     /// What is wrong with the object, which is passed over.
-    pub(crate) fn problem(&self, what: String) -> Problem {
+    pub fn problem(&self, what: String) -> Problem {
         Fault { place: self.stretch.place, what }.at(self.source)
     }
 
     /// The places of the fields of the object.
-    pub(crate) fn lines(&self) -> Lines {
+    pub fn lines(&self) -> Lines {
         let Stretch { text, place, way } = self.stretch;
         let read = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options(text.len()));
         // What was read as an object can be read again; if not, there is still the line on which it begins.
@@ -80,7 +80,7 @@ impl fmt::Display for Spot<'_> {
 }
 
 /// The places of the fields of an object.
-pub(crate) struct Lines {
+pub struct Lines {
     /// How many lines of the file are above the text.
     above: usize,
     line: usize,
@@ -93,12 +93,12 @@ impl Lines {
     }
 
     /// The line on which the object begins.
-    pub(crate) fn first(&self) -> usize {
+    pub fn first(&self) -> usize {
         self.above + self.line
     }
 
     /// The line of a field such as `spec.components.web[0].kind`; of what it should be in, where it is not there.
-    pub(crate) fn of(&self, field: &str) -> usize {
+    pub fn of(&self, field: &str) -> usize {
         let (mut line, mut node, mut rest) = (self.line, &self.node, field);
         while let Some((next_line, next, next_rest)) = node.step(rest) {
             (line, node, rest) = (next_line, next, next_rest);
@@ -107,7 +107,7 @@ impl Lines {
     }
 
     /// The keys that stand in the same map twice, with their lines: the second one counts.
-    pub(crate) fn repeated(&self) -> Vec<(String, usize)> {
+    pub fn repeated(&self) -> Vec<(String, usize)> {
         let mut repeated = Vec::new();
         self.node.repeated("", &mut repeated);
         repeated.into_iter().map(|(field, line)| (field, self.above + line)).collect()

@@ -45,20 +45,21 @@ fn cannot_read(path: &Path, error: &io::Error) -> Problem {
 
 /// All texts of some inputs, for who looks into them more than once: a pipe says what it has to say only once, and files may
 /// change in between.
-pub(crate) struct Texts(Vec<(PathBuf, Vec<Text>)>);
+pub struct Texts(Vec<(PathBuf, Vec<Text>)>);
 
 impl Texts {
-    pub(crate) fn of(inputs: &[PathBuf]) -> Self {
+    /// Reads them, each once.
+    pub fn of(inputs: &[PathBuf]) -> Self {
         Self(inputs.iter().map(|input| (input.clone(), of(input).collect())).collect())
     }
 
     /// Reads what the plan keeps of every object, and judges it.
-    pub(crate) fn read<R: Send>(&self, plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
+    pub fn read<R: Send>(&self, plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
         self.read_with_spots(plan, &|object, _| judge(object))
     }
 
     /// The same, and says where every object stands.
-    pub(crate) fn read_with_spots<R: Send>(&self, plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
+    pub fn read_with_spots<R: Send>(&self, plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
             read_input(input, texts.iter(), plan, judge, &mut entries);
@@ -67,7 +68,7 @@ impl Texts {
     }
 
     /// Where they are from.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> {
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|(input, _)| input.as_path())
     }
 }

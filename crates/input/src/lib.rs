@@ -23,7 +23,7 @@ use std::{
 use bellwether_model::{Object, Plan};
 use bellwether_terminal::printable;
 
-pub(crate) use self::{
+pub use self::{
     lines::{Lines, Spot},
     texts::Texts,
 };
@@ -34,17 +34,17 @@ use self::{
 };
 
 /// What is done with an object. Many threads may do it at once.
-pub(crate) type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;
+pub type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;
 
 /// The same for who wants to know where the object stands.
-pub(crate) type JudgeOnSpot<'j, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'j;
+pub type JudgeOnSpot<'j, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'j;
 
 /// The same within a text.
 type JudgeInText<'j, R> = dyn Fn(&Object<'_>, Stretch<'_>) -> R + Sync + 'j;
 
 /// Why there is no object at some place, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem(String);
+pub struct Problem(String);
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,19 +53,15 @@ impl fmt::Display for Problem {
 }
 
 /// What became of each object, in the order of the input.
-pub(crate) type Entries<R> = Vec<Result<R, Problem>>;
+pub type Entries<R> = Vec<Result<R, Problem>>;
 
 /// Reads what the plan keeps of every object of the inputs, and judges it. The path `-` is standard input.
-pub(crate) fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
+pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
     read_with_spots(inputs, plan, &|object, _| judge(object))
 }
 
 /// The same, and says where every object stands.
-pub(crate) fn read_with_spots<R: Send>(
-    inputs: &[PathBuf],
-    plan: &Plan,
-    judge: &JudgeOnSpot<'_, R>,
-) -> Entries<R> {
+pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
         read_input(input, texts::of(input), plan, judge, &mut entries);
@@ -136,7 +132,7 @@ fn extension(path: &Path) -> Option<&str> {
 
 /// The files that are wanted in a directory and the directories below it, by name. What is hidden stays so, and links to
 /// directories are not followed, because they may lead in circles.
-pub(crate) fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+pub fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut paths: Vec<_> =
         fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
@@ -157,7 +153,7 @@ pub(crate) fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::
 }
 
 /// Whether the name of a file says that it holds objects.
-pub(crate) fn holds_objects(path: &Path) -> bool {
+pub fn holds_objects(path: &Path) -> bool {
     extension(path).is_some_and(|extension| {
         ["yaml", "yml", "json"].contains(&extension) || JSON_LINES.contains(&extension)
     })
