@@ -19,6 +19,18 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-wire", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-memory-cluster", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-simulation", &["tokio", "kube-client", "kube-runtime"]),
+    // Arguments and exit codes are for the binary, the story of the demo and HTTP for others than those who look.
+    (
+        "bellwether-inspect",
+        &[
+            "clap",
+            "bellwether-server",
+            "bellwether-memory-cluster",
+            "bellwether-testkit",
+            "bellwether-simulation",
+            "k8s-openapi/latest",
+        ],
+    ),
     ("bellwether", &["bellwether-testkit", "bellwether-simulation"]),
 ];
 

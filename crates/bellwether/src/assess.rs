@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use bellwether_health::Evidence;
 use bellwether_input::Problem;
+use bellwether_inspect::sight::is_group;
 use bellwether_model::State;
 use bellwether_terminal::{
     BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
@@ -18,7 +19,6 @@ use crate::{
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{Row, Speaker, entries},
-    sight::is_group,
 };
 
 pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {

@@ -6,18 +6,18 @@ use anyhow::{Context as _, Result};
 use bellwether_engine::{Condition, Group, Kind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_input::Problem;
+use bellwether_inspect::sight::{Meant, Sight, is_group};
 use bellwether_model::{State, Value};
 use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
 
 use crate::{
     assess::{NO_OBJECTS, errors, exit_code, stored_groups},
-    cli::{Dialect, Explain, ExplainFormat, Objects, Scene},
+    cli::{Dialect, Explain, ExplainFormat, Objects},
     evidence,
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
     said::{Row, Said, Speaker, entries},
-    sight::{Meant, Sight, is_group},
 };
 
 pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
@@ -66,13 +66,15 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         return Ok(Outcome::bad_input(error));
     }
     let chosen = Chosen::by(rules);
+    let (place, now) = (place.place(), now.unwrap_or_else(Timestamp::now));
     let read = || {
-        let sight = Sight::glimpse(place, *now, &[Kind::own("HealthRule")])?;
+        let sight = Sight::glimpse(&place, now, &[Kind::own("HealthRule")])?;
         let context = Context { builtin: !no_builtin, ..sight.context() };
         let context =
             if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
         let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
-        let (mut rows, mut problems, mut notes) = (Vec::new(), sight.problems.clone(), sight.notes.clone());
+        let (mut rows, mut problems, mut notes) =
+            (Vec::new(), sight.remarks.problems.clone(), sight.remarks.notes.clone());
         for word in objects {
             let (kind, name) = sight.object_named(word)?;
             let row = sight.with(&kind, &name, &|object| speaker.of(object))?;
@@ -80,17 +82,18 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
             let mut row = row.with_context(absent)?;
             // Whoever asks for rules wants to see what they make of what is stored.
             if is_group(&kind) && rules.is_empty() && !no_builtin {
-                let anew = Sight::open(&Scene { place: place.clone(), now: *now }, Meant::One(word))?;
+                let anew = Sight::open(&place, now, Meant::One(word))?;
                 let is_it = |group: &Group| (&group.kind, &group.name) == (&kind, &name);
                 notes.extend(look_anew(&mut row, anew.groups().into_iter().find(is_it).as_ref()));
-                let more = anew.problems.into_iter().filter(|problem| !sight.problems.contains(problem));
+                let more = anew.remarks.problems.into_iter();
+                let more = more.filter(|problem| !sight.remarks.problems.contains(problem));
                 problems.extend(more);
             }
             rows.push(Ok(row));
         }
-        anyhow::Ok((rows, sight.now, problems, notes))
+        anyhow::Ok((rows, problems, notes))
     };
-    let (rows, now, problems, notes) = match read() {
+    let (rows, problems, notes) = match read() {
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };

@@ -1,50 +1,47 @@
 //! `bellwether wait`: until a group is ready, or it is clear that it will not be.
 
 use std::{
-    collections::BTreeMap,
     fmt::Write as _,
     io::{IsTerminal as _, stdout},
     time::Instant,
 };
 
-use anyhow::{Result, ensure};
-use bellwether_engine::{Group, GroupRef, Kind, Member, Name, OwnKind, condition_types};
-use bellwether_model::{ConditionStatus, State};
-use bellwether_terminal::{Canvas, Screen, bar, columns, cut, first_items, how_long, printable, sign, style};
+use anyhow::Result;
+use bellwether_engine::{Group, GroupRef, OwnKind};
+use bellwether_inspect::{
+    sight::{ClusterSight, Live, Meant, Remarks, Sight, View},
+    wait::{End, Ending, Log, Vigil, because, page},
+};
+use bellwether_terminal::{Canvas, Screen, printable};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    cli::{Goal, Wait},
-    family::{causes, in_full, is_bad},
+    cli::Wait,
     output::{self, Outcome},
-    sight::{ClusterSight, Live, Meant, Sight, View},
     signals::{INTERRUPTED, Stop},
-    status::{family_of, title, why},
 };
-
-/// How it ended, as the exit code says.
-const REACHED: u8 = 0;
-const FAILED: u8 = 1;
-const TIMED_OUT: u8 = 2;
-const CANNOT_TELL: u8 = 3;
 
 pub(crate) fn run(command: &Wait, screen: Screen) -> Outcome {
     wait(command, Instant::now(), screen).unwrap_or_else(|error| {
         // Whatever goes wrong, it is not that the group has failed.
-        Outcome { errors: vec![format!("{error:#}")], code: CANNOT_TELL, ..Outcome::default() }
+        let code = exit_code(Ending::CannotTell);
+        Outcome { errors: vec![format!("{error:#}")], code, ..Outcome::default() }
     })
 }
 
+fn exit_code(ending: Ending) -> u8 {
+    match ending {
+        Ending::Reached => 0,
+        Ending::Failed => 1,
+        Ending::TimedOut => 2,
+        Ending::CannotTell => 3,
+    }
+}
+
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let sight = Sight::open(&command.scene, Meant::One(&command.name))?;
+    let sight = Sight::open(&command.scene.place(), command.scene.now(), Meant::One(&command.name))?;
     let group = sight.group(&command.name)?;
-    let api = if group.kind.is_own() { String::new() } else { format!(" of {}", group.kind.group) };
-    ensure!(
-        progress(command.goal, &group).is_some(),
-        "{}s{api} have no such condition: wait for ready",
-        group.kind.kind
-    );
-    let mut vigil = Vigil::of(command);
+    let mut vigil = Vigil::new(&group, command.terms())?;
     let (end, last) = match sight.cluster() {
         // Files do not change, so that nothing is to be waited for.
         None => {
@@ -60,32 +57,19 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
             }
         }
     };
-    // What could not be read may be what is not ready.
-    let code = if end.code == REACHED && !sight.problems.is_empty() { CANNOT_TELL } else { end.code };
-    let mut text = match last {
+    let ending = match end.ending {
+        // What could not be read may be what is not ready.
+        Ending::Reached if !sight.remarks.problems.is_empty() => Ending::CannotTell,
+        ending => ending,
+    };
+    let mut text = match (ending, last) {
         // If the cluster does not tell why any more, the answer is the same.
-        Some(group) if code == FAILED || code == TIMED_OUT => because(&group, &sight).unwrap_or_default(),
+        (Ending::Failed | Ending::TimedOut, Some(group)) => because(&group, &sight).unwrap_or_default(),
         _ => String::new(),
     };
     let _ = writeln!(text, "{}", printable(&end.says));
-    Ok(Outcome { text, errors: sight.problems, notes: sight.notes, code })
-}
-
-/// So many causes are told when it was in vain.
-const MOST_CAUSES: usize = 3;
-
-/// What holds up the members, a line each.
-fn because(group: &Group, sight: &Sight) -> Result<String> {
-    let (family, _) = family_of(group, sight, false)?;
-    let mut text = String::new();
-    for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
-        let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
-        let node = cause.node;
-        let what = in_full(&node.kind, &node.name, node.stands_for, &group.name.namespace);
-        let says = format!("{what}{more}: {}", node.message);
-        let _ = writeln!(text, "because of {}", printable(&says));
-    }
-    Ok(text)
+    let Remarks { problems, notes, .. } = sight.remarks;
+    Ok(Outcome { text, errors: problems, notes, code: exit_code(ending) })
 }
 
 /// A group that is watched while somebody waits.
@@ -136,239 +120,5 @@ impl Watch<'_> {
                 return Ok(Some((end, last)));
             }
         }
-    }
-}
-
-/// What is waited for, and how far that has come.
-struct Vigil {
-    goal: Goal,
-    stable: SignedDuration,
-    fail_fast: bool,
-    timeout: SignedDuration,
-    /// Since when it has been reached.
-    reached: Option<SignedDuration>,
-}
-
-/// How it ended.
-#[derive(Debug, PartialEq, Eq)]
-struct End {
-    code: u8,
-    says: String,
-}
-
-impl Vigil {
-    fn of(command: &Wait) -> Self {
-        let Wait { goal, stable, fail_fast, timeout, .. } = command;
-        Self { goal: *goal, stable: *stable, fail_fast: *fail_fast, timeout: *timeout, reached: None }
-    }
-
-    /// Looks at the group after so long, or at what kind it was; and since when the cluster is silent, if it is. Gives back
-    /// how it ended, if it did.
-    fn look(
-        &mut self,
-        group: Result<&Group, &Kind>,
-        elapsed: SignedDuration,
-        silent: Option<Timestamp>,
-    ) -> Option<End> {
-        let group = match group {
-            Ok(group) => group,
-            Err(kind) => {
-                let says = format!("cannot tell: the {} was deleted", kind.kind);
-                return Some(End { code: CANNOT_TELL, says });
-            }
-        };
-        if group.state == State::Terminating {
-            return Some(End { code: CANNOT_TELL, says: "cannot tell: it is being deleted".to_owned() });
-        }
-        // Nobody knows whether it still is what it was.
-        if silent.is_some() {
-            self.reached = None;
-            return None;
-        }
-        if progress(self.goal, group) == Some(ConditionStatus::True) {
-            let since = *self.reached.get_or_insert(elapsed);
-            if elapsed.saturating_sub(since) < self.stable {
-                return None;
-            }
-            // Whoever asks for damping is content with it, and may want to know.
-            let but = group.held_back().filter(|_| self.goal == Goal::Ready);
-            let but = but.map(|held| format!("; {}", first_items(&held.says.message))).unwrap_or_default();
-            let says = format!("{} after {}{but}", self.word(), in_short(since));
-            return Some(End { code: REACHED, says });
-        }
-        self.reached = None;
-        let failed = self.fail_fast && has_failed(group);
-        failed.then(|| End { code: FAILED, says: format!("failed: {}", why(group)) })
-    }
-
-    /// There is no more time, or no time will help.
-    fn time_is_up(&self, group: &Group, for_ever: bool, silent: Option<Timestamp>) -> End {
-        if let Some(silent) = silent {
-            let long = how_long(silent, Timestamp::now());
-            let says = format!("cannot tell: the cluster has not been heard from for {long}");
-            return End { code: CANNOT_TELL, says };
-        }
-        let when = if for_ever { String::new() } else { format!(" after {}", in_short(self.timeout)) };
-        let what = match (self.goal, self.reached) {
-            (_, Some(_)) => format!("it has not been so for {}", in_short(self.stable)),
-            (Goal::Ready, None) => why(group),
-            (goal, None) => condition(goal, group).map(|says| says.message.to_string()).unwrap_or_default(),
-        };
-        let is_unknown = matches!(progress(self.goal, group), None | Some(ConditionStatus::Unknown));
-        match group.state {
-            State::Failed if self.goal == Goal::Ready => {
-                End { code: FAILED, says: format!("failed{when}: {what}") }
-            }
-            _ if is_unknown && self.reached.is_none() => {
-                End { code: CANNOT_TELL, says: format!("cannot tell{when}: {what}") }
-            }
-            _ if for_ever => {
-                let says = format!("not {}, and files do not change: {what}", self.word());
-                End { code: TIMED_OUT, says }
-            }
-            _ => End { code: TIMED_OUT, says: format!("timed out{when}: still waiting for {what}") },
-        }
-    }
-
-    /// What is waited for, in a word.
-    fn word(&self) -> &'static str {
-        match self.goal {
-            Goal::Ready => "ready",
-            Goal::Settled => "settled",
-            Goal::Installed => "installed",
-        }
-    }
-}
-
-fn condition(goal: Goal, group: &Group) -> Option<&bellwether_conditions::Statement> {
-    let wanted = match goal {
-        Goal::Ready => condition_types::READY,
-        Goal::Settled => condition_types::SETTLED,
-        Goal::Installed => condition_types::INSTALLED,
-    };
-    group.conditions.iter().find(|condition| condition.kind == wanted).map(|condition| &condition.says)
-}
-
-/// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.
-fn progress(goal: Goal, group: &Group) -> Option<ConditionStatus> {
-    match (goal, group.state) {
-        (Goal::Ready, State::Ready) if group.is_rollup() => Some(ConditionStatus::True),
-        (Goal::Ready, State::Unknown) if group.is_rollup() => Some(ConditionStatus::Unknown),
-        (Goal::Ready, _) if group.is_rollup() => Some(ConditionStatus::False),
-        _ => condition(goal, group).map(|says| says.status),
-    }
-}
-
-/// Whether it is in vain to wait any longer. Of a component that has failed, the operator of another one may take care.
-fn has_failed(group: &Group) -> bool {
-    if group.is_rollup() { group.state == State::Failed } else { group.counts.failed > 0 }
-}
-
-/// `38s`, `1m12s`, `2h05m`.
-fn in_short(duration: SignedDuration) -> String {
-    let seconds = duration.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, 0) => format!("{minutes}m"),
-        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
-        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
-    }
-}
-
-/// What a member of a group is called.
-fn named(group: &Group, member: &Member) -> String {
-    in_full(&member.kind, &member.name, member.stands_for, &group.name.namespace)
-}
-
-/// The bars: one for the whole, one for each member that is not ready.
-pub(crate) fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
-    let seconds = elapsed.as_secs();
-    let counts = &group.counts;
-    let mut text = format!(
-        "{}  {}  {}/{} ready  {}:{:02}\n",
-        printable(&title(group)),
-        bar(group.progress),
-        counts.ready,
-        counts.total,
-        seconds / 60,
-        seconds % 60,
-    );
-    let waits: Vec<_> = group.members.iter().filter(|member| is_bad(member.state)).collect();
-    let name = |member: &Member| printable(&named(group, member)).into_owned();
-    let width = waits.iter().map(|member| columns(&name(member))).max().unwrap_or(0);
-    for member in &waits {
-        let state = Some(member.state);
-        let name = name(member);
-        let padding = " ".repeat(width - columns(&name));
-        let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
-        // Nobody says how far along a component of a Rollup is.
-        let bar = match member.operator {
-            Some(_) => format!("{:<11}", member.state.name()),
-            None => format!("{:<14}", bar(progress)),
-        };
-        let used = 2 + 2 + width + 2 + columns(&bar) + 2;
-        let says = printable(&member.message);
-        let says = screen
-            .width
-            .map_or(says.clone(), |all| cut(&says, all.saturating_sub(used).max(20)).into_owned().into());
-        let sign = sign(state).to_string();
-        let _ = writeln!(text, "  {} {name}{padding}  {bar}  {says}", screen.paint(&sign, style(state)));
-    }
-    let fine = group.members.len() - waits.len();
-    if fine > 0 {
-        let _ = writeln!(
-            text,
-            "  {} {fine} {} fine",
-            screen.paint("✓", style(Some(State::Ready))),
-            if fine == 1 { "is" } else { "are" }
-        );
-    }
-    text
-}
-
-/// What was last said, where each change is a line.
-#[derive(Default)]
-struct Log {
-    whole: String,
-    /// Each with its name.
-    members: BTreeMap<(Kind, Name), (String, String)>,
-}
-
-impl Log {
-    /// A line for whatever is not as it was.
-    fn changes(&mut self, group: &Group, now: Timestamp) -> Vec<String> {
-        let time = now.strftime("%H:%M:%S");
-        let percent = group.progress.map(|progress| format!(" ({progress}%)")).unwrap_or_default();
-        let mut lines = Vec::new();
-        let whole = format!(
-            "{} is {}, {}/{} ready",
-            title(group),
-            group.state.name(),
-            group.counts.ready,
-            group.counts.total
-        );
-        if self.whole != whole {
-            lines.push(format!("{time} {}{percent}", printable(&whole)));
-            self.whole = whole;
-        }
-        let mut members = BTreeMap::new();
-        for member in &group.members {
-            let key = (member.kind.clone(), member.name.clone());
-            let says = format!("{} {}: {}", member.state.name(), member.reason, member.message);
-            let name = named(group, member);
-            let before = self.members.get(&key).map(|(_, says)| says);
-            // What has been ready since the beginning is no news.
-            if before != Some(&says) && (before.is_some() || is_bad(member.state)) {
-                let state = format!("{} {}", sign(Some(member.state)), member.state.name());
-                let says = format!("{name} {state}: {}", member.message);
-                lines.push(format!("{time} {}{percent}", printable(&says)));
-            }
-            members.insert(key, (name, says));
-        }
-        for (_, (name, _)) in self.members.iter().filter(|(key, _)| !members.contains_key(key)) {
-            lines.push(format!("{time} {} is gone", printable(name)));
-        }
-        self.members = members;
-        lines
     }
 }

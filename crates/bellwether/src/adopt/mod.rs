@@ -23,6 +23,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_engine::{Kind, Name};
+use bellwether_inspect::sight::{ClusterSight, Meant, Remarks, Sight};
 use bellwether_model::Object;
 use bellwether_terminal::Screen;
 
@@ -37,7 +38,6 @@ use self::{
 use crate::{
     cli::{Adopt, ExplainFormat},
     output::{BAD_INPUT, Outcome, as_json, as_yaml, print},
-    sight::{ClusterSight, Meant, Sight},
     signals::{INTERRUPTED, Stop},
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         return Ok(Outcome::bad_input(way_out.to_owned()));
     }
     let meant = Meant::All { all_namespaces: false };
-    let sight = match Sight::at(&command.scene.place, command.scene.now, meant) {
+    let sight = match Sight::at(&command.scene.place(), command.scene.now(), meant) {
         Ok(sight) => sight,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -55,7 +55,7 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         Ok(plan) => plan,
         Err(problems) => {
             // What could not be read may be what is missing.
-            let unread = sight.problems.into_iter().map(Problem::input);
+            let unread = sight.remarks.problems.into_iter().map(Problem::input);
             return Ok(refused(unread.chain(problems).collect()));
         }
     };
@@ -73,8 +73,9 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     let told = plan.told(&others, screen);
     let Some((cluster, server)) = server.filter(|_| !command.dry_run) else {
         let text = manifest(&plan, command)?.unwrap_or(told);
-        let code = if sight.problems.is_empty() { 0 } else { BAD_INPUT };
-        return Ok(Outcome { text, errors: sight.problems, notes: sight.notes, code });
+        let Remarks { problems, notes, .. } = sight.remarks;
+        let code = if problems.is_empty() { 0 } else { BAD_INPUT };
+        return Ok(Outcome { text, errors: problems, notes, code });
     };
     if !goes_on(&told, command)? {
         return Ok(Outcome { text: "Nothing was changed.\n".to_owned(), code: 1, ..Outcome::default() });
@@ -84,7 +85,7 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         anyhow::Ok(carry_out(&server, &plan, &stop).await)
     })?;
     match ended {
-        Ok(()) => Ok(manifest(&plan, command)?.unwrap_or_else(|| done(&plan, cluster)).into()),
+        Ok(()) => Ok(manifest(&plan, command)?.unwrap_or_else(|| done(&plan, command)).into()),
         Err(undone) => Ok(failed(undone)),
     }
 }
@@ -212,14 +213,14 @@ fn nothing_to_do(plan: &Plan, command: &Adopt) -> Result<Outcome> {
     Ok(manifest(plan, command)?.unwrap_or(said).into())
 }
 
-fn done(plan: &Plan, cluster: &ClusterSight) -> String {
+fn done(plan: &Plan, command: &Adopt) -> String {
     let Name { namespace, name } = &plan.application;
     let objects = if plan.steps.len() == 1 { "object" } else { "objects" };
     let verb = if plan.creates { "was created and has" } else { "has" };
     format!(
         "\nApplication {namespace}/{name} {verb} {} {objects}.\nNext: bellwether wait {name} -n {namespace}{}\n",
         plan.steps.len(),
-        cluster.flags(),
+        command.scene.place().flags().own,
     )
 }
 

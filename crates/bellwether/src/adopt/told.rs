@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use bellwether_engine::{Facts, Kind, Name};
+use bellwether_inspect::sight::Beside;
 use bellwether_terminal::{Screen, printable, wrap};
 
 use super::plan::{Mark, Place, Plan, Step};
-use crate::sight::Beside;
 
 /// So many others are named; the rest is counted.
 const MOST_OTHERS: usize = 10;

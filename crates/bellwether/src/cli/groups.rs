@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bellwether_inspect::{sight::Place, wait};
+use bellwether_kube_io::write::Login;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,7 +11,7 @@ use super::time;
 
 /// Where to look: a cluster, or files that stand for one.
 #[derive(Clone, Debug, Args)]
-pub struct Place {
+pub struct PlaceArgs {
     /// The kubeconfig of the cluster; without one, as kubectl finds it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
     pub kubeconfig: Option<PathBuf>,
@@ -27,16 +29,40 @@ pub struct Place {
     pub from: Vec<PathBuf>,
 }
 
+impl PlaceArgs {
+    /// The place that they name.
+    pub(crate) fn place(&self) -> Place {
+        let Self { kubeconfig, context, namespace, from } = self.clone();
+        if from.is_empty() {
+            Place::Cluster { login: Login { kubeconfig, context }, namespace }
+        } else {
+            Place::Files { paths: from, namespace }
+        }
+    }
+}
+
 /// Where to look, and when.
 #[derive(Clone, Debug, Args)]
-pub struct Scene {
+pub struct SceneArgs {
     /// Where.
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlaceArgs,
 
     /// Judge the objects of --from as of this time, such as 2026-11-14T12:00:00Z, instead of now
     #[arg(long, value_name = "TIME", value_parser = time, requires = "from")]
     pub now: Option<Timestamp>,
+}
+
+impl SceneArgs {
+    /// The place that they name.
+    pub(crate) fn place(&self) -> Place {
+        self.place.place()
+    }
+
+    /// As of when objects are judged.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(Timestamp::now)
+    }
 }
 
 pub(super) const STATUS_HELP: &str = "Examples:
@@ -77,7 +103,7 @@ pub struct Status {
 
     /// Where to look.
     #[command(flatten)]
-    pub scene: Scene,
+    pub scene: SceneArgs,
 }
 
 /// The formats of commands about groups.
@@ -118,7 +144,7 @@ pub struct Tree {
 
     /// Where to look.
     #[command(flatten)]
-    pub scene: Scene,
+    pub scene: SceneArgs,
 }
 
 pub(super) const WAIT_HELP: &str = "Examples:
@@ -152,7 +178,7 @@ pub struct Wait {
 
     /// Where to look.
     #[command(flatten)]
-    pub scene: Scene,
+    pub scene: SceneArgs,
 }
 
 /// What to wait for.
@@ -164,6 +190,18 @@ pub enum Goal {
     Settled,
     /// All named components and dependencies of an Application exist
     Installed,
+}
+
+impl Wait {
+    /// How long to wait, and for what.
+    pub(crate) fn terms(&self) -> wait::Terms {
+        let goal = match self.goal {
+            Goal::Ready => wait::Goal::Ready,
+            Goal::Settled => wait::Goal::Settled,
+            Goal::Installed => wait::Goal::Installed,
+        };
+        wait::Terms { goal, stable: self.stable, fail_fast: self.fail_fast, timeout: self.timeout }
+    }
 }
 
 pub(super) const WHOSE_HELP: &str = "Examples:
@@ -185,7 +223,7 @@ pub struct Whose {
 
     /// Where to look.
     #[command(flatten)]
-    pub scene: Scene,
+    pub scene: SceneArgs,
 }
 
 pub(super) const ADOPT_HELP: &str = "Examples:
@@ -231,7 +269,7 @@ pub struct Adopt {
 
     /// Where to look.
     #[command(flatten)]
-    pub scene: Scene,
+    pub scene: SceneArgs,
 }
 
 pub(super) const LINT_GROUPS_HELP: &str = "Examples:

@@ -3,7 +3,7 @@
 mod groups;
 mod rollups;
 
-pub use groups::{Adopt, Demo, Goal, GroupFormat, Lint, Place, Scene, Status, Tree, Wait, Whose};
+pub use groups::{Adopt, Demo, Goal, GroupFormat, Lint, PlaceArgs, SceneArgs, Status, Tree, Wait, Whose};
 pub use rollups::Rollups;
 
 use std::{
@@ -323,7 +323,7 @@ pub struct Explain {
 
     /// Where to look for those that are named.
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlaceArgs,
 
     /// How to print the answer
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now, Outcome, Sources};
+use bellwether_inspect::{
+    family::{Node, family, kinds_below},
+    sight::Beside,
+};
 use bellwether_memory_cluster::merge;
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{machines, memory::Memory, operators, store::Store, workloads};
-use crate::{
-    family::{Node, family, kinds_below},
-    sight::Beside,
-};
 
 /// When every story begins: nine in the morning, on a day of its own. What is told is the same each time.
 const BEGINNING: Timestamp = Timestamp::constant(1_794_819_600, 0);

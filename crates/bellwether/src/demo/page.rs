@@ -4,6 +4,12 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
 use bellwether_engine::{Group, Name};
+use bellwether_inspect::{
+    family::{Cause, Node, causes, in_full},
+    sight::Flags,
+    status::{List, One, headline, meaning, needs, title, why},
+    tree, wait,
+};
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{Screen, cut, rank, sign, style};
 use jiff::{SignedDuration, Timestamp};
@@ -11,12 +17,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     store::NAMESPACE,
     story::{SCENES, Telling},
-};
-use crate::{
-    family::{Cause, Node, causes, in_full},
-    sight::Flags,
-    status::{List, One, headline, meaning, needs, title, why},
-    tree, wait,
 };
 
 /// From so many lines on there is room for all that is in the cluster.

@@ -152,15 +152,13 @@ impl Telling {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_inspect::family::causes;
     use bellwether_model::{ConditionStatus, State};
     use bellwether_terminal::{Screen, columns};
     use rstest::rstest;
 
     use super::*;
-    use crate::{
-        demo::page::{Log, page},
-        family::causes,
-    };
+    use crate::demo::page::{Log, page};
 
     /// How everything is: each Application with what is wrong with it, as deep as it goes.
     fn all(telling: &Telling) -> Vec<String> {

@@ -1,10 +1,11 @@
 //! What is wrong with an Application that its schema allows.
 
 use bellwether_api::{Application, ApplicationSpec, GROUP};
+use bellwether_inspect::sight::is_of_the_cluster;
 use bellwether_model::Object;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use crate::{schema::Fault, sight::is_of_the_cluster};
+use crate::schema::Fault;
 
 /// All that is wrong with an Application whose shape is right.
 pub(super) fn faults(object: &Object<'_>) -> Vec<Fault> {

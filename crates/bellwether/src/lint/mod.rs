@@ -12,7 +12,9 @@ use std::{
 
 use anyhow::Result;
 use bellwether_api::GROUP;
+use bellwether_input::Spot;
 use bellwether_model::{Object, Plan, State};
+use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
 
 use crate::{
@@ -21,8 +23,6 @@ use crate::{
     rules::{self, Said, paragraph, printed},
     schema::{self, KindSchema},
 };
-use bellwether_input::Spot;
-use bellwether_terminal::{Screen, printable, sign, style};
 use together::Ties;
 
 /// What is said of an object.

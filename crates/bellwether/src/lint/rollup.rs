@@ -2,10 +2,11 @@
 
 use bellwether_api::{Rollup, RollupSpec};
 use bellwether_engine::rollup_mistakes;
+use bellwether_inspect::sight::is_of_the_cluster;
 use bellwether_model::Object;
 
 use super::application::{contradictions, fault};
-use crate::{schema::Fault, sight::is_of_the_cluster};
+use crate::schema::Fault;
 
 /// All that is wrong with a Rollup whose shape is right.
 pub(super) fn faults(object: &Object<'_>) -> Vec<Fault> {

@@ -1,22 +1,22 @@
 //! `bellwether status --watch`: the same as `bellwether status`, whenever it changes.
 
-use std::{
-    collections::BTreeMap,
-    io::{IsTerminal as _, stdout},
-};
+use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Result;
 use bellwether_engine::{Group, Kind, Name};
+use bellwether_inspect::{
+    family::{family, kinds_below},
+    sight::{ClusterSight, Flags, Live, Sight, View},
+    status::{List, Log, One},
+};
 use bellwether_model::State;
-use bellwether_terminal::{Canvas, Screen, how_long, printable, sign};
+use bellwether_terminal::{Canvas, Screen, how_long};
 use jiff::Timestamp;
 
-use super::{List, One, called, is_wanted, meant, whereabouts, why};
+use super::{is_wanted, meant, whereabouts};
 use crate::{
     cli::{GroupFormat, Status},
-    family::{family, kinds_below},
     output::{self, BAD_INPUT, Outcome},
-    sight::{ClusterSight, Flags, Live, Sight, View},
     signals::Stop,
 };
 
@@ -27,8 +27,8 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         ));
     }
     // The first look is the same as without --watch: whoever cannot see anything is told so, and why.
-    let opened = Sight::at(&command.scene.place, None, meant(command)).and_then(|mut sight| {
-        sight.look()?;
+    let place = command.scene.place();
+    let opened = Sight::open(&place, command.scene.now(), meant(command)).and_then(|sight| {
         let one = command.name.as_ref().map(|name| sight.group(name)).transpose()?;
         let views = one.as_ref().map_or_else(|| sight.views(), |group| vec![sight.view_of(group)]);
         Ok((sight, views, one.map(|group| (group.kind, group.name))))
@@ -37,14 +37,14 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         Ok(opened) => opened,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    if !sight.problems.is_empty() {
-        return Ok(Outcome { errors: sight.problems, code: BAD_INPUT, ..Outcome::default() });
+    if !sight.remarks.problems.is_empty() {
+        return Ok(Outcome { errors: sight.remarks.problems, code: BAD_INPUT, ..Outcome::default() });
     }
     let Some(cluster) = sight.cluster() else {
         return Ok(Outcome::bad_input("files do not change: leave --watch or --from out".to_owned()));
     };
     let whereabouts = whereabouts(&sight.whereabouts(), command.type_.as_deref());
-    let watch = Watch { command, one, whereabouts, flags: sight.flags(), notes: &sight.notes };
+    let watch = Watch { command, one, whereabouts, flags: place.flags(), notes: &sight.remarks.notes };
     cluster.runtime().block_on(watch.run(cluster, views, screen))
 }
 
@@ -124,52 +124,5 @@ impl Watch<'_> {
             text.insert_str(0, &silent);
         }
         text
-    }
-}
-
-/// What was last said of each group, where each change is a line.
-#[derive(Default)]
-struct Log {
-    said: BTreeMap<(Kind, Name), (State, String)>,
-    silent: bool,
-}
-
-impl Log {
-    /// A line for each group that is not as it was, and for a cluster that falls silent or speaks again.
-    fn changes(&mut self, groups: &[Group], silent: bool, now: Timestamp) -> Vec<String> {
-        let time = now.strftime("%H:%M:%S");
-        let mut lines = Vec::new();
-        if self.silent != silent {
-            let says = if silent {
-                "the cluster is not heard from any more"
-            } else {
-                "the cluster is heard from again"
-            };
-            lines.push(format!("{time} {says}"));
-            self.silent = silent;
-        }
-        let mut said = BTreeMap::new();
-        for group in groups {
-            let key = (group.kind.clone(), group.name.clone());
-            let says = (group.state, format!("{}/{} ready", group.counts.ready, group.counts.total));
-            if self.said.get(&key) != Some(&says) {
-                let why = match why(group) {
-                    why if why.is_empty() => why,
-                    why => format!(": {why}"),
-                };
-                let state = format!("{} {}", sign(Some(group.state)), group.state.name());
-                lines.push(format!(
-                    "{time} {} {state}, {}{why}",
-                    printable(&called(&group.kind, &group.name)),
-                    says.1
-                ));
-            }
-            said.insert(key, says);
-        }
-        for (kind, name) in self.said.keys().filter(|key| !said.contains_key(key)) {
-            lines.push(format!("{time} {} is gone", printable(&called(kind, name))));
-        }
-        self.said = said;
-        lines
     }
 }

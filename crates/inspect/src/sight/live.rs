@@ -8,8 +8,7 @@ use std::{
 };
 
 use bellwether_engine::{
-    Cluster, ClusterEvent, Effect, Event, Facts, FeedId, Group, GroupRef, Kind, Lens, Name, News, Served,
-    Source, Sources,
+    Cluster, ClusterEvent, Event, Facts, FeedId, Group, GroupRef, Kind, Lens, Name, News, Served, Source,
 };
 use bellwether_kube_io::read::{Reader, Settings};
 use jiff::Timestamp;
@@ -21,7 +20,7 @@ use tokio::{
 
 use super::{
     Beside,
-    eye::{Eye, View},
+    evaluator::{Evaluator, View},
     undated,
 };
 
@@ -47,7 +46,7 @@ enum Wanted {
 
 /// An engine and what reads for it.
 struct Watcher {
-    eye: Eye,
+    evaluator: Evaluator,
     reader: Reader<Wanted>,
 }
 
@@ -83,7 +82,7 @@ struct Kept {
 }
 
 /// A cluster that is followed.
-pub(crate) struct Live {
+pub struct Live {
     /// One for each view.
     watchers: Vec<Watcher>,
     news: mpsc::Receiver<(Wanted, News)>,
@@ -98,12 +97,12 @@ pub(crate) struct Live {
 
 impl Live {
     /// Begins to follow what the groups of these views speak of. It must be called on a runtime.
-    pub(crate) fn start(client: &Client, views: Vec<View>) -> Self {
+    pub fn start(client: &Client, views: Vec<View>) -> Self {
         let (sender, news) = mpsc::channel(NEWS_WAITING);
         let watcher = |view: View| {
             let settings = Settings { namespace: view.namespace.clone(), ..Settings::default() };
             let reader = Reader::start(client.clone(), settings, sender.clone());
-            Watcher { eye: Eye::new(view), reader }
+            Watcher { evaluator: Evaluator::new(view), reader }
         };
         let mut live = Self {
             watchers: views.into_iter().map(watcher).collect(),
@@ -114,13 +113,13 @@ impl Live {
             known: None,
         };
         for index in 0..live.watchers.len() {
-            live.act(index, |eye, _| eye.open(Timestamp::now()));
+            live.act(index, |evaluator, feeds| evaluator.open(Timestamp::now(), feeds));
         }
         live
     }
 
     /// Waits until something has changed, or a second has passed.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         let mut batch = Vec::new();
         if timeout(SECOND, self.news.recv_many(&mut batch, NEWS_AT_A_TIME)).await.is_ok() {
             sleep(SWARM).await;
@@ -157,7 +156,7 @@ impl Live {
         }
         let now = Timestamp::now();
         for (index, told) in told.into_iter().enumerate() {
-            self.act(index, |eye, _| eye.see(now, told));
+            self.act(index, |evaluator, feeds| evaluator.see(now, told, feeds));
         }
         self.refocus();
         if self.known.is_none() && self.is_known() {
@@ -165,20 +164,17 @@ impl Live {
         }
     }
 
-    /// Lets one engine do something, and follows what it asks for.
-    fn act(&mut self, index: usize, act: impl FnOnce(&mut Eye, &Reader<Wanted>) -> Vec<Effect>) {
-        let Some(Watcher { eye, reader }) = self.watchers.get_mut(index) else { return };
-        let effects = act(eye, reader);
-        let feeds = EngineFeeds { index, reader, listed: &mut self.listed };
-        // What is not about reading is not for those who only look.
-        Sources::hub(feeds).route(effects, |unread| eye.step(Timestamp::now(), unread));
+    /// Lets one engine do something. Its reader follows what it asks for.
+    fn act(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
+        let Some(Watcher { evaluator, reader }) = self.watchers.get_mut(index) else { return };
+        act(evaluator, &mut EngineFeeds { index, reader, listed: &mut self.listed });
     }
 
     /// Judges what is seen besides by the rules that are in force now.
     fn refocus(&mut self) {
-        let Some(Watcher { eye, reader }) = self.watchers.first_mut() else { return };
+        let Some(Watcher { evaluator, reader }) = self.watchers.first_mut() else { return };
         for (index, kept) in self.kept.iter_mut().enumerate() {
-            let lens = eye.engine.lens(&kept.kind);
+            let lens = evaluator.engine.lens(&kept.kind);
             if *kept.lens != lens {
                 kept.lens = Arc::new(lens);
                 reader.follow(Wanted::Beside(index), kept.kind.clone(), Arc::clone(&kept.lens));
@@ -192,48 +188,50 @@ impl Live {
         let open = usize::try_from(tallies.sum::<u64>()).unwrap_or(usize::MAX);
         let connection = if open >= self.listed.len() { ClusterEvent::Connected } else { ClusterEvent::Lost };
         for index in 0..self.watchers.len() {
-            self.act(index, |eye, reader| {
-                let heard = reader.tally().heard_last().map(ClusterEvent::Heard);
+            self.act(index, |evaluator, feeds| {
+                let heard = feeds.reader.tally().heard_last().map(ClusterEvent::Heard);
                 let events = heard.into_iter().chain([connection.clone()]);
                 let events = events.map(|event| Event::Cluster(Cluster::hub(), event)).collect();
-                eye.step(Timestamp::now(), events)
+                evaluator.step(Timestamp::now(), events, feeds);
             });
         }
     }
 
     /// Since when the cluster has not been heard from, if it is out of touch.
-    pub(crate) fn silent_since(&self) -> Option<Timestamp> {
-        let hubs = self.watchers.iter().filter_map(|watcher| watcher.eye.engine.cluster(&Cluster::hub()));
+    pub fn silent_since(&self) -> Option<Timestamp> {
+        let hubs =
+            self.watchers.iter().filter_map(|watcher| watcher.evaluator.engine.cluster(&Cluster::hub()));
         hubs.filter_map(|hub| hub.out_of_touch_since(Timestamp::now())).min()
     }
 
     /// Whether all that is needed is known, and of one time.
-    pub(crate) fn is_known(&self) -> bool {
-        self.watchers.iter().all(|watcher| watcher.eye.engine.is_whole())
+    pub fn is_known(&self) -> bool {
+        self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_whole())
     }
 
     /// The groups. What was so when the first look began is not said to have begun then.
-    pub(crate) fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self) -> Vec<Group> {
         let now = Timestamp::now();
-        let mut groups: Vec<_> = self.watchers.iter().flat_map(|watcher| watcher.eye.groups(now)).collect();
+        let mut groups: Vec<_> =
+            self.watchers.iter().flat_map(|watcher| watcher.evaluator.groups(now)).collect();
         undated(&mut groups, self.begun, self.known.unwrap_or(Timestamp::MAX));
         groups
     }
 
     /// One of them.
-    pub(crate) fn group(&self, group: &GroupRef) -> Option<Group> {
+    pub fn group(&self, group: &GroupRef) -> Option<Group> {
         let now = Timestamp::now();
-        let mut found = self.watchers.iter().find_map(|watcher| watcher.eye.group(now, group))?;
+        let mut found = self.watchers.iter().find_map(|watcher| watcher.evaluator.group(now, group))?;
         undated(std::slice::from_mut(&mut found), self.begun, self.known.unwrap_or(Timestamp::MAX));
         Some(found)
     }
 
     /// Follows these kinds, too, in the first view.
-    pub(crate) fn look_beside(&mut self, kinds: Vec<Kind>) {
-        let Some(Watcher { eye, reader }) = self.watchers.first_mut() else { return };
+    pub fn look_beside(&mut self, kinds: Vec<Kind>) {
+        let Some(Watcher { evaluator, reader }) = self.watchers.first_mut() else { return };
         for kind in kinds {
             if !self.kept.iter().any(|kept| kept.kind == kind) {
-                let lens = Arc::new(eye.engine.lens(&kind));
+                let lens = Arc::new(evaluator.engine.lens(&kind));
                 reader.follow(Wanted::Beside(self.kept.len()), kind.clone(), Arc::clone(&lens));
                 self.kept.push(Kept { kind, lens, objects: HashMap::new(), listing: None });
             }
@@ -241,7 +239,7 @@ impl Live {
     }
 
     /// What is to be seen of the kinds that are followed besides.
-    pub(crate) fn beside(&self) -> Vec<Beside> {
+    pub fn beside(&self) -> Vec<Beside> {
         let of = |kept: &Kept| {
             let beside = |(name, facts): (&Name, &Facts)| Beside {
                 kind: kept.kind.clone(),

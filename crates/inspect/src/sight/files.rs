@@ -13,8 +13,7 @@ use bellwether_input::{Spot, Texts};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{Asked, is_group, twice, word};
-use crate::shell::flag;
+use super::{is_group, origin::Asked, twice, word};
 
 /// Where objects are that name no namespace, if nobody says otherwise.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -180,6 +179,11 @@ impl Files {
         self.chosen.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
+    /// The one namespace that is meant, if a person said so.
+    pub(super) fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref()
+    }
+
     /// What could not be read, a sentence each.
     pub(super) fn problems(&self) -> Vec<String> {
         self.problems.clone()
@@ -188,11 +192,6 @@ impl Files {
     /// What else should be known of them, a sentence each.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.clone()
-    }
-
-    /// The flags that name them.
-    pub(super) fn flags(&self) -> String {
-        self.texts.inputs().map(|path| flag("from", &path.to_string_lossy())).collect()
     }
 
     pub(super) fn answer(&self, asked: Vec<Asked>) -> Vec<(Kind, Vec<News>)> {
@@ -366,6 +365,6 @@ fn is_of_operators(group: &str) -> bool {
 }
 
 /// Whether objects of a kind are certainly in no namespace.
-pub(crate) fn is_of_the_cluster(group: &str, kind: &str) -> bool {
+pub fn is_of_the_cluster(group: &str, kind: &str) -> bool {
     OF_THE_CLUSTER.iter().any(|(of, name)| *of == group && (name.is_empty() || *name == kind))
 }

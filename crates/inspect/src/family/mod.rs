@@ -7,49 +7,50 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
 };
 
-use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner, StandsFor};
+use anyhow::Result;
+use bellwether_engine::{Group, Kind, Member, Name, OperatorSays, Owner, StandsFor, Unreadable};
 use bellwether_health::Rule;
 use bellwether_model::State;
 use bellwether_terminal::rank;
 use jiff::Timestamp;
 
 use self::forest::{Forest, Plant};
-use crate::sight::Beside;
+use crate::sight::{Beside, Sight};
 
 /// An object with all that it owns.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
-    pub(crate) name: Name,
+pub struct Node {
+    pub kind: Kind,
+    pub name: Name,
     /// What there should be.
-    pub(crate) stands_for: StandsFor,
-    pub(crate) state: State,
-    pub(crate) progress: u8,
-    pub(crate) reason: String,
-    pub(crate) message: String,
-    pub(crate) since: Option<Timestamp>,
-    pub(crate) rule: Option<Rule>,
+    pub stands_for: StandsFor,
+    pub state: State,
+    pub progress: u8,
+    pub reason: String,
+    pub message: String,
+    pub since: Option<Timestamp>,
+    pub rule: Option<Rule>,
     /// What its operator says of it, if it is a component of a Rollup.
-    pub(crate) operator: Option<OperatorSays>,
+    pub operator: Option<OperatorSays>,
     /// What it owns, the worst first, then by kind and name.
-    pub(crate) children: Vec<Node>,
+    pub children: Vec<Node>,
     /// How many more are below it, too deep to be told one by one.
-    pub(crate) more: usize,
+    pub more: usize,
 }
 
 /// Something that is wrong, and what it holds up.
 #[derive(Debug)]
-pub(crate) struct Cause<'n> {
-    pub(crate) node: &'n Node,
+pub struct Cause<'n> {
+    pub node: &'n Node,
     /// The member that is not ready because of it, if it is not a member itself.
-    pub(crate) blocks: Option<&'n Node>,
+    pub blocks: Option<&'n Node>,
     /// How many more say the same of the same member.
-    pub(crate) more: usize,
+    pub more: usize,
 }
 
 /// What an object is called among those of a namespace: by its name alone if it is there, too. What stands for a selector,
 /// or for what nobody understands, has no name.
-pub(crate) fn called<'n>(name: &'n Name, stands_for: StandsFor, home: &str) -> Cow<'n, str> {
+pub fn called<'n>(name: &'n Name, stands_for: StandsFor, home: &str) -> Cow<'n, str> {
     let Name { namespace, name: own } = name;
     match (stands_for, **namespace == *home || namespace.is_empty()) {
         (StandsFor::Object, true) => Cow::Borrowed(own),
@@ -61,12 +62,12 @@ pub(crate) fn called<'n>(name: &'n Name, stands_for: StandsFor, home: &str) -> C
 }
 
 /// The same after its kind.
-pub(crate) fn in_full(kind: &Kind, name: &Name, stands_for: StandsFor, home: &str) -> String {
+pub fn in_full(kind: &Kind, name: &Name, stands_for: StandsFor, home: &str) -> String {
     format!("{} {}", kind.kind, called(name, stands_for, home))
 }
 
 /// The kinds of objects that the members of a group may own, as far as anybody knows.
-pub(crate) fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Kind> {
+pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Kind> {
     let mut kinds = BTreeSet::new();
     // Below what is not there, there is nothing.
     for member in members.into_iter().filter(|member| member.uid.is_some()) {
@@ -94,6 +95,17 @@ pub(crate) fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> 
     kinds.into_iter().collect()
 }
 
+/// The members of a group with what they own, and what could not be seen of that, a sentence each. What is ready needs no
+/// look below it, unless somebody wants to see all.
+pub fn family_of(group: &Group, sight: &Sight, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
+    let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
+    let listed = sight.listed(&kinds_below(looked_below), group.is_rollup())?;
+    let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotGiven);
+    let unseen = listed.unreadable.iter().filter(|(_, why)| is_told(why));
+    let unseen = unseen.map(|(kind, why)| format!("of what the members own, no {kind} can be seen: {why}"));
+    Ok((family(group, &listed.objects), unseen.collect()))
+}
+
 /// So deep is told what objects own.
 const DEEPEST: usize = 16;
 
@@ -106,7 +118,7 @@ enum Kin<'g> {
 
 /// The members of a group with what they own, the worst first. A member that another one owns is below that one, unless it
 /// would not be looked for there: each that is not ready is a top, or below others that are not.
-pub(crate) fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
+pub fn family(group: &Group, beside: &[Beside]) -> Vec<Node> {
     let mut owners: HashMap<&str, &[Owner]> = HashMap::new();
     let members = group.members.iter().map(Kin::Member);
     let of_members: HashSet<&str> = group.members.iter().filter_map(|member| member.uid.as_deref()).collect();
@@ -221,13 +233,13 @@ impl<'g> Kin<'g> {
 }
 
 /// Whether somebody has to look at it, or to wait for it.
-pub(crate) fn is_bad(state: State) -> bool {
+pub fn is_bad(state: State) -> bool {
     !matches!(state, State::Ready | State::Suspended)
 }
 
 /// What is wrong with a family: below each member that is not ready, the objects that are not and own nothing that is not.
 /// Those of the worst members come first.
-pub(crate) fn causes(family: &[Node]) -> Vec<Cause<'_>> {
+pub fn causes(family: &[Node]) -> Vec<Cause<'_>> {
     let mut causes: Vec<Cause<'_>> = Vec::new();
     for member in family.iter().filter(|node| is_bad(node.state)) {
         let mut roots = Vec::new();

@@ -15,8 +15,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::Asked;
-use crate::{cli::Place, shell::flag};
+use super::origin::Asked;
 
 /// So long may an answer take to begin, and pause. People wait for it.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
@@ -25,22 +24,21 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 const PAGE_SIZE: u32 = 20_000;
 
 /// A cluster, and the connection to it.
-pub(crate) struct ClusterSight {
+pub struct ClusterSight {
     runtime: Runtime,
     connection: Connection,
     glance: Arc<Glance>,
     namespace: String,
-    flags: String,
 }
 
 impl ClusterSight {
-    pub(super) fn open(place: &Place, all_namespaces: bool) -> Result<Self> {
+    /// Connects to a cluster, and asks it which kinds it has. Without a namespace, that of the context is meant.
+    pub(super) fn open(login: &Login, namespace: Option<&str>, all_namespaces: bool) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
-        let login = Login { kubeconfig: place.kubeconfig.clone(), context: place.context.clone() };
         let look = async {
             let connection = login.connect().await?;
             connection.check().await?;
-            let namespace = place.namespace.clone().unwrap_or_else(|| connection.namespace.clone());
+            let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
             let settings = Settings {
                 namespace: (!all_namespaces).then(|| namespace.clone()),
                 answers_within: ANSWERS_WITHIN,
@@ -53,14 +51,11 @@ impl ClusterSight {
             anyhow::Ok((connection, glance, namespace))
         };
         let (connection, glance, namespace) = runtime.block_on(look).map_err(with_hint)?;
-        let kubeconfig = place.kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));
-        let context = place.context.iter().map(|context| flag("context", context));
-        let flags = kubeconfig.chain(context).collect();
-        Ok(Self { runtime, connection, glance: Arc::new(glance), namespace, flags })
+        Ok(Self { runtime, connection, glance: Arc::new(glance), namespace })
     }
 
     /// The namespace that is meant where none is named.
-    pub(crate) fn namespace(&self) -> &str {
+    pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
@@ -169,23 +164,18 @@ impl ClusterSight {
     }
 
     /// How to reach it, for whoever writes or follows.
-    pub(crate) fn client(&self) -> &Client {
+    pub fn client(&self) -> &Client {
         &self.connection.client
     }
 
     /// On which runtime its connections live.
-    pub(crate) fn runtime(&self) -> &Runtime {
+    pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
     /// How it serves kinds.
-    pub(crate) fn glance(&self) -> &Glance {
+    pub fn glance(&self) -> &Glance {
         &self.glance
-    }
-
-    /// The flags that name it to other tools, if it is not the one they would take.
-    pub(crate) fn flags(&self) -> String {
-        self.flags.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use bellwether_engine::Kind;
 
-use super::{APPLICATIONS, eye::rollup};
+use super::{APPLICATIONS, evaluator::rollup};
 
 /// The kind and the name in `KIND/NAME`.
 pub(super) fn split(word: &str) -> Result<(&str, &str)> {

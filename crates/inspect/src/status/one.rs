@@ -23,15 +23,15 @@ use crate::{
 };
 
 /// One group for a person.
-pub(crate) struct One<'g> {
-    pub(crate) group: &'g Group,
-    pub(crate) family: &'g [Node],
+pub struct One<'g> {
+    pub group: &'g Group,
+    pub family: &'g [Node],
     /// Whether all members are listed.
-    pub(crate) all: bool,
-    pub(crate) wide: bool,
-    pub(crate) now: Timestamp,
+    pub all: bool,
+    pub wide: bool,
+    pub now: Timestamp,
     /// How to look at the same place once more.
-    pub(crate) flags: Flags,
+    pub flags: Flags,
 }
 
 /// So many causes a person can be expected to read.
@@ -45,7 +45,7 @@ const INDENT: &str = "       ";
 
 impl One<'_> {
     /// The page. Whoever knows tells on which fields the verdict on an object rests.
-    pub(crate) fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
+    pub fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
         let mut text = headline(self.group, self.now, screen);
         text.push_str(&rollup::meaning(self.group, screen));
         text.push('\n');
@@ -77,7 +77,7 @@ impl One<'_> {
     }
 
     /// The first so many of what is wrong, each with what it rests on.
-    pub(crate) fn causes(
+    pub fn causes(
         &self,
         causes: &[Cause<'_>],
         most: usize,
@@ -248,7 +248,7 @@ impl One<'_> {
 }
 
 /// What is known of an Application that another one needs, in a sentence.
-pub(crate) fn needs(dependency: &DependencyStatus) -> String {
+pub fn needs(dependency: &DependencyStatus) -> String {
     let how = match (dependency.installed, dependency.ready) {
         (false, _) => "not there",
         (true, ConditionStatus::True) => "ready",
@@ -304,7 +304,7 @@ fn members(group: &Group, count: usize) -> &'static str {
 }
 
 /// How a group is, in a sentence.
-pub(crate) fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
+pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let (is, has_been) = match group.state {
         State::Failed => ("is failing", "has been failing"),
         State::Missing => ("is incomplete", "has been incomplete"),

@@ -21,19 +21,19 @@ use crate::{
 const ROOM_FOR_PERCENT: usize = 70;
 
 /// Groups for a person.
-pub(crate) struct List {
-    pub(crate) groups: Vec<Group>,
-    pub(crate) wide: bool,
+pub struct List {
+    pub groups: Vec<Group>,
+    pub wide: bool,
     /// Whether what is ready has rows too, however much it is.
-    pub(crate) all: bool,
-    pub(crate) now: Timestamp,
+    pub all: bool,
+    pub now: Timestamp,
     /// How to look at the same place once more.
-    pub(crate) flags: Flags,
+    pub flags: Flags,
 }
 
 impl List {
     /// The table, and at its end what it comes to.
-    pub(crate) fn print(mut self, screen: Screen, whereabouts: &str) -> String {
+    pub fn print(mut self, screen: Screen, whereabouts: &str) -> String {
         if self.groups.is_empty() {
             return format!(
                 "No Applications {whereabouts}.\nMake one of objects that exist: bellwether adopt NAME KIND/NAME…\n"
@@ -137,7 +137,7 @@ fn has_no_rule(member: &Member) -> bool {
 }
 
 /// Why it is as it is: the first cause in words.
-pub(crate) fn why(group: &Group) -> String {
+pub fn why(group: &Group) -> String {
     match group.state {
         State::Ready => return but(group),
         State::Terminating => return "it is being deleted".to_owned(),

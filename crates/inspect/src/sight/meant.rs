@@ -4,11 +4,11 @@ use anyhow::{Result, bail};
 use bellwether_engine::Group;
 use jiff::Timestamp;
 
-use super::{Eye, Origin, Sight, View, undated, word};
+use super::{Evaluator, Origin, Sight, View, undated, word};
 
 /// What somebody asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Meant<'w> {
+pub enum Meant<'w> {
     /// All groups of one namespace or of all, and those that are in none.
     All {
         /// Whether of all.
@@ -36,13 +36,13 @@ pub(super) fn views(meant: Meant<'_>, namespace: String) -> (View, Option<View>)
 }
 
 impl Sight {
-    fn eyes(&self) -> impl Iterator<Item = &Eye> {
-        [&self.eye].into_iter().chain(&self.far)
+    fn evaluators(&self) -> impl Iterator<Item = &Evaluator> {
+        [&self.evaluator].into_iter().chain(&self.of_rollups)
     }
 
     /// The groups that are meant, by their names. Those that are in no namespace are meant in each.
-    pub(crate) fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<_> = self.eyes().flat_map(|eye| eye.groups(self.now)).collect();
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<_> = self.evaluators().flat_map(|evaluator| evaluator.groups(self.now)).collect();
         groups.retain(|Group { name, .. }| {
             name.namespace.is_empty() || self.scope.as_ref().is_none_or(|scope| *name.namespace == **scope)
         });
@@ -52,12 +52,12 @@ impl Sight {
     }
 
     /// The views in which the groups were seen.
-    pub(crate) fn views(&self) -> Vec<View> {
-        self.eyes().map(|eye| eye.view.clone()).collect()
+    pub fn views(&self) -> Vec<View> {
+        self.evaluators().map(|evaluator| evaluator.view.clone()).collect()
     }
 
     /// That in which a group was seen, for who looks at it alone.
-    pub(crate) fn view_of(&self, group: &Group) -> View {
+    pub fn view_of(&self, group: &Group) -> View {
         let mut views = self.views();
         let index = views.iter().position(|view| view.shows(&group.kind)).unwrap_or_default();
         views.swap_remove(index).alone()
@@ -65,7 +65,7 @@ impl Sight {
 
     /// The group that a person means by `wordpress`, `application/wordpress`, `blog/wordpress` or `rollup/platform`. It
     /// must be there.
-    pub(crate) fn group(&self, word: &str) -> Result<Group> {
+    pub fn group(&self, word: &str) -> Result<Group> {
         let (namespace, kind, name) = word::group(word);
         if let (Some(namespace), Some(scope)) = (namespace, &self.scope)
             && namespace != scope
@@ -99,12 +99,12 @@ impl Sight {
 
     /// What there is to say where nothing is called so.
     fn absent(&self, word: &str) -> String {
-        if !self.problems.is_empty() {
-            return self.problems.join("; ");
+        if !self.remarks.problems.is_empty() {
+            return self.remarks.problems.join("; ");
         }
         let place = self.whereabouts();
         let (applications, rollups) = word::may_be(word);
-        match (&self.no_rollups, applications, rollups) {
+        match (&self.remarks.no_rollups, applications, rollups) {
             (Some(why), false, _) => why.clone(),
             (None, false, _) => match &self.origin {
                 Origin::Cluster(_) => format!("there is no Rollup {word:?} in the cluster"),

@@ -1,0 +1,230 @@
+//! An engine that sees what is shown to it of one view: some of our own kinds, in one namespace or in all.
+//!
+//! The members of an Application are where it is, and whoever may read one namespace may see all about it. The components
+//! of a Rollup are anywhere. So there are two views of a cluster, unless somebody looks at all of it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bellwether_engine::{
+    Dialect, Effect, Engine, Event, FeedId, Group, GroupRef, Kind, Lens, Name, News, Served, Source, Sources,
+    Unreadable,
+};
+use jiff::Timestamp;
+
+/// What somebody wants to see.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The one namespace; none for all.
+    pub(super) namespace: Option<String>,
+    /// Those of our own kinds that are understood. The others are objects like any, if somebody asks for them.
+    own: Vec<Kind>,
+    /// The one Rollup that is meant, if it is one.
+    only: Option<String>,
+}
+
+impl View {
+    /// These of our own kinds.
+    pub(super) fn of(own: &[Kind], namespace: Option<String>) -> Self {
+        Self { namespace, own: own.to_vec(), only: None }
+    }
+
+    /// All groups.
+    pub(super) fn of_all(namespace: Option<String>) -> Self {
+        let mut view = Self::of_applications(namespace);
+        view.own.push(rollup());
+        view
+    }
+
+    /// The Applications.
+    pub(super) fn of_applications(namespace: Option<String>) -> Self {
+        let own = [Dialect::Bellwether.kind(), Dialect::AppK8sIo.kind(), Kind::own("HealthRule")];
+        Self::of(&own, namespace)
+    }
+
+    /// The Rollups, wherever their components are, or one of them. No rule judges components.
+    pub(super) fn of_rollups(only: Option<&str>) -> Self {
+        Self { only: only.map(str::to_owned), ..Self::of(&[rollup()], None) }
+    }
+
+    /// The same for who looks at nothing else: what is below components is judged by rules.
+    pub(super) fn alone(mut self) -> Self {
+        let rules = Kind::own("HealthRule");
+        if !self.own.contains(&rules) {
+            self.own.push(rules);
+        }
+        self
+    }
+
+    /// Whether there may be groups of this kind in it.
+    pub(super) fn shows(&self, kind: &Kind) -> bool {
+        self.own.contains(kind)
+    }
+
+    /// Whether an object is understood rather than merely seen.
+    fn means(&self, kind: &Kind, name: &Name) -> bool {
+        let is_another = |only: &String| kind.is_rollup() && *name.name != **only;
+        self.shows(kind) && !self.only.as_ref().is_some_and(is_another)
+    }
+}
+
+pub(super) fn rollup() -> Kind {
+    Kind::own("Rollup")
+}
+
+/// An engine and its view.
+pub(super) struct Evaluator {
+    pub(super) engine: Engine,
+    pub(super) view: View,
+    /// The kinds that it follows.
+    followed: HashMap<FeedId, Kind>,
+}
+
+impl Evaluator {
+    pub(super) fn new(view: View) -> Self {
+        let engine = Engine::new().with_app_k8s_io().with_nested_evaluation();
+        Self { engine, view, followed: HashMap::new() }
+    }
+
+    /// Asks a source for those of our own kinds that are in the view. Of the others there is nothing to be seen.
+    pub(super) fn open(&mut self, now: Timestamp, source: &mut impl Source) {
+        let effects = self.engine.step(now, []);
+        let mut hidden = Vec::new();
+        self.route(now, effects, source, Some(&mut hidden));
+        let unseen = |feed| Event::Feed(feed, News::Unreadable(Unreadable::NotGiven));
+        self.step(now, hidden.into_iter().map(unseen).collect(), source);
+    }
+
+    /// Shows it what there is of the kinds that it follows.
+    pub(super) fn see(
+        &mut self,
+        now: Timestamp,
+        news: impl IntoIterator<Item = (FeedId, News)>,
+        source: &mut impl Source,
+    ) {
+        let mut events = vec![Event::Tick];
+        for (feed, mut news) in news {
+            if let (News::Seen(name, seen), Some(kind)) = (&mut news, self.followed.get(&feed))
+                && !self.view.means(kind, name)
+            {
+                seen.own = None;
+            }
+            events.push(Event::Feed(feed, news));
+        }
+        self.step(now, events, source);
+    }
+
+    /// Tells it what has happened. The source follows what it asks for next.
+    pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>, source: &mut impl Source) {
+        let effects = self.engine.step(now, events);
+        self.route(now, effects, source, None);
+    }
+
+    /// The source is that of the hub, the only cluster that is looked at.
+    fn route(
+        &mut self,
+        now: Timestamp,
+        effects: Vec<Effect>,
+        source: &mut impl Source,
+        hidden: Option<&mut Vec<FeedId>>,
+    ) {
+        let Self { engine, view, followed } = self;
+        // What is not about reading is not for those who only look.
+        Sources::hub(Feeds { source, view, followed, hidden })
+            .route(effects, |unread| engine.step(now, unread));
+    }
+
+    /// The groups of the view, but for those that count one another: nobody can tell how they are.
+    pub(super) fn groups(&self, now: Timestamp) -> Vec<Group> {
+        let mut groups = self.engine.groups(now);
+        groups.retain(|group| {
+            !self.engine.cyclic_groups().any(|it| it.kind.kind() == group.kind && it.name == group.name)
+        });
+        groups
+    }
+
+    /// One of them.
+    pub(super) fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
+        let is_cyclic = self.engine.cyclic_groups().any(|it| it == group);
+        self.engine.group(now, group).filter(|_| !is_cyclic)
+    }
+}
+
+/// The feeds of an evaluator, on their way to what reads them.
+struct Feeds<'e, S> {
+    source: &'e mut S,
+    view: &'e mut View,
+    followed: &'e mut HashMap<FeedId, Kind>,
+    /// The feeds of kinds that are not in the view, while the evaluator opens. Later, a group may count objects of such a
+    /// kind.
+    hidden: Option<&'e mut Vec<FeedId>>,
+}
+
+impl<S: Source> Source for Feeds<'_, S> {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        if let Some(hidden) = &mut self.hidden
+            && !self.view.shows(kind)
+        {
+            hidden.push(feed);
+            return;
+        }
+        let is_known = self.followed.insert(feed, kind.clone()).is_some();
+        // Some Rollup counts others, which have to be understood as well.
+        if is_known && kind.is_rollup() {
+            self.view.only = None;
+        }
+        self.source.follow(feed, kind, lens);
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.followed.remove(&feed);
+        self.source.leave(feed);
+    }
+
+    fn served(&self, kind: &Kind) -> Option<Served> {
+        self.source.served(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::Cluster;
+
+    use super::*;
+
+    /// Writes down the kinds that it is asked for.
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Source for Log {
+        fn follow(&mut self, _feed: FeedId, kind: &Kind, _lens: Arc<Lens>) {
+            self.0.push(kind.to_string());
+        }
+
+        fn leave(&mut self, _feed: FeedId) {}
+
+        fn served(&self, _kind: &Kind) -> Option<Served> {
+            None
+        }
+    }
+
+    #[test]
+    fn only_kinds_of_the_view_are_asked_for() {
+        let mut log = Log::default();
+        Evaluator::new(View::of_rollups(None)).open(Timestamp::UNIX_EPOCH, &mut log);
+        assert_eq!(log.0, ["Rollup.bellwether.dev"]);
+    }
+
+    /// The engine is told that nothing connects them, which is for `Sources` to prove.
+    #[test]
+    fn feeds_of_another_cluster_are_not_asked_for_in_this_one() {
+        let (mut evaluator, mut log) = (Evaluator::new(View::of_all(None)), Log::default());
+        let mut effects = evaluator.engine.step(Timestamp::UNIX_EPOCH, []);
+        for effect in &mut effects {
+            if let Effect::Follow { cluster, .. } = effect {
+                *cluster = Cluster::named("east");
+            }
+        }
+        evaluator.route(Timestamp::UNIX_EPOCH, effects, &mut log, None);
+        assert!(log.0.is_empty() && evaluator.followed.is_empty(), "{:?}", log.0);
+    }
+}

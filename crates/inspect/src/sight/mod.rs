@@ -1,0 +1,227 @@
+//! What is to be seen in a cluster, or in files that stand for one: engines are shown all that they ask for, once.
+//!
+//! A [`Sight`] is made of three: an `Origin` reads objects, `Evaluator`s make groups of them, and [`Remarks`] say what could
+//! not be seen.
+
+mod cluster;
+mod evaluator;
+mod files;
+mod live;
+mod meant;
+mod origin;
+mod place;
+mod remarks;
+mod twice;
+mod word;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use bellwether_engine::{Claim, Dialect, Facts, Group, Kind, Lens, Name, News, Unreadable};
+use bellwether_health::{Context, Evidence};
+use bellwether_model::Object;
+use jiff::Timestamp;
+
+pub use cluster::ClusterSight;
+use evaluator::Evaluator;
+pub use evaluator::View;
+pub use files::is_of_the_cluster;
+pub use live::Live;
+pub use meant::Meant;
+use meant::views;
+use origin::{Asked, Origin, Requests};
+pub use place::{Flags, Place};
+pub use remarks::Remarks;
+
+/// What is to be seen, and the engines that have seen it.
+pub struct Sight {
+    origin: Origin,
+    /// It sees the Applications, unless a Rollup is meant.
+    evaluator: Evaluator,
+    /// It sees the Rollups, where the other one sees one namespace only.
+    of_rollups: Option<Evaluator>,
+    /// The one namespace that is meant; none for all.
+    scope: Option<String>,
+    pub now: Timestamp,
+    pub remarks: Remarks,
+}
+
+/// An object that was seen beside those that the engine knows.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    pub kind: Kind,
+    pub name: Name,
+    pub facts: Facts,
+}
+
+/// The objects of some kinds.
+#[derive(Debug, Default)]
+pub struct Listed {
+    pub objects: Vec<Beside>,
+    /// The kinds that cannot be read, and why.
+    pub unreadable: Vec<(Kind, Unreadable)>,
+}
+
+impl Sight {
+    /// Looks at all that the groups speak of which are meant.
+    pub fn open(place: &Place, now: Timestamp, meant: Meant<'_>) -> Result<Self> {
+        let mut sight = Self::at(place, now, meant)?;
+        sight.look()?;
+        Ok(sight)
+    }
+
+    /// The same, with nothing looked at yet.
+    pub fn at(place: &Place, now: Timestamp, meant: Meant<'_>) -> Result<Self> {
+        let all_namespaces = matches!(meant, Meant::All { all_namespaces: true });
+        let origin = Origin::open(place, all_namespaces, now)?;
+        let scope = origin.scope(all_namespaces);
+        let (view, of_rollups) = match (&origin, &scope) {
+            (Origin::Cluster(_), Some(namespace)) => views(meant, namespace.clone()),
+            (Origin::Cluster(_), None) | (Origin::Files(_), _) => (View::of_all(None), None),
+        };
+        Ok(Self { of_rollups: of_rollups.map(Evaluator::new), ..Self::before(origin, scope, now, view) })
+    }
+
+    /// Shows the engine these of our own kinds, and nothing of what they speak of.
+    pub fn glimpse(place: &Place, now: Timestamp, own: &[Kind]) -> Result<Self> {
+        let origin = Origin::open(place, false, now)?;
+        let scope = origin.scope(false);
+        let mut sight = Self::before(origin, scope, now, View::of(own, None));
+        let Self { origin, evaluator, scope, remarks, .. } = &mut sight;
+        let mut requests = Requests::to(origin);
+        evaluator.open(now, &mut requests);
+        let scope = scope.as_deref();
+        let answer = requests.answer(scope, |kind, news| remarks.note(kind, news, origin, scope))?;
+        evaluator.see(now, answer.into_iter().flatten(), &mut requests);
+        Ok(sight)
+    }
+
+    /// Stands before an origin, with nothing looked at yet.
+    fn before(origin: Origin, scope: Option<String>, now: Timestamp, view: View) -> Self {
+        let remarks = Remarks::of(&origin);
+        Self { origin, evaluator: Evaluator::new(view), of_rollups: None, scope, now, remarks }
+    }
+
+    /// Shows the engines what they ask for, until they ask for no more.
+    pub fn look(&mut self) -> Result<()> {
+        let Self { origin, evaluator, of_rollups, scope, now, remarks } = self;
+        origin.is_worth_a_look()?;
+        for evaluator in [evaluator].into_iter().chain(of_rollups) {
+            *evaluator = Evaluator::new(evaluator.view.clone());
+            let mut requests = Requests::to(origin);
+            evaluator.open(*now, &mut requests);
+            let namespace = evaluator.view.namespace.clone();
+            let mut note = |kind: &Kind, news: &[News]| remarks.note(kind, news, origin, scope.as_deref());
+            while let Some(news) = requests.answer(namespace.as_deref(), &mut note)? {
+                evaluator.see(*now, news, &mut requests);
+            }
+            remarks.note_cycles(evaluator.engine.cyclic_groups());
+        }
+        Ok(())
+    }
+
+    /// The namespace that is meant where none is named.
+    pub fn namespace(&self) -> &str {
+        self.origin.namespace()
+    }
+
+    /// Where is looked, in words.
+    pub fn whereabouts(&self) -> String {
+        self.origin.whereabouts(self.scope.as_deref())
+    }
+
+    /// The kind and the name that a person means by `deploy/web`.
+    pub fn object_named(&self, word: &str) -> Result<(Kind, Name)> {
+        let (kind, name) = word::split(word)?;
+        self.origin.object_named(kind, name)
+    }
+
+    /// The name of an object of which these are known. There need not be one.
+    pub fn name_of(&self, kind: &Kind, namespace: &str, name: &str) -> Name {
+        Name::new(if self.origin.is_namespaced(kind) { namespace } else { "" }, name)
+    }
+
+    /// All objects of these kinds that can be read, judged as the engine judges, and why the other kinds cannot be.
+    /// In the namespace that is meant, unless they may be anywhere.
+    pub fn listed(&self, kinds: &[Kind], anywhere: bool) -> Result<Listed> {
+        let asked = kinds.iter().map(|kind| Asked { kind: kind.clone(), lens: Arc::new(self.lens(kind)) });
+        let mut listed = Listed::default();
+        let namespace = self.scope.as_deref().filter(|_| !anywhere);
+        for (kind, news) in self.origin.answer(asked.collect(), namespace)? {
+            for news in news {
+                match news {
+                    News::Seen(name, seen) => {
+                        listed.objects.push(Beside { kind: kind.clone(), name, facts: seen.facts });
+                    }
+                    News::Unreadable(why) => listed.unreadable.push((kind.clone(), why)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(listed)
+    }
+
+    /// What somebody makes of an object, if it is there.
+    pub fn with<R: Send>(
+        &self,
+        kind: &Kind,
+        name: &Name,
+        make: &(dyn Fn(&Object<'_>) -> R + Sync),
+    ) -> Result<Option<R>> {
+        self.origin.with(kind, name, make)
+    }
+
+    /// The fields on which the verdict on an object rests. Where it cannot be read any more, there are none.
+    pub fn evidence(&self, kind: &Kind, name: &Name) -> Vec<Evidence> {
+        let explain = |object: &Object<'_>| bellwether_health::explain(object, &self.context()).evidence;
+        self.with(kind, name, &explain).ok().flatten().unwrap_or_default()
+    }
+
+    /// The rules and the time by which objects are judged.
+    pub fn context(&self) -> Context<'_> {
+        Context { rules: Some(self.evaluator.engine.rules()), ..Context::at(self.now) }
+    }
+
+    /// The lens through which the engine sees a kind.
+    pub fn lens(&self, kind: &Kind) -> Lens {
+        self.evaluator.engine.lens(kind)
+    }
+
+    /// What the Applications of its namespace and the Rollups have to do with an object.
+    pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+        self.evaluator.engine.claims(kind, name, facts)
+    }
+
+    /// The cluster, if it is one.
+    pub fn cluster(&self) -> Option<&ClusterSight> {
+        self.origin.cluster()
+    }
+}
+
+/// Drops the times from a first look: whoever looks does not know since when something is so, only that it is not since
+/// they looked.
+fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
+    let begun = Timestamp::from_second(begun.as_second()).unwrap_or(begun);
+    let is_invented = |since: &mut Timestamp| (begun..=ended).contains(since);
+    for group in groups {
+        group.since.take_if(is_invented);
+        for member in &mut group.members {
+            member.since.take_if(is_invented);
+        }
+        for condition in &mut group.conditions {
+            condition.since.take_if(is_invented);
+        }
+    }
+}
+
+/// The APIs that Applications are written in.
+const APPLICATIONS: [Dialect; 2] = [Dialect::Bellwether, Dialect::AppK8sIo];
+
+/// Whether objects of a kind are groups of others.
+pub fn is_group(kind: &Kind) -> bool {
+    is_application(kind) || kind.is_rollup()
+}
+
+fn is_application(kind: &Kind) -> bool {
+    APPLICATIONS.iter().any(|dialect| dialect.kind() == *kind)
+}

@@ -1,0 +1,33 @@
+//! How Applications and Rollups are, in words: many of them, or all about one.
+
+mod list;
+mod log;
+mod one;
+mod rollup;
+
+use std::fmt::Write as _;
+
+use bellwether_engine::{Group, Kind, Name};
+use bellwether_terminal::printable;
+
+pub use list::{List, why};
+pub use log::Log;
+pub use one::{One, headline, needs};
+pub use rollup::meaning;
+
+/// What a group is called: as `bellwether status` takes it.
+pub fn title(group: &Group) -> String {
+    called(&group.kind, &group.name)
+}
+
+fn called(kind: &Kind, name: &Name) -> String {
+    if kind.is_rollup() { format!("rollup/{}", name.name) } else { name.to_string() }
+}
+
+/// The names of groups, as kubectl takes them, one on a line.
+pub fn names(groups: &[Group]) -> String {
+    groups.iter().fold(String::new(), |mut names, group| {
+        let _ = writeln!(names, "{}/{}", group.kind.to_string().to_lowercase(), printable(&group.name.name));
+        names
+    })
+}
