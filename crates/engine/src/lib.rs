@@ -64,5 +64,7 @@ pub use report::{Called, Report, Reports, ready};
 pub use rollup::rollup_mistakes;
 pub use rules::user_rule;
 pub use source::{NoSource, Source, Sources};
-pub use view::{Claim, Condition, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary};
+pub use view::{
+    Claim, Condition, Detail, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary,
+};
 pub use wanted::{FieldPath, Values, Wanted};

@@ -8,9 +8,9 @@ use bellwether_health::Verdict;
 use crate::{
     condition_types::RESOLVED,
     facts::Facts,
-    group_ref::{GroupRef, OwnKind},
+    group_ref::GroupRef,
     operator::{OperatorCondition, OperatorFacts},
-    view::Group,
+    view::{Detail, Group},
 };
 
 /// The groups whose own objects have to be judged anew.
@@ -44,7 +44,7 @@ impl Judgement {
 
 /// What is said of a group in the words of operators. Only a Rollup speaks so; others stay as they were read.
 fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
-    if OwnKind::of(&group.kind) != Some(OwnKind::Rollup) {
+    if let Detail::Application { .. } = group.detail {
         return before.clone();
     }
     let conditions = group.conditions.iter().filter(|condition| condition.kind != RESOLVED);

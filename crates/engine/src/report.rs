@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     id::Name,
-    view::{Group, Member, OperatorSays, StandsFor, Summary},
+    view::{Detail, Group, Member, OperatorSays, StandsFor, Summary},
 };
 
 /// All groups, and what the Applications come to by type and version.
@@ -137,10 +137,16 @@ impl<'g> Reports<'g> {
     /// Of all these groups.
     pub fn of(groups: &'g [Group]) -> Self {
         let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
-        for group in groups.iter().filter(|group| !group.is_rollup()) {
-            let key =
-                (group.type_.as_deref().unwrap_or_default(), group.version.as_deref().unwrap_or_default());
-            *types.entry(key).or_default().entry(group.state.name()).or_default() += 1;
+        let (mut applications, mut rollups) = (Vec::new(), Vec::new());
+        for group in groups {
+            match &group.detail {
+                Detail::Application { type_, version, .. } => {
+                    let key = (type_.as_deref().unwrap_or_default(), version.as_deref().unwrap_or_default());
+                    *types.entry(key).or_default().entry(group.state.name()).or_default() += 1;
+                    applications.push(Report::of(group));
+                }
+                Detail::Rollup { .. } => rollups.push(Report::of(group)),
+            }
         }
         let types = types.into_iter().map(|((name, version), states)| Type {
             name,
@@ -148,26 +154,27 @@ impl<'g> Reports<'g> {
             total: states.values().sum(),
             states,
         });
-        let (rollups, applications) =
-            groups.iter().partition::<Vec<_>, _>(|group: &&Group| group.is_rollup());
-        let entries = |groups: Vec<&'g Group>| groups.into_iter().map(Report::of).collect();
-        Self { applications: entries(applications), rollups: entries(rollups), types: types.collect() }
+        Self { applications, rollups, types: types.collect() }
     }
 }
 
 impl<'g> Report<'g> {
     /// Of a group, with all its members.
     pub fn of(group: &'g Group) -> Self {
+        let (type_, version, health) = match &group.detail {
+            Detail::Application { type_, version, .. } => (type_.as_deref(), version.as_deref(), None),
+            Detail::Rollup { health, .. } => (None, None, Some(*health)),
+        };
         Self {
             api_group: &group.kind.group,
             kind: &group.kind.kind,
             namespace: &group.name.namespace,
             name: &group.name.name,
-            type_: group.type_.as_deref(),
-            version: group.version.as_deref(),
+            type_,
+            version,
             state: group.state,
-            health: group.health,
-            meaning: group.meaning.as_deref(),
+            health,
+            meaning: group.meaning(),
             since: group.since.map(|since| since.to_string()),
             components_ready: ready(group),
             progress: group.progress,
@@ -180,7 +187,7 @@ impl<'g> Report<'g> {
                     ..Condition::of(condition.kind, &condition.says, condition.since)
                 })
                 .collect(),
-            dependencies: &group.dependencies,
+            dependencies: group.dependencies(),
             objects: group.members.iter().map(Object::of).collect(),
         }
     }

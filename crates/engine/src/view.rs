@@ -7,7 +7,6 @@ use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
     event::Unreadable,
     id::{Kind, Name},
 };
@@ -19,18 +18,10 @@ pub struct Group {
     pub kind: Kind,
     /// Its name.
     pub name: Name,
-    /// What kind of application it is, as its user calls it.
-    pub type_: Option<String>,
-    /// The version of it, as its user calls it.
-    pub version: Option<String>,
     /// How it is: as its worst member that keeps it from being ready.
     pub state: State,
     /// Since when, as far as anybody knows.
     pub since: Option<Timestamp>,
-    /// The shortest answer, which only a Rollup has.
-    pub health: Option<RollupHealth>,
-    /// What its conditions mean together, where that needs a sentence: a Rollup's.
-    pub meaning: Option<String>,
     /// Its conditions; of an Application, Ready before all others; of a Rollup, Available.
     pub conditions: Vec<Condition>,
     /// How many members are in which state.
@@ -39,8 +30,29 @@ pub struct Group {
     pub progress: Option<u8>,
     /// The members, the worst first, then by kind and name. All of them.
     pub members: Vec<Member>,
-    /// The Applications that it needs.
-    pub dependencies: Vec<DependencyStatus>,
+    /// What only groups of its kind have.
+    pub detail: Detail,
+}
+
+/// What only groups of one kind have.
+#[derive(Clone, Debug)]
+pub enum Detail {
+    /// Of an Application, in either API.
+    Application {
+        /// What kind of application it is, as its user calls it.
+        type_: Option<String>,
+        /// The version of it, as its user calls it.
+        version: Option<String>,
+        /// The Applications that it needs.
+        dependencies: Vec<DependencyStatus>,
+    },
+    /// Of a Rollup.
+    Rollup {
+        /// The shortest answer.
+        health: RollupHealth,
+        /// What its conditions mean together, in a sentence.
+        meaning: String,
+    },
 }
 
 /// A condition of a group.
@@ -190,19 +202,26 @@ impl Summary {
     }
 }
 
-/// The conditions of a Rollup from the one that decides first on, each with its status as long as all is well.
-const OF_ROLLUPS: [(&str, ConditionStatus); 5] = [
-    (AVAILABLE, ConditionStatus::True),
-    (DEGRADED, ConditionStatus::False),
-    (PROGRESSING, ConditionStatus::False),
-    (UPGRADEABLE, ConditionStatus::True),
-    (RESOLVED, ConditionStatus::True),
-];
-
 impl Group {
     /// Whether it is a Rollup.
     pub fn is_rollup(&self) -> bool {
-        self.kind.is_rollup()
+        matches!(self.detail, Detail::Rollup { .. })
+    }
+
+    /// The Applications that it needs.
+    pub fn dependencies(&self) -> &[DependencyStatus] {
+        match &self.detail {
+            Detail::Application { dependencies, .. } => dependencies,
+            Detail::Rollup { .. } => &[],
+        }
+    }
+
+    /// What its conditions mean together, where the kind has a sentence for it.
+    pub fn meaning(&self) -> Option<&str> {
+        match &self.detail {
+            Detail::Application { .. } => None,
+            Detail::Rollup { meaning, .. } => Some(meaning),
+        }
     }
 
     /// The verdict on its object, as the group was evaluated and not as its stored status says.
@@ -217,129 +236,5 @@ impl Group {
             later: None,
             ..stored.clone()
         })
-    }
-
-    /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
-    pub fn deciding(&self) -> Option<&Statement> {
-        // Whether it may be upgraded says nothing of how it is.
-        let mut bad = self
-            .of_rollup()
-            .filter(|(condition, fine)| !fine && condition.kind != UPGRADEABLE)
-            .map(|(bad, _)| bad);
-        bad.next().or(self.conditions.first()).map(|condition| &condition.says)
-    }
-
-    /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
-    /// what would not be if nothing were held back, and that nobody is at work where nothing works. Of anything else, none.
-    pub fn remarkable(&self) -> impl Iterator<Item = &Condition> {
-        let is = |kind: &str, status: ConditionStatus| {
-            self.conditions.iter().any(|condition| condition.kind == kind && condition.says.status == status)
-        };
-        let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
-        let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
-            !fine || condition.held_until.is_some() || is_broken && condition.kind == PROGRESSING
-        };
-        self.of_rollup().filter(is_remarkable).map(|(condition, _)| condition)
-    }
-
-    /// The first of those whose turn for the worse is held back.
-    pub fn held_back(&self) -> Option<&Condition> {
-        self.remarkable().find(|condition| condition.held_until.is_some())
-    }
-
-    /// The conditions of a Rollup in their order, and whether each is as it should be. Of anything else, none.
-    fn of_rollup(&self) -> impl Iterator<Item = (&Condition, bool)> {
-        let order = if self.is_rollup() { &OF_ROLLUPS[..] } else { &[] };
-        order.iter().filter_map(|(kind, fine)| {
-            let condition = self.conditions.iter().find(|condition| condition.kind == *kind)?;
-            Some((condition, condition.says.status == *fine))
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::{
-        ConditionStatus::{False, True, Unknown},
-        *,
-    };
-
-    fn group(kind: Kind, conditions: &[(&'static str, ConditionStatus)]) -> Group {
-        let condition = |(kind, status): &(&'static str, ConditionStatus)| Condition {
-            kind,
-            says: Statement::new(*status, *kind, ""),
-            since: None,
-            held_until: None,
-        };
-        Group {
-            kind,
-            name: Name::new("", "a"),
-            type_: None,
-            version: None,
-            state: State::Unknown,
-            since: None,
-            health: None,
-            meaning: None,
-            conditions: conditions.iter().map(condition).collect(),
-            counts: ObjectCounts::default(),
-            progress: None,
-            members: Vec::new(),
-            dependencies: Vec::new(),
-        }
-    }
-
-    #[rstest]
-    #[case::all_fine([True, False, False, True], "Available")]
-    #[case::not_available([False, True, True, False], "Available")]
-    #[case::nobody_knows([Unknown, False, True, True], "Available")]
-    #[case::degraded([True, True, True, True], "Degraded")]
-    #[case::progressing([True, True, False, False], "Progressing")]
-    #[case::not_resolved([True, False, False, False], "Resolved")]
-    fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
-        let [available, progressing, degraded, resolved] = statuses;
-        let rollup = rollup([available, progressing, degraded, False, resolved]);
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
-    }
-
-    fn rollup([available, progressing, degraded, upgradeable, resolved]: [ConditionStatus; 5]) -> Group {
-        let conditions = [
-            ("Available", available),
-            ("Progressing", progressing),
-            ("Degraded", degraded),
-            ("Upgradeable", upgradeable),
-            ("Resolved", resolved),
-        ];
-        group(Kind::own("Rollup"), &conditions)
-    }
-
-    #[rstest]
-    #[case::all_fine([True, False, False, True, True], &[])]
-    #[case::on_its_way([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
-    #[case::needs_a_human([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
-    #[case::at_rest([True, False, True, True, True], &["Degraded"])]
-    #[case::not_to_be_upgraded([True, False, False, False, True], &["Upgradeable"])]
-    #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
-    fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
-        let rollup = rollup(statuses);
-        assert_eq!(rollup.remarkable().map(|condition| condition.kind).collect::<Vec<_>>(), told);
-    }
-
-    #[test]
-    fn what_is_held_back_is_told_and_does_not_decide() {
-        let mut rollup = rollup([True, True, False, True, True]);
-        for condition in rollup.conditions.iter_mut().filter(|condition| condition.kind == "Degraded") {
-            condition.held_until = Some(Timestamp::UNIX_EPOCH);
-        }
-        assert_eq!(rollup.held_back().map(|condition| condition.kind), Some("Degraded"));
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
-    }
-
-    #[test]
-    fn what_decides_of_an_application() {
-        let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
-        let application = group(Kind::own("Application"), &conditions);
-        assert_eq!(application.deciding().map(|says| &*says.reason), Some("Ready"));
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Group, Kind, Member, Name, condition_types};
+use bellwether_engine::{Detail, Group, Kind, Member, Name, condition_types};
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{Screen, bar, columns, cut, first_items, how_long, printable, sign, style};
 use jiff::{SignedDuration, Timestamp};
@@ -165,17 +165,20 @@ fn condition(goal: Goal, group: &Group) -> Option<&Statement> {
 
 /// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.
 fn progress(goal: Goal, group: &Group) -> Option<ConditionStatus> {
-    match (goal, group.state) {
-        (Goal::Ready, State::Ready) if group.is_rollup() => Some(ConditionStatus::True),
-        (Goal::Ready, State::Unknown) if group.is_rollup() => Some(ConditionStatus::Unknown),
-        (Goal::Ready, _) if group.is_rollup() => Some(ConditionStatus::False),
+    match (&group.detail, goal, group.state) {
+        (Detail::Rollup { .. }, Goal::Ready, State::Ready) => Some(ConditionStatus::True),
+        (Detail::Rollup { .. }, Goal::Ready, State::Unknown) => Some(ConditionStatus::Unknown),
+        (Detail::Rollup { .. }, Goal::Ready, _) => Some(ConditionStatus::False),
         _ => condition(goal, group).map(|says| says.status),
     }
 }
 
 /// Whether it is in vain to wait any longer. Of a component that has failed, the operator of another one may take care.
 fn has_failed(group: &Group) -> bool {
-    if group.is_rollup() { group.state == State::Failed } else { group.counts.failed > 0 }
+    match group.detail {
+        Detail::Application { .. } => group.counts.failed > 0,
+        Detail::Rollup { .. } => group.state == State::Failed,
+    }
 }
 
 /// `38s`, `1m12s`, `2h05m`.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{ConditionStatus, Rollup, State};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Driver, Group, Insight, Kind, Member, Name, StandsFor, Summary};
+use bellwether_engine::{Detail, Driver, Group, Insight, Kind, Member, Name, StandsFor, Summary};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -152,10 +152,12 @@ pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> 
             expected.state
         );
         let seen: Vec<_> = group.conditions.iter().map(|it| (it.kind, it.says.clone())).collect();
-        let heard =
-            [("asks for", &summary.conditions, &summary.meaning), ("looks at", &seen, &group.meaning)];
+        let heard = [
+            ("asks for", &summary.conditions, summary.meaning.as_deref()),
+            ("looks at", &seen, group.meaning()),
+        ];
         for (who, conditions, meaning) in heard {
-            let said = as_status(group, conditions, meaning.as_deref(), &expected.words);
+            let said = as_status(group, conditions, meaning, &expected.words);
             let words = difference(&said, &expected.words);
             must!(words.is_empty(), "who {who} {kind} {name} hears{words}");
         }
@@ -231,15 +233,18 @@ fn as_status(
 ) -> Value {
     let condition = |(kind, says): &(&'static str, Statement)| json!({"type": kind, "status": says.status, "reason": says.reason, "message": says.message});
     let conditions: Vec<_> = conditions.iter().map(condition).collect();
-    if group.is_rollup() {
-        return rollup_oracle::shape(&json!({"conditions": conditions, "meaning": meaning}), expected);
-    }
+    let dependencies = match &group.detail {
+        Detail::Application { dependencies, .. } => dependencies,
+        Detail::Rollup { .. } => {
+            return rollup_oracle::shape(&json!({"conditions": conditions, "meaning": meaning}), expected);
+        }
+    };
     let objects = group.members.iter().enumerate();
     let objects: Vec<_> =
         objects.map(|(index, member)| listed(member, &expected["objects"][index])).collect();
     let status = json!({
         "conditions": conditions, "objects": objects, "objectCounts": group.counts, "progress": group.progress,
-        "dependencies": group.dependencies,
+        "dependencies": dependencies,
     });
     shape(&status, expected)
 }

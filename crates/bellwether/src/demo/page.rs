@@ -68,7 +68,7 @@ fn in_words(Shown { group, family }: &Shown, now: Timestamp, screen: Screen) -> 
         let causes = one.causes(&causes(family), MOST_CAUSES, screen, &|_| Vec::new());
         format!("{}{}{causes}", headline(&timeless, now, screen), meaning(group, screen))
     };
-    for needed in group.dependencies.iter().filter(|needed| needed.ready != ConditionStatus::True) {
+    for needed in group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True) {
         // Writing to text cannot fail.
         let _ = writeln!(text, "  {}", needs(needed));
     }
@@ -152,7 +152,7 @@ fn said(group: &Group, screen: Screen) -> String {
         why if why.is_empty() => {}
         why => text.extend([": ", &why]),
     }
-    for needed in group.dependencies.iter().filter(|needed| needed.ready != ConditionStatus::True) {
+    for needed in group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True) {
         text.extend(["; ", needs(needed).to_lowercase().trim_end_matches('.')]);
     }
     text

@@ -171,7 +171,7 @@ mod tests {
                 let (node, more) = (cause.node, cause.more);
                 format!("  {} {:?} {} +{more}: {}", node.kind.kind, node.state, node.reason, node.message)
             }));
-            let needed = group.dependencies.iter().filter(|needed| needed.ready != ConditionStatus::True);
+            let needed = group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True);
             all.extend(needed.map(|needed| format!("  needs {}", needed.name)));
         }
         all
@@ -238,9 +238,10 @@ mod tests {
         let mut seen: Vec<(usize, String)> = Vec::new();
         while telling.next().is_some() {
             telling.step().expect("it goes on");
-            for meaning in telling.cluster.groups().into_iter().filter_map(|group| group.meaning) {
-                if seen.last().is_none_or(|(_, last)| *last != meaning) {
-                    seen.push((telling.scene() + 1, meaning));
+            for group in telling.cluster.groups() {
+                let Some(meaning) = group.meaning() else { continue };
+                if seen.last().is_none_or(|(_, last)| last != meaning) {
+                    seen.push((telling.scene() + 1, meaning.to_owned()));
                 }
             }
         }

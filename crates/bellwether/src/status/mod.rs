@@ -3,7 +3,7 @@
 mod watch;
 
 use anyhow::Result;
-use bellwether_engine::{Group, Report, Reports};
+use bellwether_engine::{Detail, Group, Report, Reports};
 use bellwether_inspect::{
     family::{Node, family_of},
     sight::{Meant, Remarks, Sight},
@@ -99,7 +99,8 @@ fn whereabouts(place: &str, type_: Option<&str>) -> String {
 }
 
 fn is_wanted(group: &Group, type_: Option<&str>) -> bool {
-    type_.is_none_or(|wanted| group.type_.as_deref() == Some(wanted))
+    let Some(wanted) = type_ else { return true };
+    matches!(&group.detail, Detail::Application { type_: Some(type_), .. } if type_ == wanted)
 }
 
 /// The answer, with what could not be read. Where nothing was found, nothing is ready.

@@ -15,7 +15,7 @@ use crate::{
     planted::Bug,
     said,
     says::Says,
-    view::{Claim, Condition, Group, Insight, Member, Relation, StandsFor, Summary},
+    view::{Claim, Condition, Detail, Group, Insight, Member, Relation, StandsFor, Summary},
 };
 
 use super::{
@@ -73,12 +73,8 @@ impl Applications {
         Group {
             kind: app.dialect().kind(),
             name: app.name.clone(),
-            type_: app.spec.type_.clone(),
-            version: app.spec.version.clone(),
             since: since(app, state, ready),
             state,
-            health: None,
-            meaning: None,
             conditions: conditions.into_iter().map(condition).collect(),
             counts: app.members.counts(),
             progress: app.members.progress(),
@@ -87,7 +83,11 @@ impl Applications {
                 .worst_first()
                 .map(|(whose, share)| member(app, feeds, whose, share))
                 .collect(),
-            dependencies,
+            detail: Detail::Application {
+                type_: app.spec.type_.clone(),
+                version: app.spec.version.clone(),
+                dependencies,
+            },
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod choice;
 mod circle;
+mod deciding;
 mod index;
 mod one;
 mod policies;

@@ -12,7 +12,7 @@ use crate::{
     id::{Kind, Name},
     members::{Share, Whose},
     planted::Bug,
-    view::{Claim, Condition, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary},
+    view::{Claim, Condition, Detail, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary},
 };
 
 use super::{
@@ -103,12 +103,8 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     Group {
         kind: Kind::own("Rollup"),
         name: rollup.name.clone(),
-        type_: None,
-        version: None,
         state,
         since: since(rollup, state, triple),
-        health: Some(triple.health()),
-        meaning: Some(triple.meaning().into_owned()),
         conditions: statements(rollup, &weighed, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),
         progress: rollup.members.progress(),
@@ -117,7 +113,7 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
             .worst_first()
             .filter_map(|whose| member(rollup, feeds, whose, rollup.members.get(whose)?))
             .collect(),
-        dependencies: Vec::new(),
+        detail: Detail::Rollup { health: triple.health(), meaning: triple.meaning().into_owned() },
     }
 }
 

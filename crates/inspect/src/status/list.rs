@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Condition, Group, Member, condition_types, ready};
+use bellwether_engine::{Condition, Detail, Group, Member, condition_types, ready};
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{
@@ -11,7 +11,7 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::title;
+use super::short_title;
 use crate::{
     family::{in_full, is_bad},
     sight::Flags,
@@ -71,12 +71,16 @@ impl List {
             let state = Some(group.state);
             let mut cells = vec![
                 text(&group.name.namespace),
-                text(&if group.is_rollup() { title(group) } else { group.name.name.to_string() }),
+                text(&short_title(group)),
                 text(if is_mixed { &group.kind.group } else { "" }),
             ];
             if self.wide {
-                cells.push(text(group.type_.as_deref().unwrap_or_default()));
-                cells.push(text(group.version.as_deref().unwrap_or_default()));
+                let (type_, version) = match &group.detail {
+                    Detail::Application { type_, version, .. } => (type_.as_deref(), version.as_deref()),
+                    Detail::Rollup { .. } => (None, None),
+                };
+                cells.push(text(type_.unwrap_or_default()));
+                cells.push(text(version.unwrap_or_default()));
             }
             cells.push(Cell::styled(format!("{} {}", sign(state), group.state.name()), style(state)));
             cells.push(group.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
@@ -159,11 +163,14 @@ pub fn why(group: &Group) -> String {
 
 /// What somebody should know of a group that is ready all the same. Only of Rollups, there may be such a thing.
 fn but(group: &Group) -> String {
+    if let Detail::Application { .. } = group.detail {
+        return String::new();
+    }
     if let Some(Condition { kind, says, held_until, .. }) = group.remarkable().next() {
         let is = if held_until.is_some() { String::new() } else { format!("{kind} is {:?}: ", says.status) };
         return printable(&format!("{is}{}", says.message)).into_owned();
     }
-    let mut bad = group.members.iter().filter(|member| group.is_rollup() && is_bad(member.state));
+    let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     bad.next().map(|first| because_of(group, first, bad.count())).unwrap_or_default()
 }
 

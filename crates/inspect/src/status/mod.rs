@@ -7,7 +7,7 @@ mod rollup;
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Group, Kind, Name};
+use bellwether_engine::{Detail, Group, Kind, Name};
 use bellwether_terminal::printable;
 
 pub use list::{List, why};
@@ -18,6 +18,14 @@ pub use rollup::meaning;
 /// What a group is called: as `bellwether status` takes it.
 pub fn title(group: &Group) -> String {
     called(&group.kind, &group.name)
+}
+
+/// The same where the namespace is told beside it.
+fn short_title(group: &Group) -> String {
+    match group.detail {
+        Detail::Application { .. } => group.name.name.to_string(),
+        Detail::Rollup { .. } => title(group),
+    }
 }
 
 fn called(kind: &Kind, name: &Name) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
 use bellwether_engine::{
-    Condition, Group, Member, Name, OperatorSays, StandsFor,
+    Condition, Detail, Group, Member, Name, OperatorSays, StandsFor,
     condition_types::{ADOPTED, DEPENDENCY_CYCLE, ERROR, HEALTH_CHECK_VALID, RESOLVED},
     ready,
 };
@@ -16,7 +16,7 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::{rollup, title};
+use super::{rollup, short_title, title};
 use crate::{
     family::{Cause, Node, causes, in_full, is_bad},
     sight::Flags,
@@ -169,18 +169,20 @@ impl One<'_> {
         } else if fine > 0 && !self.all && group.state == State::Ready {
             remarks.push(format!("{} ready (--all lists them).", ready(group)));
         }
-        remarks.extend(group.dependencies.iter().map(needs));
+        remarks.extend(group.dependencies().iter().map(needs));
         if !remarks.is_empty() {
             let _ = writeln!(text, "  {}", remarks.join(" "));
         }
     }
 
     fn members(&self, screen: Screen) -> String {
-        let is_rollup = self.group.is_rollup();
-        let mut headers = vec![if is_rollup { "COMPONENT" } else { "MEMBER" }, "STATE", "FOR"];
-        // Components are judged by what their operators say, and nobody says how far along they are.
-        let of_rollup = ["AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADEABLE"];
-        headers.extend(if is_rollup { &of_rollup[..] } else { &["PROGRESS"] });
+        let mut headers = match self.group.detail {
+            Detail::Application { .. } => vec!["MEMBER", "STATE", "FOR", "PROGRESS"],
+            // Components are judged by what their operators say, and nobody says how far along they are.
+            Detail::Rollup { .. } => {
+                vec!["COMPONENT", "STATE", "FOR", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADEABLE"]
+            }
+        };
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
         let mut table = Table::new(headers);
@@ -230,7 +232,7 @@ impl One<'_> {
             namespace => format!(" -n {namespace}"),
         };
         let name = &self.group.name;
-        let called = if self.group.is_rollup() { title(self.group) } else { name.name.to_string() };
+        let called = short_title(self.group);
         let mut next = vec![format!("bellwether tree {called}{}{}", in_namespace(name), self.flags.own)];
         let is_there = node.state != State::Missing && node.stands_for == StandsFor::Object;
         if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| is_there) {
@@ -295,11 +297,11 @@ fn told(node: &Node, evidence: &[Evidence]) -> Vec<String> {
 
 /// What the members of a group are called.
 fn members(group: &Group, count: usize) -> &'static str {
-    match (group.is_rollup(), count) {
-        (false, 1) => "member",
-        (false, _) => "members",
-        (true, 1) => "component",
-        (true, _) => "components",
+    match (&group.detail, count) {
+        (Detail::Application { .. }, 1) => "member",
+        (Detail::Application { .. }, _) => "members",
+        (Detail::Rollup { .. }, 1) => "component",
+        (Detail::Rollup { .. }, _) => "components",
     }
 }
 

@@ -7,7 +7,7 @@ use bellwether_terminal::{Screen, first_items, printable, wrap};
 
 /// What the conditions of a Rollup mean together, in a sentence. Of anything else, nothing.
 pub fn meaning(group: &Group, screen: Screen) -> String {
-    let Some(meaning) = &group.meaning else { return String::new() };
+    let Some(meaning) = group.meaning() else { return String::new() };
     let full_stop = if meaning.ends_with('.') { "" } else { "." };
     wrap(&printable(&format!("{meaning}{full_stop}")), screen.page()).join("\n") + "\n"
 }

@@ -1,0 +1,161 @@
+//! Which conditions of a Rollup decide how it is, and which somebody needs to be told of.
+
+use bellwether_conditions::Statement;
+use bellwether_model::ConditionStatus;
+
+use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
+    view::{Condition, Detail, Group},
+};
+
+/// The conditions from the one that decides first on, each with its status as long as all is well.
+const ORDER: [(&str, ConditionStatus); 5] = [
+    (AVAILABLE, ConditionStatus::True),
+    (DEGRADED, ConditionStatus::False),
+    (PROGRESSING, ConditionStatus::False),
+    (UPGRADEABLE, ConditionStatus::True),
+    (RESOLVED, ConditionStatus::True),
+];
+
+impl Group {
+    /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
+    pub fn deciding(&self) -> Option<&Statement> {
+        let decides = match &self.detail {
+            Detail::Application { .. } => self.conditions.first(),
+            Detail::Rollup { .. } => deciding(&self.conditions),
+        };
+        decides.map(|condition| &condition.says)
+    }
+
+    /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
+    /// what would not be if nothing were held back, and that nobody is at work where nothing works. Of an Application,
+    /// none.
+    pub fn remarkable(&self) -> impl Iterator<Item = &Condition> {
+        remarkable(match &self.detail {
+            Detail::Application { .. } => &[],
+            Detail::Rollup { .. } => &self.conditions,
+        })
+    }
+
+    /// The first of those whose turn for the worse is held back.
+    pub fn held_back(&self) -> Option<&Condition> {
+        self.remarkable().find(|condition| condition.held_until.is_some())
+    }
+}
+
+/// The first that is not as it should be, or Available.
+fn deciding(conditions: &[Condition]) -> Option<&Condition> {
+    // Whether it may be upgraded says nothing of how it is.
+    let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.kind != UPGRADEABLE);
+    bad.next().map(|(bad, _)| bad).or(conditions.first())
+}
+
+fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
+    let is = |kind: &str, status: ConditionStatus| {
+        conditions.iter().any(|condition| condition.kind == kind && condition.says.status == status)
+    };
+    let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
+    let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
+        !fine || condition.held_until.is_some() || is_broken && condition.kind == PROGRESSING
+    };
+    in_order(conditions).filter(is_remarkable).map(|(condition, _)| condition)
+}
+
+/// The conditions in their order, and whether each is as it should be.
+fn in_order(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, bool)> {
+    ORDER.iter().filter_map(|(kind, fine)| {
+        let condition = conditions.iter().find(|condition| condition.kind == *kind)?;
+        Some((condition, condition.says.status == *fine))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_api::{ObjectCounts, RollupHealth};
+    use bellwether_model::State;
+    use jiff::Timestamp;
+    use rstest::rstest;
+
+    use super::{
+        ConditionStatus::{False, True, Unknown},
+        *,
+    };
+    use crate::id::{Kind, Name};
+
+    fn group(kind: &str, conditions: &[(&'static str, ConditionStatus)], detail: Detail) -> Group {
+        let condition = |(kind, status): &(&'static str, ConditionStatus)| Condition {
+            kind,
+            says: Statement::new(*status, *kind, ""),
+            since: None,
+            held_until: None,
+        };
+        Group {
+            kind: Kind::own(kind),
+            name: Name::new("", "a"),
+            state: State::Unknown,
+            since: None,
+            conditions: conditions.iter().map(condition).collect(),
+            counts: ObjectCounts::default(),
+            progress: None,
+            members: Vec::new(),
+            detail,
+        }
+    }
+
+    fn rollup([available, progressing, degraded, upgradeable, resolved]: [ConditionStatus; 5]) -> Group {
+        let conditions = [
+            ("Available", available),
+            ("Progressing", progressing),
+            ("Degraded", degraded),
+            ("Upgradeable", upgradeable),
+            ("Resolved", resolved),
+        ];
+        let detail = Detail::Rollup { health: RollupHealth::Warning, meaning: String::new() };
+        group("Rollup", &conditions, detail)
+    }
+
+    #[rstest]
+    #[case::all_fine([True, False, False, True], "Available")]
+    #[case::not_available([False, True, True, False], "Available")]
+    #[case::nobody_knows([Unknown, False, True, True], "Available")]
+    #[case::degraded([True, True, True, True], "Degraded")]
+    #[case::progressing([True, True, False, False], "Progressing")]
+    #[case::not_resolved([True, False, False, False], "Resolved")]
+    fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
+        let [available, progressing, degraded, resolved] = statuses;
+        let rollup = rollup([available, progressing, degraded, False, resolved]);
+        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+    }
+
+    #[rstest]
+    #[case::all_fine([True, False, False, True, True], &[])]
+    #[case::on_its_way([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::needs_a_human([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::at_rest([True, False, True, True, True], &["Degraded"])]
+    #[case::not_to_be_upgraded([True, False, False, False, True], &["Upgradeable"])]
+    #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
+    fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
+        let rollup = rollup(statuses);
+        assert_eq!(rollup.remarkable().map(|condition| condition.kind).collect::<Vec<_>>(), told);
+    }
+
+    #[test]
+    fn what_is_held_back_is_told_and_does_not_decide() {
+        let mut rollup = rollup([True, True, False, True, True]);
+        for condition in rollup.conditions.iter_mut().filter(|condition| condition.kind == "Degraded") {
+            condition.held_until = Some(Timestamp::UNIX_EPOCH);
+        }
+        assert_eq!(rollup.held_back().map(|condition| condition.kind), Some("Degraded"));
+        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
+    }
+
+    /// Though its conditions are of types that decide of a Rollup.
+    #[test]
+    fn what_decides_of_an_application() {
+        let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
+        let detail = Detail::Application { type_: None, version: None, dependencies: Vec::new() };
+        let application = group("Application", &conditions, detail);
+        assert_eq!(application.deciding().map(|says| &*says.reason), Some("Ready"));
+        assert_eq!(application.remarkable().count(), 0);
+    }
+}
