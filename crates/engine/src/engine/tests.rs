@@ -4,7 +4,7 @@ use bellwether_model::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::lens::Light;
+use crate::lens::{Lens, Light};
 
 fn now() -> Timestamp {
     "2026-11-14T10:00:00Z".parse().unwrap()
