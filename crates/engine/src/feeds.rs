@@ -16,7 +16,6 @@ use crate::{
     id::{Cluster, FeedId, Kind, Name},
     lens::Lens,
     planted::Bug,
-    view::Insight,
     wanted::Wanted,
     words::Words,
 };
@@ -189,16 +188,6 @@ impl Feeds {
             .filter(|(_, feed)| !self.get(*feed).is_some_and(is_whole))
             .map(|(kind, _)| kind.clone())
             .collect()
-    }
-
-    /// What it means that an object of the hub is not among those that are kept: that there is none, unless its kind cannot
-    /// be read.
-    pub(crate) fn missed(&self, kind: &Kind) -> Insight {
-        let feed = self.of_kind(&Cluster::hub(), kind);
-        match feed.and_then(|(_, feed)| feed.unreadable.clone()) {
-            None | Some(Unreadable::NotServed) => Insight::Absent,
-            unreadable => Insight::Unknown(vec![(kind.clone(), unreadable)]),
-        }
     }
 
     /// How many feeds and objects there are.

@@ -109,6 +109,14 @@ impl Insight {
     pub(crate) fn waits_for(kinds: impl IntoIterator<Item = Kind>) -> Self {
         Self::Unknown(kinds.into_iter().map(|kind| (kind, None)).collect())
     }
+
+    /// The group is not among those that are kept: there is none, unless its kind cannot be read.
+    pub(crate) fn missed(kind: &Kind, unreadable: Option<Unreadable>) -> Self {
+        match unreadable {
+            None | Some(Unreadable::NotServed) => Self::Absent,
+            unreadable => Self::Unknown(vec![(kind.clone(), unreadable)]),
+        }
+    }
 }
 
 /// A member of a group, or what should be one and is not there.

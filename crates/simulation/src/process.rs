@@ -32,6 +32,7 @@ pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY: Moment = 2_000;
 
 /// A controller.
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(crate) struct Process {
     pub(crate) name: usize,
     /// Whether it looks at the other cluster, too.

@@ -68,7 +68,10 @@ impl Engine {
         let found = OwnKind::of(kind).and_then(|kind| {
             self.grouping(kind)?.summary(&GroupRef::new(kind, name.clone()), &self.feeds, now)
         });
-        found.unwrap_or_else(|| self.feeds.missed(kind))
+        found.unwrap_or_else(|| {
+            let feed = self.feeds.of_kind(&Cluster::hub(), kind);
+            Insight::missed(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
+        })
     }
 
     /// Whether something can be said of all groups that there are: every kind that they need is known, and none is being
