@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use bellwether_engine::{
-    Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot,
-    Version,
+    Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served,
+    Slot, Source, Sources, Version,
 };
 use bellwether_model::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +20,7 @@ const BATCH: usize = 1024;
 #[derive(Debug)]
 pub struct Driver {
     engine: Engine,
+    sources: Sources<Feeds>,
     now: Timestamp,
     /// The kind of the members.
     members: (FeedId, Arc<Lens>),
@@ -34,6 +35,27 @@ pub struct Driver {
 pub struct Told {
     name: Name,
     seen: Seen,
+}
+
+/// The hub: the feeds that the engine follows there, in the order in which it began to.
+#[derive(Debug, Default)]
+struct Feeds(Vec<(FeedId, Kind, Arc<Lens>)>);
+
+impl Source for Feeds {
+    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+        match self.0.iter_mut().find(|(other, ..)| *other == feed) {
+            Some((.., old)) => *old = lens,
+            None => self.0.push((feed, kind.clone(), lens)),
+        }
+    }
+
+    fn leave(&mut self, feed: FeedId) {
+        self.0.retain(|(other, ..)| *other != feed);
+    }
+
+    fn served(&self, _: &Kind) -> Option<Served> {
+        None
+    }
 }
 
 impl Driver {
@@ -52,11 +74,13 @@ impl Driver {
     pub fn of(own_kind: &str, own: impl Iterator<Item = Json>, plural: &str) -> Result<Self> {
         let mut own: Vec<_> = own.collect();
         let mut engine = Engine::new();
+        let mut sources = Sources::hub(Feeds::default());
         let now = Timestamp::now();
-        let kinds = followed(&engine.step(now, []));
+        route(&mut engine, &mut sources, now, []);
         let mut events = Vec::new();
         let mut version = 0;
-        for (feed, kind, lens) in &kinds {
+        let own_feeds = sources.get(&Cluster::hub())?.0.clone();
+        for (feed, kind, lens) in &own_feeds {
             let plural = format!("{}s", kind.kind.to_lowercase());
             events.push(Event::Feed(*feed, News::Served(served("v1alpha1", &plural))));
             events.push(Event::Feed(*feed, News::Listing));
@@ -70,10 +94,14 @@ impl Driver {
             }
             events.push(Event::Feed(*feed, News::Listed));
         }
-        let (feed, _, lens) =
-            followed(&engine.step(now, events)).pop().context("the engine follows no members")?;
-        engine.step(now, [Event::Feed(feed, News::Served(served("v1", plural)))]);
-        Ok(Self { engine, now, members: (feed, lens), wanted: BTreeSet::new(), version })
+        route(&mut engine, &mut sources, now, events);
+        let members = &sources.get(&Cluster::hub())?.0[own_feeds.len()..];
+        let [(feed, _, lens)] = members else {
+            bail!("the engine follows {} kinds of members, want 1", members.len());
+        };
+        let members = (*feed, Arc::clone(lens));
+        route(&mut engine, &mut sources, now, [Event::Feed(members.0, News::Served(served("v1", plural)))]);
+        Ok(Self { engine, sources, now, members, wanted: BTreeSet::new(), version })
     }
 
     /// An object from its bytes, as a watch reads it.
@@ -102,7 +130,7 @@ impl Driver {
 
     /// Takes in what has happened together.
     pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
-        for effect in self.engine.step(self.now, events) {
+        for effect in route(&mut self.engine, &mut self.sources, self.now, events) {
             if let Effect::Want(slot, Some(_)) = effect {
                 self.wanted.insert(slot);
             }
@@ -119,11 +147,14 @@ impl Driver {
             .collect()
     }
 
-    /// It has been written.
+    /// It has been written, where its cluster is connected.
     pub fn written(&mut self, changes: Vec<(Slot, Change)>) {
         for (slot, change) in changes {
             self.version += 1;
-            let outcome = Outcome::Done(Some(Version::new(&self.version.to_string())));
+            let outcome = match self.sources.get(&slot.object.cluster) {
+                Ok(_) => Outcome::Done(Some(Version::new(&self.version.to_string()))),
+                Err(error) => error.into(),
+            };
             self.step([Event::Written { slot, change, outcome }]);
         }
     }
@@ -139,12 +170,15 @@ impl Driver {
     }
 }
 
-fn followed(effects: &[Effect]) -> Vec<(FeedId, Kind, Arc<Lens>)> {
-    let follow = |effect: &Effect| match effect {
-        Effect::Follow { feed, cluster: _, kind, lens } => Some((*feed, kind.clone(), Arc::clone(lens))),
-        _ => None,
-    };
-    effects.iter().filter_map(follow).collect()
+/// One step of the engine. Gives back what it wants done, but for what the sources do.
+fn route(
+    engine: &mut Engine,
+    sources: &mut Sources<Feeds>,
+    now: Timestamp,
+    events: impl IntoIterator<Item = Event>,
+) -> Vec<Effect> {
+    let effects = engine.step(now, events);
+    sources.route(effects, |events| engine.step(now, events))
 }
 
 fn served(version: &str, plural: &str) -> Served {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
-    Change, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen, Slot, Turn,
-    Unreadable, Warning,
+    Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen,
+    Slot, Turn, Unreadable, Warning,
 };
 use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -238,11 +238,16 @@ impl World {
     }
 
     /// One step of the engine.
+    ///
+    /// # Panics
+    ///
+    /// If an effect is for another cluster than the hub, which is the only one here.
     pub(crate) fn step(&mut self, event: Event) {
         let effects = self.engine.step(self.now, [event]);
         for effect in &effects {
             match effect {
-                Effect::Follow { feed, cluster: _, kind, lens } => {
+                Effect::Follow { feed, cluster, kind, lens } => {
+                    assert_eq!(*cluster, Cluster::hub(), "{kind} is followed in another cluster");
                     let queue = self.list(kind);
                     let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
                         kind: kind.clone(),
@@ -253,10 +258,12 @@ impl World {
                     feed.lens = Arc::clone(lens);
                     feed.queue.extend(queue);
                 }
-                Effect::Leave { feed, cluster: _ } => {
+                Effect::Leave { feed, cluster } => {
+                    assert_eq!(*cluster, Cluster::hub(), "{feed} is left in another cluster");
                     self.feeds.remove(feed).expect("only what is followed is left");
                 }
                 Effect::Want(slot, haste) => {
+                    assert_eq!(slot.object.cluster, Cluster::hub(), "{} is wanted", slot.object);
                     self.outbox.want(self.now, slot, *haste);
                     self.places.insert(slot.clone());
                 }
