@@ -3,11 +3,15 @@
 use std::{
     cell::{OnceCell, RefCell},
     ops::Deref,
+    sync::Arc,
 };
 
-use bellwether_api::{Application, Rollup};
+use bellwether_api::{Application, CelClause, HealthRule, Rollup};
 use bellwether_engine::Kind;
-use bellwether_health::{Context, Verdict};
+use bellwether_health::{
+    Context, Verdict,
+    user::{Clause, CompiledRule, Form, JudgedKind, UserRule, UserRules},
+};
 use bellwether_memory_cluster as memory;
 use bellwether_model::{Object as Read, Plan};
 use jiff::Timestamp;
@@ -21,13 +25,35 @@ pub struct Object {
     stored: memory::Object,
     application: OnceCell<Option<Box<Application>>>,
     rollup: OnceCell<Option<Box<Rollup>>>,
-    verdict: RefCell<Option<(Timestamp, Option<bool>, Verdict)>>,
+    health_rule: OnceCell<Option<Arc<CompiledRule>>>,
+    verdict: RefCell<Option<Judged>>,
+}
+
+/// A verdict, and what it was reached by.
+#[derive(Debug)]
+struct Judged {
+    now: Timestamp,
+    has_status: Option<bool>,
+    rules: Box<[Arc<CompiledRule>]>,
+    verdict: Verdict,
+}
+
+impl Judged {
+    /// Whether the same would be said at this time, by these rules.
+    fn holds(&self, rules: &[Arc<CompiledRule>], now: Timestamp, has_status: Option<bool>) -> bool {
+        let are_same = self.rules.len() == rules.len()
+            && self.rules.iter().zip(rules).all(|(one, other)| Arc::ptr_eq(one, other));
+        are_same
+            && self.now <= now
+            && self.has_status == has_status
+            && self.verdict.later.as_ref().is_none_or(|later| now < later.at)
+    }
 }
 
 impl memory::Stored for Object {
     fn keep(stored: memory::Object) -> Self {
-        let (application, rollup, verdict) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Self { stored, application, rollup, verdict }
+        let (application, rollup, health_rule) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { stored, application, rollup, health_rule, verdict: RefCell::default() }
     }
 
     fn object(&self) -> &memory::Object {
@@ -63,21 +89,42 @@ impl Object {
         self.rollup.get_or_init(|| (self.kind == Kind::own("Rollup")).then(read).flatten()).as_deref()
     }
 
+    /// The rule that it is, if it is a HealthRule that is valid.
+    pub fn health_rule(&self) -> Option<&Arc<CompiledRule>> {
+        let read = || {
+            let rule: HealthRule = serde_json::from_value(self.value.clone()).ok()?;
+            user_rule(&self.name.name, rule).compile().ok().map(Arc::new)
+        };
+        let rule =
+            self.health_rule.get_or_init(|| (self.kind == Kind::own("HealthRule")).then(read).flatten());
+        rule.as_ref()
+    }
+
     /// How it is at this time, where its kind has a status or has none.
     pub fn verdict(&self, now: Timestamp, has_status: Option<bool>) -> Verdict {
-        if let Some((then, had_status, verdict)) = &*self.verdict.borrow()
-            && *then <= now
-            && *had_status == has_status
-            && verdict.later.as_ref().is_none_or(|later| now < later.at)
+        self.verdict_by(&[], now, has_status)
+    }
+
+    /// The same, by these rules of users before all others.
+    pub fn verdict_by(
+        &self,
+        rules: &[Arc<CompiledRule>],
+        now: Timestamp,
+        has_status: Option<bool>,
+    ) -> Verdict {
+        if let Some(judged) = &*self.verdict.borrow()
+            && judged.holds(rules, now, has_status)
         {
-            return verdict.clone();
+            return judged.verdict.clone();
         }
-        let context = Context { has_status, ..Context::at(now) };
+        let user_rules = (!rules.is_empty()).then(|| UserRules::new(rules.iter().cloned()));
+        let context = Context { has_status, rules: user_rules.as_ref(), ..Context::at(now) };
         let verdict = match Read::from_json(self.text(), &Plan::whole()) {
             Ok(object) => bellwether_health::assess(&object, &context),
             Err(error) => unreachable!("what was written can be read: {error}"),
         };
-        *self.verdict.borrow_mut() = Some((now, has_status, verdict.clone()));
+        let judged = Judged { now, has_status, rules: rules.into(), verdict: verdict.clone() };
+        *self.verdict.borrow_mut() = Some(judged);
         verdict
     }
 
@@ -85,4 +132,23 @@ impl Object {
     pub fn is_check(&self) -> bool {
         self.kind == Kind::pod() && !self.metadata()["labels"]["bellwether.dev/health-check"].is_null()
     }
+}
+
+/// A rule as its user wrote it, read without the engine.
+fn user_rule(name: &str, rule: HealthRule) -> UserRule {
+    let spec = rule.spec;
+    let form = if let Some(clauses) = spec.cel {
+        let clause =
+            |it: CelClause| Clause { when: it.when, state: it.state, reason: it.reason, message: it.message };
+        Form::Clauses(clauses.into_iter().map(clause).collect())
+    } else if let Some(flux) = spec.expressions {
+        Form::Flux { current: flux.current, in_progress: flux.in_progress, failed: flux.failed }
+    } else {
+        Form::Lua(spec.lua.unwrap_or_default())
+    };
+    let is_for_all = spec.for_.kind == "*";
+    let kind = (!is_for_all).then_some(spec.for_.kind);
+    let kind = JudgedKind { group: spec.for_.group, version: spec.for_.version, kind };
+    let created = rule.metadata.creation_timestamp.map(|time| time.0);
+    UserRule { name: name.to_owned(), created, kind, form }
 }

@@ -31,6 +31,7 @@ fn selector(app: &Object) -> Option<LabelSelector> {
 /// Its components, how many are ready, and its conditions without their words; nothing while it is not known what there is.
 pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
     let (mut components, mut troubles) = (Vec::new(), false);
+    let rules = oracle.rules();
     for kind in wishes(app) {
         let known = oracle.kinds.get(&kind).filter(|known| known.is_known() && !known.is_torn())?;
         troubles |= known.unreadable.is_some();
@@ -38,7 +39,7 @@ pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
         let mut objects: Vec<_> = known.objects.values().filter(|object| belongs(app, object)).collect();
         objects.sort_by_key(|object| object.name.name.clone());
         for object in objects {
-            let state = object.verdict(oracle.now, has_status).state;
+            let state = object.verdict_by(&rules, oracle.now, has_status).state;
             let state = if known.unreadable.is_some() { State::Unknown } else { state };
             let status = match state {
                 State::Ready | State::Suspended => "Ready",

@@ -2,17 +2,22 @@
 //!
 //! Slow, and easy to believe. Times are left out: they depend on what was before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
 use bellwether_engine::{Kind, Name, Served, Unreadable};
+use bellwether_health::user::CompiledRule;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{known::Known, object::Object, objects};
+use crate::{known::Known, object::Object};
 
 /// All that has been told, at a time.
 pub struct Oracle<'a> {
@@ -23,10 +28,14 @@ pub struct Oracle<'a> {
 }
 
 /// A member, or a component that should be one.
-struct Part {
-    kind: Kind,
-    name: String,
-    state: State,
+#[derive(Debug)]
+pub struct Part {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name, in the namespace of the Application.
+    pub name: String,
+    /// Its state.
+    pub state: State,
     progress: u8,
     settled: bool,
     /// Whether it is to be owned.
@@ -35,13 +44,27 @@ struct Part {
     says: Option<(String, String, String)>,
 }
 
-/// What an Application comes to.
-struct Whole {
-    parts: Vec<Part>,
-    installed: BTreeSet<String>,
-    missing: BTreeSet<String>,
-    /// Whether nobody can tell of some component.
+/// What an Application comes to: its objects of one kind, or of all kinds.
+#[derive(Debug, Default)]
+pub struct Share {
+    /// The members, and the components that are missing or cannot be read.
+    pub parts: Vec<Part>,
+    /// The components that are members.
+    pub installed: BTreeSet<String>,
+    /// The components that do not exist.
+    pub missing: BTreeSet<String>,
+    /// Whether some component can neither be called installed nor missing.
     unclear: bool,
+}
+
+impl Share {
+    fn join(mut self, other: Self) -> Self {
+        self.parts.extend(other.parts);
+        self.installed.extend(other.installed);
+        self.missing.extend(other.missing);
+        self.unclear |= other.unclear;
+        self
+    }
 }
 
 impl Part {
@@ -88,7 +111,7 @@ impl Oracle<'_> {
 
     /// What is to be said of an Application; nothing as long as a kind that it needs is not known.
     pub fn status(&self, app: &Application) -> Option<Value> {
-        let Whole { parts, mut installed, mut missing, unclear } = self.parts(app)?;
+        let Share { parts, mut installed, mut missing, unclear } = self.parts(app)?;
         let unresolved = self.unresolved(app);
         let dependencies = self.dependencies(app);
         for dependency in &dependencies {
@@ -117,10 +140,10 @@ impl Oracle<'_> {
             "progress": progress.checked_div(total),
             "installed": installed,
             "missing": missing,
-            "objectCounts": counts(&parts),
+            "objectCounts": counts(&states(&parts)),
             "dependencies": dependencies,
             "ownedKinds": self.owned_kinds(app, &parts),
-            "objects": parts.iter().map(|part| self.entry(part)).collect::<Vec<_>>(),
+            "objects": parts.iter().map(|part| self.entry(app, part)).collect::<Vec<_>>(),
             "Ready": self.ready(app, &parts),
             "Settled": settled,
             "Installed": is_installed,
@@ -138,22 +161,35 @@ impl Oracle<'_> {
     }
 
     /// The members of an Application and the components that it misses, worst first.
-    fn parts(&self, app: &Application) -> Option<Whole> {
+    fn parts(&self, app: &Application) -> Option<Share> {
         let known = |kind: &Kind| self.kinds.get(kind);
         let is_known = |kind: &Kind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
         if !self.is_open() || !Self::wishes(&app.spec).keys().all(is_known) {
             return None;
         }
-        let mut parts = self.members(app);
-        let (mut installed, mut missing, mut unclear) = (BTreeSet::new(), BTreeSet::new(), false);
-        for (key, component) in &app.spec.components {
-            let kind = Kind::new(&component.group, &component.kind);
+        let kinds = self.kinds.keys().filter(|kind| is_counted(app, kind));
+        let mut all = kinds.map(|kind| self.share(app, kind)).fold(Share::default(), Share::join);
+        all.parts.sort_by_key(|part| {
+            let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
+            (rank, part.kind.clone(), part.name.clone())
+        });
+        Some(all)
+    }
+
+    /// The members of an Application of a kind that it counts, and its components of that kind that are not members.
+    ///
+    /// Nothing else has to be known than that kind and the HealthRules.
+    pub fn share(&self, app: &Application, kind: &Kind) -> Share {
+        let Some(known) = self.kinds.get(kind) else { return Share::default() };
+        let mut share = Share { parts: self.members(app, kind, known), ..Share::default() };
+        let components = app.spec.components.iter();
+        for (key, component) in components.filter(|(_, it)| it.group == *kind.group && it.kind == *kind.kind)
+        {
             let name = component.name.as_ref().unwrap_or(key);
-            if parts.iter().any(|part| part.kind == kind && part.name == *name) {
-                installed.insert(key.clone());
+            if share.parts.iter().any(|part| part.name == *name) {
+                share.installed.insert(key.clone());
                 continue;
             }
-            let known = self.kinds[&kind];
             let is_clear = match known.unreadable {
                 // One that is seen while the kind comes back is there, but all the rest is not known yet.
                 Some(Unreadable::NotServed) => {
@@ -164,12 +200,12 @@ impl Oracle<'_> {
                 None => known.served.as_ref().is_some_and(|served| served.namespaced),
             };
             if is_clear {
-                missing.insert(key.clone());
+                share.missing.insert(key.clone());
             }
-            unclear |= !is_clear;
+            share.unclear |= !is_clear;
             let state = if is_clear { State::Missing } else { State::Unknown };
-            parts.push(Part {
-                kind,
+            share.parts.push(Part {
+                kind: kind.clone(),
                 name: name.clone(),
                 state,
                 progress: 0,
@@ -178,27 +214,22 @@ impl Oracle<'_> {
                 says: None,
             });
         }
-        parts.sort_by_key(|part| {
-            let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
-            (rank, part.kind.clone(), part.name.clone())
-        });
-        Some(Whole { parts, installed, missing, unclear })
+        share
     }
 
     /// Ready: three-valued, over members, expected components and the health check.
     fn ready(&self, app: &Application, parts: &[Part]) -> Value {
         let (unresolved, check) = (self.unresolved(app), self.health_check(app));
-        let is_bad = |part: &&Part| !matches!(part.state, State::Ready | State::Suspended | State::Unknown);
-        let has = |state: State| parts.iter().any(|part| part.state == state);
-        let (status, reason) = if parts.iter().any(|part| is_bad(&part)) || check == Some("False") {
-            ("False", if has(State::Missing) { "ComponentsMissing" } else { "ComponentsNotReady" })
-        } else if has(State::Unknown) || unresolved > 0 || check == Some("Unknown") {
-            ("Unknown", "ComponentsUnknown")
-        } else if parts.is_empty() && !(check == Some("True") && Self::asks_only_for_a_check(app)) {
-            ("Unknown", "NoComponents")
-        } else {
-            ("True", "ComponentsReady")
-        };
+        let mut all = states(parts);
+        all.extend((unresolved > 0).then_some(State::Unknown));
+        all.extend(match check {
+            Some("False") => Some(State::InProgress),
+            Some("Unknown") => Some(State::Unknown),
+            // Where components are asked for, it does not stand for them.
+            Some("True") if Self::asks_only_for_a_check(app) => Some(State::Ready),
+            _ => None,
+        });
+        let (status, reason) = readiness(&all);
         // The words of objects are known here; those for what is missing or cannot be read are not.
         let all_speak = parts.iter().all(|part| part.says.is_some());
         let message = match status {
@@ -221,24 +252,31 @@ impl Oracle<'_> {
         app.spec.components.is_empty() && app.spec.component_kinds.is_empty()
     }
 
-    /// The objects of the namespace that belong to an Application.
-    fn members(&self, app: &Application) -> Vec<Part> {
-        let mut members = Vec::new();
-        for (kind, known) in self.kinds.iter().filter(|(kind, _)| is_counted(app, kind)) {
-            for (name, object) in &known.objects {
-                if Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object) {
-                    let handed_over =
-                        is_handed_over(app, object) && known.unreadable.is_none() && !object.is_deleting();
-                    members.push(Part { handed_over, ..self.part(kind, known, object) });
-                }
-            }
-        }
-        members
+    /// The objects of a kind in the namespace that belong to an Application.
+    fn members(&self, app: &Application, kind: &Kind, known: &Known) -> Vec<Part> {
+        let rules = self.rules();
+        let is_member = |name: &Name, object: &Object| {
+            Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object)
+        };
+        let members = known.objects.iter().filter(|(name, object)| is_member(name, object));
+        let part = |(_, object): (&Name, &Rc<Object>)| {
+            let handed_over =
+                is_handed_over(app, object) && known.unreadable.is_none() && !object.is_deleting();
+            Part { handed_over, ..self.part(kind, known, object, &rules) }
+        };
+        members.map(part).collect()
     }
 
-    fn part(&self, kind: &Kind, known: &Known, object: &Object) -> Part {
+    /// The HealthRules that are in force, as far as they are valid.
+    pub(crate) fn rules(&self) -> Vec<Arc<CompiledRule>> {
+        let known = self.kinds.get(&Kind::own("HealthRule"));
+        let objects = known.into_iter().flat_map(|known| known.objects.values());
+        objects.filter_map(|object| object.health_rule().cloned()).collect()
+    }
+
+    fn part(&self, kind: &Kind, known: &Known, object: &Object, rules: &[Arc<CompiledRule>]) -> Part {
         let has_status = known.served.as_ref().map(|served| served.has_status);
-        let verdict = object.verdict(self.now, has_status);
+        let verdict = object.verdict_by(rules, self.now, has_status);
         let is_readable = known.unreadable.is_none();
         let (generation, observed) =
             (&object.metadata()["generation"], &object.value["status"]["observedGeneration"]);
@@ -256,7 +294,7 @@ impl Oracle<'_> {
         }
     }
 
-    fn entry(&self, part: &Part) -> Value {
+    fn entry(&self, app: &Application, part: &Part) -> Value {
         let known = self.kinds[&part.kind];
         let served = known.served.as_ref().filter(|_| known.unreadable != Some(Unreadable::NotServed));
         let link = served.map(|served| {
@@ -268,7 +306,7 @@ impl Oracle<'_> {
             format!(
                 "{root}/{}/namespaces/{}/{}/{}",
                 served.version,
-                objects::NAMESPACE,
+                app.metadata.namespace.as_deref().unwrap_or_default(),
                 served.plural,
                 part.name
             )
@@ -375,10 +413,11 @@ impl Oracle<'_> {
         let rightful = living.iter().find(|app| {
             is_handed_over(app, object)
                 && belongs(app, object)
+                && is_counted(app, kind)
                 && self
-                    .members(app)
+                    .members(app, kind, self.kinds[kind])
                     .iter()
-                    .any(|part| part.kind == *kind && metadata["name"] == part.name.as_str())
+                    .any(|part| metadata["name"] == part.name.as_str())
         });
         let is_announced = rightful.is_some_and(|app| is_announced(app, kind));
         let rightful = rightful.and_then(|app| app.metadata.uid.clone());
@@ -444,12 +483,31 @@ pub(crate) fn selects(selector: &LabelSelector, labels: &Value) -> bool {
     exact && expressions
 }
 
-fn counts(parts: &[Part]) -> ObjectCounts {
-    let of = |state: State| {
-        i32::try_from(parts.iter().filter(|part| part.state == state).count()).unwrap_or(i32::MAX)
-    };
+/// The status and the reason of Ready that follow from the states of members and expected components.
+pub fn readiness(states: &[State]) -> (&'static str, &'static str) {
+    let is_bad = |state: &State| !matches!(state, State::Ready | State::Suspended | State::Unknown);
+    if states.iter().any(is_bad) {
+        let is_missing = states.contains(&State::Missing);
+        ("False", if is_missing { "ComponentsMissing" } else { "ComponentsNotReady" })
+    } else if states.contains(&State::Unknown) {
+        ("Unknown", "ComponentsUnknown")
+    } else if states.is_empty() {
+        ("Unknown", "NoComponents")
+    } else {
+        ("True", "ComponentsReady")
+    }
+}
+
+fn states(parts: &[Part]) -> Vec<State> {
+    parts.iter().map(|part| part.state).collect()
+}
+
+/// How many are in which state.
+pub fn counts(states: &[State]) -> ObjectCounts {
+    let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let of = |wanted: State| number(states.iter().filter(|state| **state == wanted).count());
     ObjectCounts {
-        total: i32::try_from(parts.len()).unwrap_or(i32::MAX),
+        total: number(states.len()),
         ready: of(State::Ready),
         in_progress: of(State::InProgress),
         failed: of(State::Failed),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     objects::{app_of_kinds, deployment, widget},
+    scratch::compare,
     world::World,
 };
 
@@ -23,7 +24,9 @@ fn always(name: &str, state: &str) -> Value {
     rule(name, "2026-11-14T09:00:00Z", "metadata.name != ''", state)
 }
 
+/// How the Widget is, after a look whether the oracle says the same.
 fn state(world: &World) -> State {
+    compare(world);
     world.status("web").objects.iter().find(|it| it.name == "one").expect("it is listed").status
 }
 
