@@ -145,7 +145,7 @@ async fn survived(stage: &Stage, subjects: &Subjects) -> Result<Vec<&'static str
     for situation in situations::fatal() {
         put(stage, &situation).await?;
         let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
-        let ended = eventually(PATIENCE, "it ends", async || Ok(!controller.program.is_running())).await;
+        let ended = eventually(PATIENCE, "it ends", async || Ok(!controller.program().is_running())).await;
         survived.extend(ended.is_err().then_some(situation.name));
         let at = format!("{}/{APPLICATION}", path(situation.name, &application(&situation)));
         stage.send("DELETE", &at, &json!({})).await?;

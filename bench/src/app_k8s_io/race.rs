@@ -92,7 +92,7 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
     let mut watch = watch(&stage).await?;
     let begun = Instant::now();
     let controller = Controller::start(who, subjects, &stage.access.via(proxy.address()), PERIOD)?;
-    let process = controller.program.id().context("it has ended")?;
+    let process = controller.program().id().context("it has ended")?;
     let calls = || (proxy.count(&Requests::all()), proxy.count(&Requests::writes()));
     let mut right = HashSet::new();
     while right.len() < APPLICATIONS {

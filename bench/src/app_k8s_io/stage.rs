@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use bellwether_testkit::{Access, Cluster, Program, app_k8s_io, rule};
+use bellwether_testkit::{self as testkit, Access, Cluster, Program, app_k8s_io, rule};
 use http::Request;
 use kube::Client;
 use serde_json::{Value, json};
@@ -31,25 +31,35 @@ pub(super) enum Who {
 }
 
 /// A controller that runs.
-pub(super) struct Controller {
-    pub(super) program: Program,
-    _kubeconfig: TempPath,
+pub(super) enum Controller {
+    /// The former one.
+    Old { program: Program, _kubeconfig: TempPath },
+    /// Our own.
+    Ours(testkit::Controller),
 }
 
 impl Controller {
     /// Starts one, which looks again after so many seconds if it is one that has to.
     pub(super) fn start(who: Who, subjects: &Subjects, access: &Access, period: u32) -> Result<Self> {
+        if who == Who::Ours {
+            let ours = testkit::Controller::new(&subjects.ours, access)?.arguments(["--leader-elect=false"]);
+            ours.start()?;
+            return Ok(Self::Ours(ours));
+        }
         let kubeconfig = access.kubeconfig_file()?;
-        let program = match who {
-            Who::Old => Program::new(&subjects.old)?
-                .arguments(["--metrics-addr", "0", "--sync-period", &period.to_string(), "--kubeconfig"])
-                .arguments([kubeconfig.as_os_str()]),
-            Who::Ours => Program::new(&subjects.ours)?
-                .arguments(["controller", "--leader-elect=false", "--listen", "127.0.0.1:0", "--kubeconfig"])
-                .arguments([kubeconfig.as_os_str()]),
-        };
+        let program = Program::new(&subjects.old)?
+            .arguments(["--metrics-addr", "0", "--sync-period", &period.to_string(), "--kubeconfig"])
+            .arguments([kubeconfig.as_os_str()]);
         program.start()?;
-        Ok(Self { program, _kubeconfig: kubeconfig })
+        Ok(Self::Old { program, _kubeconfig: kubeconfig })
+    }
+
+    /// Its process.
+    pub(super) fn program(&self) -> &Program {
+        match self {
+            Self::Old { program, .. } => program,
+            Self::Ours(controller) => &controller.program,
+        }
     }
 }
 
@@ -158,12 +168,12 @@ impl Stage {
             if since.elapsed() > quiet && all.iter().all(is_known) {
                 return Ok(all.to_vec());
             }
-            if !controller.program.is_running() {
-                bail!("it has ended: {}", controller.program.log());
+            if !controller.program().is_running() {
+                bail!("it has ended: {}", controller.program().log());
             }
             sleep(Duration::from_millis(500)).await;
         }
-        bail!("it does not come to rest: {}", controller.program.log())
+        bail!("it does not come to rest: {}", controller.program().log())
     }
 }
 
