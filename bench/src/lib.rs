@@ -7,7 +7,6 @@ mod expression;
 pub mod live;
 mod population;
 mod rounds;
-pub mod soak;
 mod subject;
 pub mod umbrella;
 

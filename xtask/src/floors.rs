@@ -31,7 +31,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "k8s-openapi/latest",
         ],
     ),
-    ("bellwether", &["bellwether-testkit", "bellwether-simulation"]),
+    ("bellwether", &["bellwether-testkit", "bellwether-simulation", "bellwether-soak"]),
 ];
 
 /// Fails if a crate depends on what it must not know.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{FaultProxy, Requests};
+use bellwether_testkit::{FaultProxy, Requests, memory_of, work_of};
 use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use http::Request;
 use serde_json::{Value, json};
@@ -18,7 +18,6 @@ use super::{
     situations,
     stage::{Controller, Stage, Subjects, Who, path, text},
 };
-use crate::live::{memory_of, work_of};
 
 /// So many Applications, each with an object of each of four kinds.
 const APPLICATIONS: usize = 50;

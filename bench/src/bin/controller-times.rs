@@ -15,9 +15,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use bellwether_bench::{
     Population,
-    live::{Process, Server, Sightings, work_of, work_of_all},
+    live::{Process, Server, Sightings},
 };
-use bellwether_testkit::Cluster;
+use bellwether_testkit::{Cluster, work_of, work_of_all};
 use serde_json::json;
 use tokio::{
     task::JoinSet,

@@ -6,9 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Access, Controller};
-
-use super::work::{memory_of, work_of};
+use bellwether_testkit::{Access, Controller, memory_of, work_of};
 
 /// So long it may take until all objects are known.
 const PATIENCE: Duration = Duration::from_mins(3);

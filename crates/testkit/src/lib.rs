@@ -34,6 +34,7 @@ mod proxy;
 mod rights;
 pub mod shared;
 mod wait;
+mod work;
 
 pub use access::{Access, Login};
 pub use app_k8s_io::app_k8s_io;
@@ -47,6 +48,7 @@ pub use program::Program;
 pub use proxy::{Call, Fault, FaultProxy, Injected, Recorded, Requests, Resource, Verb};
 pub use rights::{Grant, rule};
 pub use wait::{PATIENCE, eventually};
+pub use work::{memory_of, work_of, work_of_all};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -12,7 +12,7 @@ use bellwether_testkit::{Fault, Part, Requests, StatusCode, Verb};
 use rand::{Rng, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use tokio::{sync::Semaphore, time::sleep};
 
-use super::{
+use crate::{
     alarm::Alarms,
     cast::Kind,
     replica::Replica,
@@ -25,7 +25,7 @@ use super::{
 const AT_A_TIME: usize = 3;
 
 /// Everything that goes wrong.
-pub struct Faults {
+pub(crate) struct Faults {
     stage: Arc<Stage>,
     witness: Witness,
     troubles: Troubles,
@@ -49,7 +49,7 @@ struct Scene<'a> {
 
 impl Faults {
     /// Faults that follow from a seed.
-    pub fn new(
+    pub(crate) fn new(
         stage: &Arc<Stage>,
         witness: &Witness,
         troubles: &Troubles,
@@ -68,13 +68,13 @@ impl Faults {
     }
 
     /// How often each was, so far.
-    pub fn count(&self) -> &BTreeMap<String, usize> {
+    pub(crate) fn count(&self) -> &BTreeMap<String, usize> {
         &self.count
     }
 
     /// Breaks things until a time, and mends them all. One of the controllers can be spared: whatever happens around it, it is
     /// not ended. Gives back what was broken.
-    pub async fn run(&mut self, until: Instant, spares: bool) -> Result<Vec<String>> {
+    pub(crate) async fn run(&mut self, until: Instant, spares: bool) -> Result<Vec<String>> {
         let scene = Scene {
             stage: &self.stage,
             witness: &self.witness,

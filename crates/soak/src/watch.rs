@@ -1,15 +1,16 @@
 //! A watch that goes on whatever happens to the API server.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
+use bellwether_simulation::object::Object;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
 use kube::Client;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use super::{cast::Place, chronicle::Revision};
+use crate::{cast::Place, chronicle::Revision};
 
 /// How long a list may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What is told of the objects of a kind.
-pub(super) enum Told {
+pub(crate) enum Told {
     /// All of them, as they are at this revision. What happened since the last word is not known.
-    All(Revision, Vec<Json>),
+    All(Revision, Vec<Rc<Object>>),
     /// The kind is not served.
     NotServed,
     /// One of them has changed, or is gone.
-    One(Revision, Json, Gone),
+    One(Revision, Rc<Object>, Gone),
     /// Nothing else has happened up to this revision.
     Nothing(Revision),
     /// From now on changes are told, or not any more.
@@ -33,7 +34,7 @@ pub(super) enum Told {
 
 /// Whether an object is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(crate) enum Gone {
     /// It is.
     Yes,
     /// It is not.
@@ -49,7 +50,7 @@ enum Ended {
 }
 
 /// Tells all that happens to the objects of a kind, for ever.
-pub(super) async fn follow(client: &Client, place: Place, mut tell: impl FnMut(Told)) {
+pub(crate) async fn follow(client: &Client, place: Place, mut tell: impl FnMut(Told)) {
     loop {
         match list(client, place).await {
             Ok(Some((revision, items))) => {
@@ -68,7 +69,7 @@ pub(super) async fn follow(client: &Client, place: Place, mut tell: impl FnMut(T
 }
 
 /// All objects of a kind, and the revision at which they are so. Nothing where the kind is not served.
-pub(super) async fn list(client: &Client, place: Place) -> Result<Option<(Revision, Vec<Json>)>> {
+pub(crate) async fn list(client: &Client, place: Place) -> Result<Option<(Revision, Vec<Rc<Object>>)>> {
     let request = Request::get(place.path()).body(Vec::new())?;
     let mut answer: Json = match timeout(PATIENCE, client.request(request)).await? {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
@@ -76,11 +77,17 @@ pub(super) async fn list(client: &Client, place: Place) -> Result<Option<(Revisi
     };
     let revision = revision(&answer)?;
     let Json::Array(items) = answer["items"].take() else { bail!("a list without items") };
-    Ok(Some((revision, items)))
+    let object = |mut item: Json| {
+        // The items of a list do not say what they are.
+        item["apiVersion"] = place.api_version().into();
+        item["kind"] = place.kind.into();
+        Rc::new(Object::new(item))
+    };
+    Ok(Some((revision, items.into_iter().map(object).collect())))
 }
 
 /// The number of the last change of an object or a list.
-pub(super) fn revision(object: &Json) -> Result<Revision> {
+fn revision(object: &Json) -> Result<Revision> {
     Ok(object["metadata"]["resourceVersion"].as_str().context("no resourceVersion")?.parse()?)
 }
 
@@ -121,7 +128,7 @@ async fn hear(
             what => {
                 at = revision(&object)?;
                 let gone = if what == Some("DELETED") { Gone::Yes } else { Gone::No };
-                tell(Told::One(at, object, gone));
+                tell(Told::One(at, Rc::new(Object::new(object)), gone));
             }
         }
     }

@@ -7,11 +7,10 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use bellwether_testkit::{Access, Cluster, Controller, FaultProxy};
+use bellwether_testkit::{Access, Cluster, Controller, FaultProxy, memory_of};
 use tokio::time::timeout;
 
-use super::alarm::Alarms;
-use crate::live::memory_of;
+use crate::alarm::Alarms;
 
 /// How long it may take to answer about itself.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const YOUTH: Duration = Duration::from_secs(4);
 
 /// A controller that is started again and again.
-pub(super) struct Replica {
+pub(crate) struct Replica {
     name: &'static str,
     proxy: FaultProxy,
     controller: Controller,
@@ -39,7 +38,7 @@ struct Lives {
 
 /// From a start to an end.
 #[derive(Clone, Debug)]
-pub struct Life {
+pub(crate) struct Life {
     begun: Instant,
     /// Its memory at times, in bytes.
     memory: Vec<(Instant, f64)>,
@@ -47,26 +46,26 @@ pub struct Life {
 
 impl Life {
     /// For how long its memory was watched.
-    pub fn length(&self) -> Duration {
+    pub(crate) fn length(&self) -> Duration {
         self.memory.last().map_or(Duration::ZERO, |(at, _)| *at - self.begun)
     }
 
     /// Its memory when this part of the life was over, which is between 0 and 1.
-    pub fn memory(&self, part: f64) -> Option<f64> {
+    pub(crate) fn memory(&self, part: f64) -> Option<f64> {
         let at = self.begun + self.length().mul_f64(part);
         let after = self.memory.iter().find(|(time, _)| *time >= at);
         after.or(self.memory.last()).map(|(_, bytes)| *bytes)
     }
 
     /// The most that it ever had.
-    pub fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         self.memory.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
     }
 }
 
 impl Replica {
     /// Starts one.
-    pub(super) async fn start_first(
+    pub(crate) async fn start_first(
         name: &'static str,
         program: &Path,
         user: &Access,
@@ -80,17 +79,17 @@ impl Replica {
     }
 
     /// What it is called.
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
     /// What it reaches the API server through.
-    pub(super) fn proxy(&self) -> &FaultProxy {
+    pub(crate) fn proxy(&self) -> &FaultProxy {
         &self.proxy
     }
 
     /// Starts it, if it does not run.
-    pub(super) fn start(&self) -> Result<()> {
+    pub(crate) fn start(&self) -> Result<()> {
         let mut lives = self.lock();
         lives.wanted = true;
         if self.controller.program.is_running() {
@@ -102,13 +101,13 @@ impl Replica {
     }
 
     /// `kill -9`.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.lock().wanted = false;
         self.controller.program.kill();
     }
 
     /// Asks it to end, which it must do in good order.
-    pub(super) async fn stop(&self) -> Result<()> {
+    pub(crate) async fn stop(&self) -> Result<()> {
         self.lock().wanted = false;
         if self.controller.program.is_running() {
             let status = self.controller.program.stop().await?;
@@ -122,22 +121,22 @@ impl Replica {
     }
 
     /// Stops time for it.
-    pub(super) fn pause(&self) -> Result<()> {
+    pub(crate) fn pause(&self) -> Result<()> {
         self.controller.program.pause()
     }
 
     /// Lets time go on.
-    pub(super) fn resume(&self) -> Result<()> {
+    pub(crate) fn resume(&self) -> Result<()> {
         self.controller.program.resume()
     }
 
     /// Whether it leads, by its own account.
-    pub(super) async fn leads(&self) -> bool {
+    pub(crate) async fn leads(&self) -> bool {
         self.metric("bellwether_leading").await == Some(1)
     }
 
     /// Whether it watches every kind that it follows, so that it knows all that has happened.
-    pub(super) async fn watches_all(&self) -> bool {
+    pub(crate) async fn watches_all(&self) -> bool {
         let (open, followed) =
             (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_followed").await);
         open.is_some() && open == followed
@@ -149,7 +148,7 @@ impl Replica {
 
     /// Notes its memory, and looks whether it has ended by itself. One that cannot reach an API server when it is started
     /// says so and ends, as it should; whoever runs it starts it again.
-    pub(super) fn look_after(&self, alarms: &Alarms) -> Result<()> {
+    pub(crate) fn look_after(&self, alarms: &Alarms) -> Result<()> {
         let mut lives = self.lock();
         if let Some(id) = self.controller.program.id() {
             let memory = memory_of(id)?;
@@ -174,17 +173,17 @@ impl Replica {
     }
 
     /// All its lives.
-    pub(super) fn lives(&self) -> Vec<Life> {
+    pub(crate) fn lives(&self) -> Vec<Life> {
         self.lock().all.clone()
     }
 
     /// How often it did not come up, because nobody answered.
-    pub(super) fn gave_up(&self) -> usize {
+    pub(crate) fn gave_up(&self) -> usize {
         self.lock().gave_up
     }
 
     /// Everything that it has said.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.controller.program.log()
     }
 

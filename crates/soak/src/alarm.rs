@@ -8,7 +8,7 @@ use std::{
 
 /// All that was wrong so far. It is told at once, and again in the end.
 #[derive(Clone)]
-pub struct Alarms {
+pub(crate) struct Alarms {
     begun: Instant,
     all: Arc<Mutex<Vec<String>>>,
 }
@@ -21,30 +21,30 @@ impl Default for Alarms {
 
 impl Alarms {
     /// Something is wrong.
-    pub fn raise(&self, what: &str) {
+    pub(crate) fn raise(&self, what: &str) {
         let line = format!("{} {what}", self.clock());
-        self.say(&format!("WRONG: {line}"));
+        say(&format!("WRONG: {line}"));
         self.all.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
     /// All that was wrong so far.
-    pub fn all(&self) -> Vec<String> {
+    pub(crate) fn all(&self) -> Vec<String> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many things were.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The time since the beginning, as minutes and seconds.
-    pub fn clock(&self) -> String {
+    pub(crate) fn clock(&self) -> String {
         let seconds = self.begun.elapsed().as_secs();
         format!("{:>3}:{:02}", seconds / 60, seconds % 60)
     }
+}
 
-    /// Tells whoever looks on what is going on. Nothing depends on their listening.
-    pub fn say(&self, text: &str) {
-        let _ = writeln!(stderr(), "{text}");
-    }
+/// Tells whoever looks on what is going on. Nothing depends on their listening.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(stderr(), "{text}");
 }

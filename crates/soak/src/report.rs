@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use anyhow::Result;
 
-use super::{judge::Judged, replica::Life};
+use crate::{judge::Judged, replica::Life};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -13,43 +13,43 @@ const PARTS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// A moment at which all was quiet.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub(crate) struct Check {
     /// How long it took until all was right; nothing if it never was.
-    pub right: Option<Duration>,
+    pub(crate) right: Option<Duration>,
 }
 
 /// All that happened.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// What everything followed from.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// For how long it went on.
-    pub time: Duration,
+    pub(crate) time: Duration,
     /// How many changes were made.
-    pub changes: usize,
+    pub(crate) changes: usize,
     /// How often things were broken, by what was.
-    pub faults: BTreeMap<String, usize>,
+    pub(crate) faults: BTreeMap<String, usize>,
     /// What was found when all was quiet.
-    pub checks: Vec<Check>,
+    pub(crate) checks: Vec<Check>,
     /// How many statuses were published, and how they were judged.
-    pub publications: usize,
+    pub(crate) publications: usize,
     /// How statuses were judged.
-    pub judged: Judged,
+    pub(crate) judged: Judged,
     /// How many changes the controllers asked for, by what they concern.
-    pub writes: BTreeMap<String, usize>,
+    pub(crate) writes: BTreeMap<String, usize>,
     /// How many lists they asked for.
-    pub lists: usize,
+    pub(crate) lists: usize,
     /// All lives of the controllers.
-    pub lives: Vec<Life>,
+    pub(crate) lives: Vec<Life>,
     /// How often one did not come up, because nobody answered.
-    pub gave_up: usize,
+    pub(crate) gave_up: usize,
     /// All that was wrong.
-    pub wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
 }
 
 impl Report {
     /// The table.
-    pub fn table(&self) -> Result<String> {
+    pub(crate) fn table(&self) -> Result<String> {
         let mut text = format!(
             "{:.1} minutes with seed {}: {}",
             self.time.as_secs_f64() / 60.0,

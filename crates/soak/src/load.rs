@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
+use bellwether_engine::Name;
 use http::{Request, request::Builder};
 use kube::Client;
 use rand::{Rng, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -19,7 +20,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use super::{
+use crate::{
     cast::{self, APPLICATION, APPLICATIONS, HEALTH_RULE, Kind, NAMESPACES, Place, Written},
     rules,
     stage::Stage,
@@ -39,7 +40,7 @@ const MERGE: &str = "application/merge-patch+json";
 
 /// All users, and the controllers of their objects.
 #[derive(Clone)]
-pub struct Load {
+pub(crate) struct Load {
     stage: Arc<Stage>,
     witness: Witness,
     made: Arc<AtomicUsize>,
@@ -82,17 +83,17 @@ const DEEDS: [(Deed, u32); 13] = [
 
 impl Load {
     /// A load that has done nothing yet.
-    pub fn new(stage: &Arc<Stage>, witness: &Witness) -> Self {
+    pub(crate) fn new(stage: &Arc<Stage>, witness: &Witness) -> Self {
         Self { stage: Arc::clone(stage), witness: witness.clone(), made: Arc::default() }
     }
 
     /// How many changes the API server has accepted so far.
-    pub fn made(&self) -> usize {
+    pub(crate) fn made(&self) -> usize {
         self.made.load(Ordering::Relaxed)
     }
 
     /// Makes what there is to begin with.
-    pub async fn begin(&self, random: &mut StdRng) -> Result<()> {
+    pub(crate) async fn begin(&self, random: &mut StdRng) -> Result<()> {
         let client = self.stage.client();
         for namespace in NAMESPACES {
             for number in 0..APPLICATIONS {
@@ -106,7 +107,7 @@ impl Load {
     }
 
     /// Makes changes for as long as something else takes, and gives back what came of that.
-    pub async fn during<T>(&self, something: impl Future<Output = T>, random: &mut StdRng) -> T {
+    pub(crate) async fn during<T>(&self, something: impl Future<Output = T>, random: &mut StdRng) -> T {
         let mut something = pin!(something);
         let mut clock = interval(Duration::from_secs(1) / RATE);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -119,7 +120,7 @@ impl Load {
                     let deed = DEEDS.choose_weighted(random, |(_, weight)| *weight);
                     let deed = deed.map_or(Deed::Report, |(deed, _)| *deed);
                     let (load, mut random) = (self.clone(), StdRng::seed_from_u64(random.random()));
-                    tasks.spawn(async move {
+                    tasks.spawn_local(async move {
                         // What cannot be done now may be done later, or not.
                         if load.act(deed, &mut random).await.is_some() {
                             load.made.fetch_add(1, Ordering::Relaxed);
@@ -170,42 +171,42 @@ impl Load {
             Deed::Report => *[Kind::Deployment, Kind::Widget].choose(random)?,
             _ => Kind::any(random),
         };
-        let (namespace, name, fact) = self.witness.any_member(kind, random)?;
+        let member = self.witness.any_member(kind, random)?;
+        let Name { namespace, name } = &member.name;
         let (place, client) = (kind.place(), self.stage.client());
-        let path = format!("{}/{name}", place.within(&namespace));
+        let path = path(place, &member.name);
         match deed {
             Deed::Report => {
-                let status = cast::status(kind, fact.replicas, fact.generation, random);
+                let status = cast::status(kind, &member.value, random);
                 patch(client, &format!("{path}/status"), MERGE, &json!({ "status": status })).await.ok()?;
             }
             Deed::Noise | Deed::Edit => {
                 let change = match deed {
                     Deed::Noise => cast::noise(random),
-                    _ => Written::any(random).patch(kind, &name),
+                    _ => Written::any(random).patch(kind, name),
                 };
                 let changed = patch(client, &path, MERGE, &change).await.ok()?;
                 if random.random_bool(0.85) {
-                    self.report(kind, &namespace, &changed, random).await;
+                    self.report(kind, namespace, &changed, random).await;
                 }
             }
             Deed::Replace => {
-                let mut object =
-                    Written::any(random).whole(kind, &name, self.stage.anchor(&namespace), false);
+                let mut object = Written::any(random).whole(kind, name, self.stage.anchor(namespace), false);
                 // Custom objects are replaced only by those who know what they replace.
                 let current = get(client, &path).await.ok()?;
                 object["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
                 object["metadata"]["finalizers"] = current["metadata"]["finalizers"].clone();
                 let request = Request::put(&path).header("content-type", "application/json");
                 let changed = send(client, request, Some(&object)).await.ok()?;
-                self.report(kind, &namespace, &changed, random).await;
+                self.report(kind, namespace, &changed, random).await;
             }
             _ => {
-                self.delete(&path, &fact.uid, None).await?;
+                self.delete(&path, member.uid(), None).await?;
                 if matches!(deed, Deed::Recreate) {
-                    let anchor = self.stage.anchor(&namespace);
-                    let object = Written::any(random).whole(kind, &name, anchor, false);
-                    let made = post(client, &place.within(&namespace), &object).await.ok()?;
-                    self.report(kind, &namespace, &made, random).await;
+                    let anchor = self.stage.anchor(namespace);
+                    let object = Written::any(random).whole(kind, name, anchor, false);
+                    let made = post(client, &place.within(namespace), &object).await.ok()?;
+                    self.report(kind, namespace, &made, random).await;
                 }
             }
         }
@@ -214,10 +215,8 @@ impl Load {
 
     /// What the controller of an object says of it.
     async fn report(&self, kind: Kind, namespace: &str, object: &Json, random: &mut StdRng) {
-        let metadata = &object["metadata"];
-        let (Some(name), true) = (metadata["name"].as_str(), kind.has_status()) else { return };
-        let replicas = object["spec"]["replicas"].as_i64().unwrap_or(1);
-        let status = cast::status(kind, replicas, metadata["generation"].as_i64().unwrap_or(0), random);
+        let (Some(name), true) = (object["metadata"]["name"].as_str(), kind.has_status()) else { return };
+        let status = cast::status(kind, object, random);
         let path = format!("{}/{name}/status", kind.place().within(namespace));
         let _ = patch(self.stage.client(), &path, MERGE, &json!({ "status": status })).await;
     }
@@ -226,9 +225,9 @@ impl Load {
     async fn let_go(&self, random: &mut StdRng) -> Option<()> {
         for _ in 0..20 {
             let kind = *[Kind::ConfigMap, Kind::Deployment].choose(random)?;
-            let (namespace, name, fact) = self.witness.any_member(kind, random)?;
-            if fact.deleting {
-                let path = format!("{}/{name}", kind.place().within(&namespace));
+            let member = self.witness.any_member(kind, random)?;
+            if member.is_deleting() {
+                let path = path(kind.place(), &member.name);
                 return patch(self.stage.client(), &path, MERGE, &cast::let_go()).await.ok().map(drop);
             }
         }
@@ -237,7 +236,8 @@ impl Load {
 
     async fn act_on_application(&self, deed: Deed, random: &mut StdRng) -> Option<()> {
         let app = self.witness.any_application(random)?;
-        let (client, path) = (self.stage.client(), path(APPLICATION, &app.namespace, &app.name));
+        let Name { namespace, name } = &app.name;
+        let (client, path) = (self.stage.client(), path(APPLICATION, &app.name));
         match deed {
             Deed::EditApplication if random.random_bool(0.2) => {
                 patch(client, &path, MERGE, &cast::noise(random)).await.ok().map(drop)
@@ -257,18 +257,18 @@ impl Load {
                 });
                 let change = json!({
                     "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application",
-                    "metadata": { "name": app.name }, "status": { "conditions": [condition] },
+                    "metadata": { "name": &**name }, "status": { "conditions": [condition] },
                 });
                 let path = format!("{path}/status?fieldManager=backup&force=true");
                 patch(client, &path, "application/apply-patch+yaml", &change).await.ok().map(drop)
             }
             _ => {
                 let policy = *["Background", "Background", "Foreground", "Orphan"].choose(random)?;
-                self.delete(&path, &app.uid, Some(policy)).await?;
+                self.delete(&path, app.uid(), Some(policy)).await?;
                 if random.random_bool(0.5) {
-                    let number = app.name.rsplit('-').next()?.parse().ok()?;
+                    let number = name.rsplit('-').next()?.parse().ok()?;
                     let again = cast::application(number, random);
-                    let _ = post(client, &APPLICATION.within(&app.namespace), &again).await;
+                    let _ = post(client, &APPLICATION.within(namespace), &again).await;
                 }
                 Some(())
             }
@@ -298,8 +298,8 @@ impl Load {
     }
 }
 
-fn path(place: Place, namespace: &str, name: &str) -> String {
-    format!("{}/{name}", place.within(namespace))
+fn path(place: Place, name: &Name) -> String {
+    format!("{}/{}", place.within(&name.namespace), name.name)
 }
 
 async fn get(client: &Client, path: &str) -> Result<Json> {

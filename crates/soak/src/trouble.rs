@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::cast::Kind;
+use crate::cast::Kind;
 
 /// So late anybody may be, on a machine that does many things at a time.
 const CALM: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ const AFTERWARDS: Duration = Duration::from_secs(35);
 
 /// All troubles so far.
 #[derive(Clone, Default)]
-pub struct Troubles(Arc<Mutex<Vec<Trouble>>>);
+pub(crate) struct Troubles(Arc<Mutex<Vec<Trouble>>>);
 
 #[derive(Clone, Debug)]
 struct Trouble {
@@ -35,27 +35,27 @@ struct Trouble {
 
 /// A trouble that has not ended.
 #[must_use = "it goes on until it is ended"]
-pub(super) struct Ongoing {
+pub(crate) struct Ongoing {
     troubles: Troubles,
     number: usize,
 }
 
 /// What a trouble does.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Effect {
+pub(crate) struct Effect {
     /// The kind of which news may be late; all if none is named.
-    pub(super) kind: Option<Kind>,
+    pub(crate) kind: Option<Kind>,
     /// Whether the kind may be unreadable.
-    pub(super) unreadable: bool,
+    pub(crate) unreadable: bool,
     /// The news may be older than the trouble by so much.
-    pub(super) past: Duration,
+    pub(crate) past: Duration,
     /// So long it takes until all is well again, at least.
-    pub(super) afterwards: Duration,
+    pub(crate) afterwards: Duration,
 }
 
 impl Troubles {
     /// Something is about to be broken.
-    pub(super) fn begin(&self, effect: Effect) -> Ongoing {
+    pub(crate) fn begin(&self, effect: Effect) -> Ongoing {
         let now = Instant::now();
         let mut all = self.lock();
         all.push(Trouble {
@@ -70,7 +70,7 @@ impl Troubles {
     }
 
     /// All is well, as can be seen: nothing that was broken before is felt any more.
-    pub fn are_over(&self) {
+    pub(crate) fn are_over(&self) {
         let now = Instant::now();
         for trouble in self.lock().iter_mut().filter(|trouble| trouble.until.is_some()) {
             trouble.over.get_or_insert(now);
@@ -78,7 +78,7 @@ impl Troubles {
     }
 
     /// Since when news of a kind may have been kept back at a time.
-    pub(super) fn since(&self, kind: Kind, at: Instant) -> Instant {
+    pub(crate) fn since(&self, kind: Kind, at: Instant) -> Instant {
         let all = self.lock();
         let own = |trouble: &&Trouble| trouble.kind.is_none_or(|other| other == kind) && trouble.from <= at;
         let mut since = at.checked_sub(CALM).unwrap_or(at);
@@ -92,7 +92,7 @@ impl Troubles {
     }
 
     /// Whether a kind may have been unreadable at a time.
-    pub(super) fn was_unreadable(&self, kind: Kind, at: Instant) -> bool {
+    pub(crate) fn was_unreadable(&self, kind: Kind, at: Instant) -> bool {
         let is_so = |trouble: &Trouble| {
             trouble.unreadable
                 && trouble.kind.is_none_or(|other| other == kind)
@@ -117,7 +117,7 @@ impl Trouble {
 
 impl Ongoing {
     /// What was broken is whole again.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         if let Some(trouble) = self.troubles.lock().get_mut(self.number) {
             trouble.until = Some(Instant::now());
         }

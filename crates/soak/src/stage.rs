@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{
+use crate::{
     alarm::Alarms,
     cast::{self, ANCHOR, Kind, NAMESPACES},
     replica::{Life, Replica},
@@ -28,7 +28,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const OWN_NAMESPACE: &str = "bellwether-system";
 
 /// A control plane with two controllers.
-pub struct Stage {
+pub(crate) struct Stage {
     cluster: Cluster,
     client: Client,
     user: Access,
@@ -43,7 +43,7 @@ pub struct Stage {
 
 impl Stage {
     /// Sets it up, with the program of the controller.
-    pub async fn set_up(program: &Path) -> Result<Self> {
+    pub(crate) async fn set_up(program: &Path) -> Result<Self> {
         let cluster = Cluster::builder().name("soak").start().await?;
         cluster.install(&bellwether_api::crds()).await?;
         cluster.install(&[serde_json::from_value(cast::widget_definition())?]).await?;
@@ -91,22 +91,22 @@ impl Stage {
     }
 
     /// Somebody who may do everything, and whom no fault strikes.
-    pub fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
     /// The controllers.
-    pub(super) fn replicas(&self) -> &[Replica; 2] {
+    pub(crate) fn replicas(&self) -> &[Replica; 2] {
         &self.replicas
     }
 
     /// The identity of the object that also owns some of the others.
-    pub(super) fn anchor(&self, namespace: &str) -> &str {
+    pub(crate) fn anchor(&self, namespace: &str) -> &str {
         self.anchors.get(namespace).map(String::as_str).unwrap_or_default()
     }
 
     /// Kills a part of the control plane, and has it come back after a while.
-    pub(super) async fn kill(&self, part: Part, away: Duration) -> Result<()> {
+    pub(crate) async fn kill(&self, part: Part, away: Duration) -> Result<()> {
         self.cluster.kill_part(part)?;
         sleep(away).await;
         self.cluster.start_part(part).await?;
@@ -114,7 +114,7 @@ impl Stage {
     }
 
     /// Freezes a part of the control plane for a while.
-    pub(super) async fn freeze(&self, part: Part, time: Duration) -> Result<()> {
+    pub(crate) async fn freeze(&self, part: Part, time: Duration) -> Result<()> {
         self.cluster.pause_part(part)?;
         sleep(time).await;
         self.cluster.resume_part(part)?;
@@ -122,7 +122,7 @@ impl Stage {
     }
 
     /// Takes the kind of Widgets away, and brings it back after a while.
-    pub(super) async fn take_widgets(&self, away: Duration) -> Result<()> {
+    pub(crate) async fn take_widgets(&self, away: Duration) -> Result<()> {
         let path = format!("{DEFINITIONS}/{}", Kind::Widget.place().resource());
         self.client.request_text(Request::delete(&path).body(Vec::new())?).await?;
         eventually(PATIENCE, "Widgets are gone", async || {
@@ -135,7 +135,7 @@ impl Stage {
     }
 
     /// Takes the rights to a kind from the controllers, and gives them back after a while.
-    pub(super) async fn take_rights(&self, kind: Kind, away: Duration) -> Result<()> {
+    pub(crate) async fn take_rights(&self, kind: Kind, away: Duration) -> Result<()> {
         let mut rights = self.rights.lock().await;
         if let Some(grant) = rights.remove(&kind) {
             grant.revoke().await?;
@@ -159,7 +159,7 @@ impl Stage {
     }
 
     /// Has everything run that is meant to.
-    pub async fn mend(&self) -> Result<()> {
+    pub(crate) async fn mend(&self) -> Result<()> {
         self.is_well().await?;
         if !self.collector.is_running() {
             self.collector.start()?;
@@ -168,13 +168,13 @@ impl Stage {
     }
 
     /// Looks after the controllers: see [`Replica::look_after`].
-    pub fn look_after(&self, alarms: &Alarms) -> Result<()> {
+    pub(crate) fn look_after(&self, alarms: &Alarms) -> Result<()> {
         self.replicas.iter().try_for_each(|replica| replica.look_after(alarms))
     }
 
     /// How many changes the controllers have asked for so far, by what they concern. Leases are renewed all the time and do
     /// not count.
-    pub fn writes(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn writes(&self) -> BTreeMap<String, usize> {
         let mut writes = BTreeMap::new();
         let mut resources = vec!["applications.bellwether.dev/status".to_owned()];
         resources.push("healthrules.bellwether.dev/status".to_owned());
@@ -194,23 +194,23 @@ impl Stage {
     }
 
     /// How many lists the controllers have asked for so far.
-    pub fn lists(&self) -> usize {
+    pub(crate) fn lists(&self) -> usize {
         let lists = Requests::all().verb(Verb::List);
         self.replicas.iter().map(|replica| replica.proxy().count(&lists)).sum()
     }
 
     /// All lives of the controllers.
-    pub fn lives(&self) -> Vec<Life> {
+    pub(crate) fn lives(&self) -> Vec<Life> {
         self.replicas.iter().flat_map(Replica::lives).collect()
     }
 
     /// How often a controller did not come up, because nobody answered.
-    pub fn gave_up(&self) -> usize {
+    pub(crate) fn gave_up(&self) -> usize {
         self.replicas.iter().map(Replica::gave_up).sum()
     }
 
     /// Writes down what the controllers have said.
-    pub fn save_logs(&self, directory: &Path) -> Result<()> {
+    pub(crate) fn save_logs(&self, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory)?;
         for replica in &self.replicas {
             fs::write(directory.join(format!("controller-{}.log", replica.name())), replica.log())?;

@@ -1,30 +1,32 @@
 //! The objects that take part: their kinds and names, and how they are written.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use bellwether_api::APPLICATION_ANNOTATION as HANDED_OVER;
+use bellwether_engine::{Kind as GroupKind, Name, Served};
+use bellwether_simulation::{known::Known, object::Object};
 use rand::{Rng, seq::IndexedRandom as _};
 use serde_json::{Value as Json, json};
 
 /// The group of the kind that is defined for the occasion.
-pub(super) const GROUP: &str = "soak.example.com";
+pub(crate) const GROUP: &str = "soak.example.com";
 
 /// The namespaces in which it happens.
-pub(super) const NAMESPACES: [&str; 4] = ["team-0", "team-1", "team-2", "team-3"];
+pub(crate) const NAMESPACES: [&str; 4] = ["team-0", "team-1", "team-2", "team-3"];
 
 /// So many Applications can be in a namespace.
-pub(super) const APPLICATIONS: usize = 8;
+pub(crate) const APPLICATIONS: usize = 8;
 
 /// Where Applications are.
-pub(super) const APPLICATION: Place =
-    Place { group: "bellwether.dev", version: "v1alpha1", plural: "applications" };
+pub(crate) const APPLICATION: Place =
+    Place { group: "bellwether.dev", version: "v1alpha1", kind: "Application", plural: "applications" };
 
 /// Where HealthRules are.
-pub(super) const HEALTH_RULE: Place =
-    Place { group: "bellwether.dev", version: "v1alpha1", plural: "healthrules" };
+pub(crate) const HEALTH_RULE: Place =
+    Place { group: "bellwether.dev", version: "v1alpha1", kind: "HealthRule", plural: "healthrules" };
 
 /// The annotation in which the load says what it has written, so that a change by anybody else shows.
-pub(super) const SAYS: &str = "soak.example.com/says";
+pub(crate) const SAYS: &str = "soak.example.com/says";
 
 /// The annotation that means nothing.
 const NOISE: &str = "soak.example.com/noise";
@@ -33,11 +35,14 @@ const NOISE: &str = "soak.example.com/noise";
 const FINALIZER: &str = "soak.example.com/slow";
 
 /// An object of another owner, in each namespace.
-pub(super) const ANCHOR: &str = "anchor";
+pub(crate) const ANCHOR: &str = "anchor";
+
+/// Objects by name.
+pub(crate) type Objects = BTreeMap<Name, Rc<Object>>;
 
 /// The kinds of which members are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It is ready as soon as it is there.
     ConfigMap,
     /// The load plays its controller.
@@ -48,16 +53,17 @@ pub(super) enum Kind {
 
 /// Where the objects of a kind are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) group: &'static str,
-    pub(super) version: &'static str,
-    pub(super) plural: &'static str,
+pub(crate) struct Place {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
 }
 
 impl Place {
     /// The path of all of them.
-    pub(super) fn path(&self) -> String {
-        let Self { group, version, plural } = self;
+    pub(crate) fn path(&self) -> String {
+        let Self { group, version, plural, .. } = self;
         if group.is_empty() {
             format!("/api/{version}/{plural}")
         } else {
@@ -66,42 +72,62 @@ impl Place {
     }
 
     /// The path of those in a namespace.
-    pub(super) fn within(&self, namespace: &str) -> String {
+    pub(crate) fn within(&self, namespace: &str) -> String {
         self.path().replace(&format!("/{}", self.plural), &format!("/namespaces/{namespace}/{}", self.plural))
     }
 
     /// As RBAC has it, such as `deployments.apps`.
-    pub(super) fn resource(&self) -> String {
+    pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// As objects have it, such as `apps/v1`.
+    pub(crate) fn api_version(&self) -> String {
+        let Self { group, version, .. } = self;
+        if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
+    }
+
+    /// The kind, as the oracle names it.
+    pub(crate) fn group_kind(&self) -> GroupKind {
+        GroupKind::new(self.group, self.kind)
     }
 }
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::ConfigMap, Self::Deployment, Self::Widget];
+    pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Deployment, Self::Widget];
 
     /// Its name.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::ConfigMap => "ConfigMap",
-            Self::Deployment => "Deployment",
-            Self::Widget => "Widget",
-        }
+    pub(crate) const fn name(self) -> &'static str {
+        self.place().kind
     }
 
     /// The one with this group and name.
-    pub(super) fn find(group: &str, name: &str) -> Option<Self> {
+    pub(crate) fn find(group: &str, name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name && kind.place().group == group)
     }
 
-    /// Where its objects are.
-    pub(super) const fn place(self) -> Place {
-        let (group, plural) = match self {
-            Self::ConfigMap => ("", "configmaps"),
-            Self::Deployment => ("apps", "deployments"),
-            Self::Widget => (GROUP, "widgets"),
+    /// What the oracle knows of it: it is served, and has been listed with these objects.
+    pub(crate) fn known(self, objects: Objects) -> Known {
+        let Place { version, plural, .. } = self.place();
+        let served = Served {
+            version: version.into(),
+            versions: [version.into()].into(),
+            plural: plural.into(),
+            namespaced: true,
+            has_status: self.has_status(),
         };
-        Place { group, version: "v1", plural }
+        Known { served: Some(served), listed: true, objects, ..Known::default() }
+    }
+
+    /// Where its objects are.
+    pub(crate) const fn place(self) -> Place {
+        let (group, kind, plural) = match self {
+            Self::ConfigMap => ("", "ConfigMap", "configmaps"),
+            Self::Deployment => ("apps", "Deployment", "deployments"),
+            Self::Widget => (GROUP, "Widget", "widgets"),
+        };
+        Place { group, version: "v1", kind, plural }
     }
 
     /// How many of them can be in a namespace.
@@ -122,40 +148,35 @@ impl Kind {
     }
 
     /// A name that one of them can have.
-    pub(super) fn any_name(self, random: &mut impl Rng) -> String {
+    pub(crate) fn any_name(self, random: &mut impl Rng) -> String {
         self.called(random.random_range(0..self.slots()))
     }
 
     /// Whether it has a status that somebody writes.
-    pub(super) const fn has_status(self) -> bool {
+    pub(crate) const fn has_status(self) -> bool {
         !matches!(self, Self::ConfigMap)
     }
 
     /// A kind, each as often as it has names.
-    pub(super) fn any(random: &mut impl Rng) -> Self {
+    pub(crate) fn any(random: &mut impl Rng) -> Self {
         let kinds = [Self::ConfigMap, Self::ConfigMap, Self::Deployment, Self::Widget];
         *kinds.choose(random).unwrap_or(&Self::ConfigMap)
-    }
-
-    fn api_version(self) -> String {
-        let Place { group, version, .. } = self.place();
-        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
     }
 }
 
 /// An Application that can be in a namespace.
-pub(super) fn application_name(number: usize) -> String {
+pub(crate) fn application_name(number: usize) -> String {
     format!("shop-{number}")
 }
 
 /// Whether an object of this name belongs to somebody else as well. It always does, or never.
-pub(super) fn has_anchor(name: &str) -> bool {
+pub(crate) fn has_anchor(name: &str) -> bool {
     name.ends_with(['3', '7'])
 }
 
 /// What the load decides about an object: all of it that is not a status.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     labels: BTreeMap<&'static str, String>,
     application: Option<String>,
     value: u32,
@@ -164,7 +185,7 @@ pub(super) struct Written {
 
 impl Written {
     /// Something, mostly in good order.
-    pub(super) fn any(random: &mut impl Rng) -> Self {
+    pub(crate) fn any(random: &mut impl Rng) -> Self {
         let number = random.random_range(0..APPLICATIONS);
         let mut labels = BTreeMap::from([("app", application_name(number))]);
         if random.random_bool(0.6) {
@@ -206,7 +227,7 @@ impl Written {
     }
 
     /// The whole object. Some go slowly when they are deleted; `anchor` is the identity of the other owner.
-    pub(super) fn whole(&self, kind: Kind, name: &str, anchor: &str, slow: bool) -> Json {
+    pub(crate) fn whole(&self, kind: Kind, name: &str, anchor: &str, slow: bool) -> Json {
         let mut annotations = BTreeMap::from([(SAYS, self.says(kind))]);
         annotations.extend(self.application.clone().map(|application| (HANDED_OVER, application)));
         let mut metadata = json!({ "name": name, "labels": self.labels, "annotations": annotations });
@@ -219,11 +240,11 @@ impl Written {
             metadata["finalizers"] = json!([FINALIZER]);
         }
         let (field, content) = self.content(kind, name);
-        json!({ "apiVersion": kind.api_version(), "kind": kind.name(), "metadata": metadata, field: content })
+        json!({ "apiVersion": kind.place().api_version(), "kind": kind.name(), "metadata": metadata, field: content })
     }
 
     /// A merge patch that makes an object like this, whatever it was.
-    pub(super) fn patch(&self, kind: Kind, name: &str) -> Json {
+    pub(crate) fn patch(&self, kind: Kind, name: &str) -> Json {
         let mut labels = json!({ "app": null, "tier": null });
         for (key, value) in &self.labels {
             labels[key] = json!(value);
@@ -244,7 +265,7 @@ fn says(
 }
 
 /// What an object would say of itself, had the load written it as it is.
-pub(super) fn as_written(kind: Kind, object: &Json) -> String {
+pub(crate) fn as_written(kind: Kind, object: &Json) -> String {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())).collect();
     let content = match kind {
@@ -259,17 +280,19 @@ pub(super) fn as_written(kind: Kind, object: &Json) -> String {
 }
 
 /// A patch that means nothing.
-pub(super) fn noise(random: &mut impl Rng) -> Json {
+pub(crate) fn noise(random: &mut impl Rng) -> Json {
     json!({ "metadata": { "annotations": { (NOISE): random.random::<u32>().to_string() } } })
 }
 
 /// A patch that lets an object go that is being deleted.
-pub(super) fn let_go() -> Json {
+pub(crate) fn let_go() -> Json {
     json!({ "metadata": { "finalizers": null } })
 }
 
-/// A status of an object of this generation, mostly a good one.
-pub(super) fn status(kind: Kind, replicas: i64, generation: i64, random: &mut impl Rng) -> Json {
+/// A status of an object, mostly a good one.
+pub(crate) fn status(kind: Kind, object: &Json, random: &mut impl Rng) -> Json {
+    let replicas = object["spec"]["replicas"].as_i64().unwrap_or(1);
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
     let is_good = random.random_bool(0.88);
     let observed = if random.random_bool(0.95) { generation } else { generation - 1 };
     match kind {
@@ -300,7 +323,7 @@ pub(super) fn status(kind: Kind, replicas: i64, generation: i64, random: &mut im
 }
 
 /// The spec of an Application, but for its selector, which stays.
-pub(super) fn spec(random: &mut impl Rng) -> Json {
+pub(crate) fn spec(random: &mut impl Rng) -> Json {
     let mut kinds: Vec<_> = Kind::ALL.into_iter().filter(|_| random.random_bool(0.7)).collect();
     if kinds.is_empty() {
         kinds.push(Kind::any(random));
@@ -322,7 +345,7 @@ pub(super) fn spec(random: &mut impl Rng) -> Json {
 }
 
 /// A whole Application.
-pub(super) fn application(number: usize, random: &mut impl Rng) -> Json {
+pub(crate) fn application(number: usize, random: &mut impl Rng) -> Json {
     let (name, mut spec) = (application_name(number), spec(random));
     let other = application_name(random.random_range(0..APPLICATIONS));
     spec["selector"] = match random.random_range(0..6) {
@@ -341,7 +364,7 @@ pub(super) fn application(number: usize, random: &mut impl Rng) -> Json {
 }
 
 /// The definition of Widgets.
-pub(super) fn widget_definition() -> Json {
+pub(crate) fn widget_definition() -> Json {
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -2,22 +2,59 @@
 //!
 //! The command line has the controller's program, for how many minutes, the seed, and where to leave the logs of the
 //! controllers if something was wrong.
+//!
+//! - What happens: `cast` has the objects, `rules` the rules that come and go, and `load` changes them all. `stage` is the
+//!   control plane, `replica` a controller on it, and `faults` breaks everything.
+//! - What is true: the oracle of the simulation says it of an Application from scratch, by objects of these control planes.
+//! - What was published: `watch` sees it, `witness` writes down in the `chronicle` how the members were, `trouble` says how
+//!   late a controller may be, and `judge` compares, by a `statement` for each kind. `verdict` does when all is quiet.
+//! - What is told of it: `alarm` at once, `report` in the end.
+
+mod alarm;
+mod cast;
+mod chronicle;
+mod faults;
+mod judge;
+mod load;
+mod replica;
+mod report;
+mod rules;
+mod stage;
+mod statement;
+mod trouble;
+mod verdict;
+mod watch;
+mod witness;
 
 use std::{
+    cell::Cell,
     env,
     io::{Write as _, stdout},
     path::PathBuf,
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
+    rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
-use bellwether_bench::soak::{
-    Alarms, Check, Faults, Judged, Load, Report, Stage, Troubles, Witness, judge, settle,
-};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::{JoinSet, LocalSet},
+    time::sleep,
+};
+
+use crate::{
+    alarm::{Alarms, say},
+    faults::Faults,
+    judge::{Judged, judge},
+    load::Load,
+    report::{Check, Report},
+    stage::Stage,
+    trouble::Troubles,
+    verdict::settle,
+    witness::Witness,
+};
 
 /// Things change and break for so many seconds before all has to be right.
 const STORM: std::ops::Range<u64> = 20..45;
@@ -38,12 +75,14 @@ async fn main() -> Result<ExitCode> {
     let logs = PathBuf::from(arguments.next().context("where shall the logs be left?")?);
 
     let alarms = Alarms::default();
-    alarms.say(&format!("setting the stage, seed {seed}"));
+    say(&format!("setting the stage, seed {seed}"));
     let stage = Arc::new(Stage::set_up(&program).await?);
-    let report = soak(&stage, &alarms, Duration::from_secs(60 * minutes), seed).await;
+    // The witness and all who ask it share this thread; the proxies and the connections have the others.
+    let soak = Box::pin(soak(&stage, &alarms, Duration::from_secs(60 * minutes), seed));
+    let report = LocalSet::new().run_until(soak).await;
     if report.is_err() || alarms.count() > 0 {
         stage.save_logs(&logs)?;
-        alarms.say(&format!("what the controllers said is in {}", logs.display()));
+        say(&format!("what the controllers said is in {}", logs.display()));
     }
     let report = report?;
     writeln!(stdout(), "{}", report.table()?)?;
@@ -55,17 +94,14 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
     let troubles = Troubles::default();
     // They end with this.
     let mut tasks = JoinSet::new();
-    let witness = Witness::begin(stage.client(), alarms, &mut tasks)?;
-    let judged = Arc::new(Mutex::new(Judged::default()));
-    let tell = Arc::clone(&judged);
-    tasks.spawn(judge(witness.clone(), troubles.clone(), alarms.clone(), move |judged| {
-        *tell.lock().unwrap_or_else(PoisonError::into_inner) = judged;
-    }));
+    let witness = Witness::begin(stage.client(), alarms, &mut tasks);
+    let judged = Rc::new(Cell::new(Judged::default()));
+    tasks.spawn_local(judge(witness.clone(), troubles.clone(), alarms.clone(), Rc::clone(&judged)));
     let (looked_after, voice) = (Arc::clone(stage), alarms.clone());
     tasks.spawn(async move {
         loop {
             if let Err(error) = looked_after.look_after(&voice) {
-                voice.say(&format!("a controller cannot be looked after: {error:#}"));
+                say(&format!("a controller cannot be looked after: {error:#}"));
             }
             sleep(Duration::from_secs(1)).await;
         }
@@ -90,7 +126,7 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         let (members, applications) = witness.census();
         let said =
             right.map_or("never right".to_owned(), |time| format!("right after {:.1} s", time.as_secs_f64()));
-        alarms.say(&format!(
+        say(&format!(
             "{} {said}: {members} objects, {applications} Applications, {} changes, {} statuses, {} wrong; {}",
             alarms.clock(),
             load.made(),
@@ -101,7 +137,6 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
     }
     // What was published last is judged too.
     sleep(Duration::from_secs(25)).await;
-    let judged = *judged.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Report {
         seed,
         time: begun.elapsed(),
@@ -109,7 +144,7 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         faults: faults.count().clone(),
         checks,
         publications: witness.publications(),
-        judged,
+        judged: judged.get(),
         writes: stage.writes(),
         lists: stage.lists(),
         lives: stage.lives(),

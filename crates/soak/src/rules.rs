@@ -1,0 +1,66 @@
+//! The rules for Widgets that come and go.
+
+use bellwether_api::State;
+use serde_json::{Value as Json, json};
+
+use crate::cast::{GROUP, Kind};
+
+/// What the one HealthRule is called.
+pub(crate) const NAME: &str = "widgets";
+
+/// A rule as it can be: what it says, and whether that can be understood.
+struct Variant {
+    clauses: &'static [(&'static str, State)],
+    is_valid: bool,
+}
+
+/// The first is no rule at all.
+const VARIANTS: [Variant; 4] = [
+    Variant { clauses: &[], is_valid: true },
+    Variant {
+        clauses: &[
+            ("status.level > 7", State::Failed),
+            ("status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", State::Ready),
+        ],
+        is_valid: true,
+    },
+    Variant {
+        clauses: &[("status.level >= 1", State::Ready), ("status.level == 0", State::Suspended)],
+        is_valid: true,
+    },
+    Variant { clauses: &[("status.level >=", State::Ready)], is_valid: false },
+];
+
+/// How many there are to choose from, none among them.
+pub(crate) const CHOICES: usize = VARIANTS.len();
+
+/// The rule as it is written.
+pub(crate) fn written(choice: usize) -> Json {
+    let clauses = VARIANTS[choice].clauses.iter();
+    let clauses: Vec<_> = clauses.map(|(when, state)| json!({ "when": when, "state": state })).collect();
+    json!({
+        "apiVersion": "bellwether.dev/v1alpha1", "kind": "HealthRule", "metadata": { "name": NAME },
+        "spec": { "for": { "group": GROUP, "kind": Kind::Widget.name() }, "cel": clauses },
+    })
+}
+
+/// Whether the rule that is stored can be understood.
+pub(crate) fn is_valid(rule: &Json) -> bool {
+    let stored = |choice: &usize| written(*choice)["spec"]["cel"] == rule["spec"]["cel"];
+    (1..CHOICES).find(stored).is_none_or(|choice| VARIANTS[choice].is_valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_simulation::object::Object;
+
+    use super::*;
+
+    #[test]
+    fn the_oracle_reads_a_rule_as_valid_if_it_is() {
+        for choice in 1..CHOICES {
+            let rule = Object::new(written(choice));
+            assert_eq!(rule.health_rule().is_some(), is_valid(&rule.value), "{:#}", rule.value);
+        }
+    }
+}
