@@ -25,6 +25,10 @@ pub(crate) const APPLICATION: Place =
 pub(crate) const HEALTH_RULE: Place =
     Place { group: "bellwether.dev", version: "v1alpha1", kind: "HealthRule", plural: "healthrules" };
 
+/// Where Rollups are, of which there are none.
+pub(crate) const ROLLUP: Place =
+    Place { group: "bellwether.dev", version: "v1alpha1", kind: "Rollup", plural: "rollups" };
+
 /// The annotation in which the load says what it has written, so that a change by anybody else shows.
 pub(crate) const SAYS: &str = "soak.example.com/says";
 

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Access, Binary, Cluster, Grant, Part, Program, Requests, Verb, eventually, rule};
+use bellwether_testkit::{
+    Access, Binary, Cluster, Grant, Part, Program, Requests, Verb, app_k8s_io, eventually, rule,
+};
 use http::Request;
 use kube::Client;
 use serde_json::{Value as Json, json};
@@ -46,6 +48,8 @@ impl Stage {
     pub(crate) async fn set_up(program: &Path) -> Result<Self> {
         let cluster = Cluster::builder().name("soak").start().await?;
         cluster.install(&bellwether_api::crds()).await?;
+        // The controllers follow this kind too, and must be seen to watch all that they follow.
+        cluster.install(&[app_k8s_io()?]).await?;
         cluster.install(&[serde_json::from_value(cast::widget_definition())?]).await?;
         let client = cluster.admin().client().await?;
         let post = async |path: &str, object: &Json| -> Result<Json> {
@@ -72,8 +76,9 @@ impl Stage {
         let user = cluster.user("controller")?;
         let read = ["get", "list", "watch"];
         let always = vec![
-            rule(&read, "bellwether.dev", &["applications", "healthrules"]),
+            rule(&read, "bellwether.dev", &["applications", "healthrules", "rollups"]),
             rule(&["patch"], "bellwether.dev", &["applications/status", "healthrules/status"]),
+            rule(&read, "app.k8s.io", &["applications"]),
             rule(&read, "apiextensions.k8s.io", &["customresourcedefinitions"]),
             rule(&["create"], "events.k8s.io", &["events"]),
             rule(&["get", "create", "update"], "coordination.k8s.io", &["leases"]),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Kind as GroupKind, Unreadable};
+use bellwether_engine::Kind as GroupKind;
 use bellwether_simulation::{
     known::Known,
     object::Object,
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use crate::{
     alarm::Alarms,
-    cast::{APPLICATION, HEALTH_RULE, Kind, Objects, Place},
+    cast::{APPLICATION, HEALTH_RULE, Kind, Objects, Place, ROLLUP},
     rules,
     stage::Stage,
     watch::list,
@@ -111,13 +111,10 @@ impl World {
         for kind in Kind::ALL {
             kinds.insert(kind.place().group_kind(), kind.known(objects(kind.place()).await?));
         }
-        for own in [APPLICATION, HEALTH_RULE] {
+        for own in [APPLICATION, HEALTH_RULE, ROLLUP] {
             let objects = objects(own).await?;
             kinds.insert(own.group_kind(), Known { listed: true, objects, ..Known::default() });
         }
-        // The controllers may not read Rollups, and there are none.
-        let unreadable = Some(Unreadable::Forbidden { resource: "rollups".into() });
-        kinds.insert(GroupKind::own("Rollup"), Known { unreadable, ..Known::default() });
         Ok(Self(kinds))
     }
 
