@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use bellwether_engine::{Kind, Name, Served};
 use serde_json::{Value, json};
 
-use crate::{
-    log::LogEntry,
-    object::{Object, Stored, identity},
-};
+use crate::object::{Object, Stored, identity};
 
 /// The objects of one cluster, and the kinds that it serves.
 #[derive(Debug)]
@@ -32,6 +29,24 @@ pub struct MemoryCluster<O = Object> {
 impl<O> Clone for MemoryCluster<O> {
     fn clone(&self) -> Self {
         Self { kinds: self.kinds.clone(), objects: self.objects.clone(), log: self.log.clone(), ..*self }
+    }
+}
+
+/// A change to an object.
+#[derive(Debug)]
+pub struct LogEntry<O> {
+    /// The revision that it made.
+    pub revision: u64,
+    /// The object as it is since, or as it was when it was deleted.
+    pub object: Rc<O>,
+    /// Whether the object was deleted.
+    pub gone: bool,
+}
+
+// A derived one would ask for objects that can be cloned.
+impl<O> Clone for LogEntry<O> {
+    fn clone(&self) -> Self {
+        Self { revision: self.revision, object: Rc::clone(&self.object), gone: self.gone }
     }
 }
 

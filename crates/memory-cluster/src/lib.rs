@@ -13,9 +13,8 @@ mod object;
 mod verbs;
 mod write;
 
-pub use cluster::{MemoryCluster, served};
+pub use cluster::{LogEntry, MemoryCluster, served};
 pub use garbage::Garbage;
-pub use log::LogEntry;
 pub use merge::merge;
 pub use object::{Object, Stored, identity};
 pub use verbs::{Rejection, Subresource};

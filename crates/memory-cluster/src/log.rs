@@ -4,25 +4,10 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use bellwether_engine::{Kind, Name};
 
-use crate::{cluster::MemoryCluster, object::Stored};
-
-/// A change to an object.
-#[derive(Debug)]
-pub struct LogEntry<O> {
-    /// The revision that it made.
-    pub revision: u64,
-    /// The object as it is since, or as it was when it was deleted.
-    pub object: Rc<O>,
-    /// Whether the object was deleted.
-    pub gone: bool,
-}
-
-// A derived one would ask for objects that can be cloned.
-impl<O> Clone for LogEntry<O> {
-    fn clone(&self) -> Self {
-        Self { revision: self.revision, object: Rc::clone(&self.object), gone: self.gone }
-    }
-}
+use crate::{
+    cluster::{LogEntry, MemoryCluster},
+    object::Stored,
+};
 
 impl<O: Stored> LogEntry<O> {
     fn is_of(&self, kind: &Kind, name: &Name) -> bool {

@@ -15,7 +15,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::origin::Asked;
+use super::asked::Asked;
 
 /// So long may an answer take to begin, and pause. People wait for it.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);

@@ -13,7 +13,7 @@ use bellwether_input::{Spot, Texts};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
-use super::{is_group, origin::Asked, twice, word};
+use super::{asked::Asked, is_group, twice, word};
 
 /// Where objects are that name no namespace, if nobody says otherwise.
 const DEFAULT_NAMESPACE: &str = "default";

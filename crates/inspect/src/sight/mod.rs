@@ -3,6 +3,7 @@
 //! A [`Sight`] is made of three: an `Origin` reads objects, `Evaluator`s make groups of them, and [`Remarks`] say what could
 //! not be seen.
 
+mod asked;
 mod cluster;
 mod evaluator;
 mod files;
@@ -22,6 +23,7 @@ use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
+use asked::Asked;
 pub use cluster::ClusterSight;
 use evaluator::Evaluator;
 pub use evaluator::View;
@@ -29,7 +31,7 @@ pub use files::is_of_the_cluster;
 pub use live::Live;
 pub use meant::Meant;
 use meant::views;
-use origin::{Asked, Origin, Requests};
+use origin::{Origin, Requests};
 pub use place::{Flags, Place};
 pub use remarks::Remarks;
 

@@ -7,18 +7,14 @@ use bellwether_engine::{FeedId, Kind, Lens, Name, News, Served, Source};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
-use super::{APPLICATIONS, cluster::ClusterSight, evaluator::rollup, files::Files, place::Place};
+use super::{
+    APPLICATIONS, asked::Asked, cluster::ClusterSight, evaluator::rollup, files::Files, place::Place,
+};
 
 /// Where the objects are.
 pub(super) enum Origin {
     Cluster(Box<ClusterSight>),
     Files(Files),
-}
-
-/// A kind that somebody wants to see.
-pub(super) struct Asked {
-    pub(super) kind: Kind,
-    pub(super) lens: Arc<Lens>,
 }
 
 impl Origin {
