@@ -36,7 +36,12 @@ pub struct ClusterStatus {
 impl ClusterStatus {
     /// Since when the cluster has been silent, if for so long that what it reported is not to be trusted any more.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
-        self.heard.filter(|heard| heard.duration_until(now) > SILENCE)
+        self.heard.filter(|heard| heard.duration_until(now) >= SILENCE)
+    }
+
+    /// When it will be silent, if it is not heard from before.
+    fn silent_at(&self) -> Option<Timestamp> {
+        self.heard?.checked_add(SILENCE).ok()
     }
 
     /// Since when the cluster is out of touch: its connections are lost and were not opened again at once, or it is silent.
@@ -48,33 +53,56 @@ impl ClusterStatus {
 
 /// The clusters, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Clusters(BTreeMap<Cluster, ClusterStatus>);
+pub(crate) struct Clusters {
+    status: BTreeMap<Cluster, ClusterStatus>,
+    /// When a timer looks whether they are silent.
+    timed: BTreeMap<Cluster, Timestamp>,
+}
 
 impl Clusters {
     pub(crate) fn get(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
-        self.0.get(cluster)
+        self.status.get(cluster)
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Cluster, &ClusterStatus)> {
-        self.0.iter()
+        self.status.iter()
+    }
+
+    pub(crate) fn silent_since(&self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
+        self.get(cluster)?.silent_since(now)
+    }
+
+    /// When to look whether a cluster is silent, unless a timer does in time or it is silent.
+    pub(crate) fn time(&mut self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
+        let at = self.get(cluster)?.silent_at().filter(|at| *at > now)?;
+        if self.timed.get(cluster).is_some_and(|timed| *timed <= at) {
+            return None;
+        }
+        self.timed.insert(cluster.clone(), at);
+        Some(at)
+    }
+
+    /// The timer for a cluster is over.
+    pub(crate) fn timed_out(&mut self, cluster: &Cluster) {
+        self.timed.remove(cluster);
     }
 
     /// The clock was set: that is not silence.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        for status in self.0.values_mut() {
-            for time in [&mut status.heard, &mut status.lost].into_iter().flatten() {
-                *time = time.checked_add(by).unwrap_or(*time);
-            }
+        let times =
+            self.status.values_mut().flat_map(|status| [&mut status.heard, &mut status.lost]).flatten();
+        for time in times.chain(self.timed.values_mut()) {
+            *time = time.checked_add(by).unwrap_or(*time);
         }
     }
 
     /// Takes in what a source tells. Gives back whether another cluster has the name now.
     pub(crate) fn hear(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) -> bool {
         if matches!(event, ClusterEvent::Removed) {
-            self.0.remove(cluster);
+            self.status.remove(cluster);
             return false;
         }
-        let status = self.0.entry(cluster.clone()).or_default();
+        let status = self.status.entry(cluster.clone()).or_default();
         match event {
             ClusterEvent::Connected => status.lost = None,
             ClusterEvent::Identified(uid) => {

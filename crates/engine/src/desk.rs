@@ -8,7 +8,7 @@ use crate::{
     effect::{Change, Effect, Haste, Part, Slot},
     feeds::ObjectId,
     group_ref::{GroupRef, OwnKind},
-    id::{Name, ObjectKey},
+    id::{Cluster, Name, ObjectKey},
 };
 
 /// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
@@ -34,6 +34,8 @@ pub(crate) enum Timer {
     /// Something that a group waits for is over: it is time for another Pod of a health check, to leave a kind,
     /// or to write a status after all.
     Group(GroupRef),
+    /// A cluster may have fallen silent.
+    Silence(Cluster),
 }
 
 impl Desk {
@@ -100,7 +102,9 @@ impl Desk {
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let set = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
-            Timer::Group(_) | Timer::Retry(_) => (time.checked_add(by).unwrap_or(time), timer),
+            Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) => {
+                (time.checked_add(by).unwrap_or(time), timer)
+            }
         };
         self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
     }

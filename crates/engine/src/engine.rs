@@ -12,12 +12,12 @@ use crate::{
     desk::{Desk, Timer},
     dialect::Dialect,
     effect::{Change, Effect, Slot},
-    event::{Event, News, Outcome, Unreadable},
+    event::{ClusterEvent, Event, News, Outcome, Unreadable},
     facts::{Facts, Ours, Seen},
     feeds::{Became, Feed, Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
     nested::{Judgement, Nested},
     planted::Bug,
     rollup::Rollups,
@@ -100,11 +100,7 @@ impl Engine {
         for event in events {
             match event {
                 Event::Feed(feed, news) => self.news(feed, news, now),
-                Event::Cluster(cluster, event) => {
-                    if self.clusters.hear(&cluster, event, now) {
-                        self.feeds.forget_versions_of(&cluster);
-                    }
-                }
+                Event::Cluster(cluster, event) => self.hear_of(&cluster, event, now),
                 Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
                 Event::Tick => {}
             }
@@ -117,6 +113,13 @@ impl Engine {
                 }
                 Timer::Group(group) => {
                     self.of_kind(Some(group.kind), now, |grouping, _| grouping.wake(&group));
+                }
+                Timer::Silence(cluster) => {
+                    self.clusters.timed_out(&cluster);
+                    if self.clusters.silent_since(&cluster, now).is_some() {
+                        self.silence_changed(&cluster);
+                    }
+                    self.watch_for_silence(&cluster, now);
                 }
             }
         }
@@ -277,6 +280,31 @@ impl Engine {
         }
     }
 
+    /// A source tells something of its cluster.
+    fn hear_of(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
+        let before = self.clusters.silent_since(cluster, now);
+        if self.clusters.hear(cluster, event, now) {
+            self.feeds.forget_versions_of(cluster);
+        }
+        if before != self.clusters.silent_since(cluster, now) {
+            self.silence_changed(cluster);
+        }
+        self.watch_for_silence(cluster, now);
+    }
+
+    fn watch_for_silence(&mut self, cluster: &Cluster, now: Timestamp) {
+        if let Some(at) = self.clusters.time(cluster, now) {
+            self.desk.at(at, Timer::Silence(cluster.clone()));
+        }
+    }
+
+    /// A cluster has fallen silent, or is heard from again. While the hub is silent, nothing is said of any group.
+    fn silence_changed(&mut self, cluster: &Cluster) {
+        if cluster.is_hub() {
+            self.desk.kinds_changed(OwnKind::ALL);
+        }
+    }
+
     /// What is said of groups of one of our own kinds may change, also of those that are not there.
     fn own_kind_changed(&mut self, feed: FeedId) {
         let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
@@ -355,8 +383,11 @@ impl Engine {
             self.forget(own.kind, object, now);
         }
         let Some(stored) = self.feeds.remove(object) else { return };
-        let Some(kind) = self.feeds.get(feed).map(|feed| feed.kind.clone()) else { return };
-        self.each_of(feed, now, |grouping, room| grouping.object_missing(&kind, &stored.name, room));
+        let Some(feed_of) = self.feeds.get(feed) else { return };
+        let (cluster, kind) = (feed_of.cluster.clone(), feed_of.kind.clone());
+        let key = ObjectKey { cluster, kind, name: stored.name };
+        self.desk.withdraw(&key);
+        self.each_of(feed, now, |grouping, room| grouping.object_missing(&key, room));
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
@@ -371,6 +402,9 @@ impl Engine {
         };
         if is_over {
             self.desk.settle(slot, change);
+        }
+        if let (Change::Delete { uid }, Outcome::Done(_)) = (change, outcome) {
+            self.feeds.deleted(&slot.object, uid);
         }
         self.of_kind(slot.grouping(), now, |grouping, room| grouping.written(slot, change, outcome, room));
     }

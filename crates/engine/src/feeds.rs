@@ -13,7 +13,7 @@ use crate::{
     effect::Effect,
     event::Unreadable,
     facts::{Facts, Ours, Served, Version},
-    id::{Cluster, FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
     lens::Lens,
     planted::Bug,
     wanted::Wanted,
@@ -188,6 +188,16 @@ impl Feeds {
             .filter(|(_, feed)| !self.get(*feed).is_some_and(is_whole))
             .map(|(kind, _)| kind.clone())
             .collect()
+    }
+
+    /// An object was deleted by us: a watch tells so later.
+    pub(crate) fn deleted(&mut self, object: &ObjectKey, uid: &str) {
+        let found = self.find(&object.cluster, &object.kind, &object.name);
+        let stored = found.and_then(|id| self.object_mut(id)).filter(|stored| *stored.facts.uid == *uid);
+        if let Some(stored) = stored {
+            stored.facts.deleting = true;
+            stored.doomed = true;
+        }
     }
 
     /// How many feeds and objects there are.

@@ -11,7 +11,7 @@ use crate::{
     facts::{Facts, Own, Version},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
-    id::{Cluster, FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name, ObjectKey},
     room::Room,
     view::{Claim, Group, Insight},
 };
@@ -59,7 +59,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     fn object_gone(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
 
     /// An object is gone and forgotten: a group may miss it.
-    fn object_missing(&mut self, _kind: &Kind, _name: &Name, _room: &mut Room<'_>) {}
+    fn object_missing(&mut self, _object: &ObjectKey, _room: &mut Room<'_>) {}
 
     /// A kind is served otherwise, or has been listed for the first time; it may have become readable or unreadable.
     fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Room<'_>) {}

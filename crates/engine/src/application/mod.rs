@@ -218,7 +218,6 @@ impl Grouping for Applications {
 
     fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
-        let Some(feed) = room.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app) {
@@ -226,13 +225,11 @@ impl Grouping for Applications {
                 self.apps.touch(app);
             }
         }
-        let object = ownership::slot(&feed.cluster, &feed.kind, &stored.name).object;
-        room.desk.withdraw(&object);
     }
 
-    fn object_missing(&mut self, kind: &Kind, name: &Name, room: &mut Room<'_>) {
-        self.accept(kind, name);
-        self.look_for(kind, name, room);
+    fn object_missing(&mut self, object: &ObjectKey, room: &mut Room<'_>) {
+        self.accept(&object.kind, &object.name);
+        self.look_for(&object.kind, &object.name, room);
     }
 
     fn feed_changed(&mut self, feed: FeedId, readability: bool, room: &mut Room<'_>) {
@@ -279,14 +276,12 @@ impl Grouping for Applications {
             }
             Change::Delete { uid } => {
                 let ObjectKey { cluster, kind, name } = &slot.object;
-                let Some(object) = room.feeds.find(cluster, kind, name) else { return };
-                let Some(stored) = room.feeds.object_mut(object).filter(|stored| stored.facts.uid == *uid)
-                else {
+                let found = room.feeds.find(cluster, kind, name).and_then(|id| room.feeds.object(id));
+                if found.is_none_or(|stored| stored.facts.uid != *uid) {
                     return;
-                };
+                }
                 match outcome {
                     Outcome::Done(_) => {
-                        (stored.facts.deleting, stored.doomed) = (true, true);
                         let app = slot.group().and_then(|group| self.apps.id(&group));
                         self.apps.touch_all(app);
                     }

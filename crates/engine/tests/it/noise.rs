@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Change, Cluster, Dialect, Effect, Engine, Event, Exists, FeedId, GroupRef, Insight, Kind, Lens, Light,
-    Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
+    Change, Cluster, ClusterEvent, Dialect, Effect, Engine, Event, Exists, FeedId, GroupRef, Insight, Kind,
+    Lens, Light, Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
 use bellwether_memory_cluster::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +19,9 @@ enum Noise {
     Feed(prop::sample::Index, NoiseNews),
     Written(Slot, Change, Outcome),
     Later(i64),
+    /// The hub was heard from so many seconds ago.
+    Heard(i64),
+    Lost,
 }
 
 #[derive(Clone, Debug)]
@@ -203,7 +206,9 @@ fn noise() -> impl Strategy<Value = Noise> {
     prop_oneof![
         12 => (any::<prop::sample::Index>(), news).prop_map(|(feed, news)| Noise::Feed(feed, news)),
         4 => (slot, change(), outcome()).prop_map(|(slot, change, outcome)| Noise::Written(slot, change, outcome)),
-        1 => (0..100i64).prop_map(Noise::Later),
+        2 => (0..100i64).prop_map(Noise::Later),
+        1 => (0..200i64).prop_map(Noise::Heard),
+        1 => Just(Noise::Lost),
     ]
 }
 
@@ -291,6 +296,10 @@ proptest! {
                     now += SignedDuration::from_secs(seconds);
                     Event::Tick
                 }
+                Noise::Heard(ago) => {
+                    Event::Cluster(Cluster::hub(), ClusterEvent::Heard(now - SignedDuration::from_secs(ago)))
+                }
+                Noise::Lost => Event::Cluster(Cluster::hub(), ClusterEvent::Lost),
             }];
         }
         engine.step(now, events);

@@ -1,7 +1,9 @@
 //! How a group is as one, for whoever asks only for that.
 
 use bellwether_api::{ConditionStatus, State};
-use bellwether_engine::{Event, Insight, Kind, Name, News, Served, Summary, Unreadable};
+use bellwether_engine::{
+    Cluster, ClusterEvent, Event, Insight, Kind, Name, News, Served, Summary, Unreadable,
+};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -55,6 +57,22 @@ fn an_application_is_healthy_if_it_is_ready(
     let group = world.engine.groups(world.now).swap_remove(0);
     assert_eq!(said(&group), summary.conditions);
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
+}
+
+/// What a cluster reported that is silent says nothing any more. Time alone makes it silent.
+#[test]
+fn of_a_silent_cluster_nothing_is_said_until_it_is_heard_from_again() {
+    let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
+    let heard = world.now;
+    world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Heard(heard)));
+    world.pass(SignedDuration::from_secs(119));
+    assert!(summary(&world, "web").healthy);
+    world.pass(SignedDuration::from_secs(1));
+    assert_eq!(ask(&world, "Application", "web"), Insight::Silent { since: heard });
+    world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Lost));
+    assert_eq!(ask(&world, "Application", "web"), Insight::Silent { since: heard });
+    world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Heard(world.now)));
+    assert!(summary(&world, "web").healthy);
 }
 
 /// Since it turned: as is written, and also before that is written.
