@@ -30,10 +30,10 @@ pub(crate) struct Question {
 
 impl Question {
     /// Answers it, if somebody still waits for that.
-    pub(crate) fn answer(self, driver: &Driver) {
+    pub(crate) fn answer(self, driver: &Driver, now: Timestamp) {
         if !self.answer.is_closed() {
             // Whoever goes at this very moment does not need it.
-            let _ = self.answer.send(driver.summary(Timestamp::now(), &self.kind, &self.name));
+            let _ = self.answer.send(driver.summary(now, &self.kind, &self.name));
         }
     }
 }
@@ -76,16 +76,16 @@ impl Audience {
     }
 
     /// A group may have changed, or all of a kind: tells those who follow it. What nobody listens to is not even looked at.
-    pub(crate) fn tell(&mut self, driver: &Driver, kind: OwnKind, name: Option<&Name>) {
+    pub(crate) fn tell(&mut self, driver: &Driver, now: Timestamp, kind: OwnKind, name: Option<&Name>) {
         self.followers.retain(|follower| !follower.told.is_closed());
         let is_it = |follower: &&Follower| {
             OwnKind::of(&follower.kind) == Some(kind) && name.is_none_or(|name| follower.name == *name)
         };
         for Follower { kind, name, told } in self.followers.iter().filter(is_it) {
-            let now = driver.summary(Timestamp::now(), kind, name);
+            let insight = driver.summary(now, kind, name);
             told.send_if_modified(|before| {
-                let differs = *before != now;
-                *before = now;
+                let differs = *before != insight;
+                *before = insight;
                 differs
             });
         }
@@ -133,7 +133,7 @@ mod tests {
         let (kind, name) = group();
         let inquirer = audience.inquirer();
         let answered = tokio::spawn(async move { inquirer.summary(kind, name).await });
-        audience.question().await.unwrap().answer(&driver);
+        audience.question().await.unwrap().answer(&driver, now().time);
         assert_eq!(answered.await.unwrap(), Some(Insight::Absent));
     }
 
@@ -157,22 +157,22 @@ mod tests {
         let (kind, name) = group();
         let own = OwnKind::of(&kind).unwrap();
         let mut follows = audience.follow(kind, name.clone());
-        audience.tell(&driver, own, Some(&name));
+        audience.tell(&driver, now().time, own, Some(&name));
         assert!(follows.has_changed().unwrap(), "it is known now what is waited for");
         assert!(matches!(&*follows.borrow_and_update(), Insight::Unknown(kinds) if !kinds.is_empty()));
-        audience.tell(&driver, own, Some(&name));
+        audience.tell(&driver, now().time, own, Some(&name));
         assert!(!follows.has_changed().unwrap(), "it is as it was");
 
         let effects = driver.step(now(), news);
         assert!(effects.contains(&Effect::Changed(own, None)), "all Applications are known now");
-        audience.tell(&driver, OwnKind::Rollup, None);
-        audience.tell(&driver, own, Some(&Name::new("shop", "other")));
+        audience.tell(&driver, now().time, OwnKind::Rollup, None);
+        audience.tell(&driver, now().time, own, Some(&Name::new("shop", "other")));
         assert!(!follows.has_changed().unwrap(), "others are no concern of theirs");
-        audience.tell(&driver, own, None);
+        audience.tell(&driver, now().time, own, None);
         assert_eq!(*follows.borrow_and_update(), Insight::Absent);
 
         drop(follows);
-        audience.tell(&driver, own, None);
+        audience.tell(&driver, now().time, own, None);
         assert!(audience.followers.is_empty(), "nobody listens any more");
     }
 

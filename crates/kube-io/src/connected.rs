@@ -3,20 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use bellwether_engine::{Cluster, ClusterEvent, FeedId, Kind, Lens, News, Served, Source};
-use http::Request;
-use jiff::Timestamp;
+use bellwether_wire::Verb;
 use kube::Client;
 use serde_json::Value;
-use tokio::{
-    sync::mpsc,
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::{sync::mpsc, task::JoinHandle, time::sleep};
 use tracing::debug;
 
 use crate::{
+    clock::time_of,
     read::{Reader, Settings},
-    write::PATIENCE,
+    write::{CallError, PATIENCE, call},
 };
 
 /// How long to wait before the identity of a cluster that did not answer is asked for again.
@@ -26,8 +22,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 pub(crate) struct ConnectedCluster {
     pub(crate) client: Client,
     pub(crate) reader: Reader,
-    /// What was last told of it.
-    heard: Option<Timestamp>,
+    /// What was last told of it: when it was heard from, by the clock that nobody sets.
+    heard: Option<Duration>,
     is_open: Option<bool>,
     about: JoinHandle<()>,
 }
@@ -49,12 +45,12 @@ impl ConnectedCluster {
     /// What has changed since this was last asked: when the cluster was heard from, and whether any connection is open.
     pub(crate) fn pulse(&mut self) -> Vec<ClusterEvent> {
         let tally = self.reader.tally();
-        let heard = tally.heard_last().filter(|heard| self.heard.replace(*heard) != Some(*heard));
+        let heard = tally.last_beat().filter(|heard| self.heard.replace(*heard) != Some(*heard));
         let is_open = tally.open_watches.get() > 0;
         // Before anything was ever heard, nothing is lost.
         let turned = self.heard.is_some() && self.is_open.replace(is_open) != Some(is_open);
         let connection = turned.then_some(if is_open { ClusterEvent::Connected } else { ClusterEvent::Lost });
-        heard.map(ClusterEvent::Heard).into_iter().chain(connection).collect()
+        heard.map(|heard| ClusterEvent::Heard(time_of(heard))).into_iter().chain(connection).collect()
     }
 }
 
@@ -105,14 +101,17 @@ async fn tell_about(
 /// The uid of the namespace `kube-system`; nothing where it may not be read.
 async fn identity(client: &Client) -> Option<Box<str>> {
     loop {
-        let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new()).ok()?;
-        match timeout(PATIENCE, client.request::<Value>(request)).await {
-            Ok(Ok(namespace)) => return namespace["metadata"]["uid"].as_str().map(Into::into),
-            Ok(Err(kube::Error::Api(status))) if [401, 403, 404].contains(&status.code) => {
-                debug!("the identity of the cluster is not known: {}", status.message);
+        let request = Verb::GetMetadata.request("/api/v1/namespaces/kube-system", Vec::new());
+        match call(client, request, PATIENCE).await {
+            Ok(namespace) => {
+                let namespace: Value = serde_json::from_slice(&namespace).ok()?;
+                return namespace["metadata"]["uid"].as_str().map(Into::into);
+            }
+            Err(CallError::Api(error)) if [401, 403, 404].contains(&error.code.as_u16()) => {
+                debug!("the identity of the cluster is not known: {error}");
                 return None;
             }
-            Ok(Err(_)) | Err(_) => sleep(ASK_AGAIN).await,
+            Err(_) => sleep(ASK_AGAIN).await,
         }
     }
 }

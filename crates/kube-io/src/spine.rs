@@ -1,10 +1,15 @@
 //! The loop: what a cluster tells goes into the engine, and what the engine wants is written.
 
-use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use bellwether_engine::{
-    Change, Cluster, ClusterEvent, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Name, News, Now,
-    Outcome, Slot, Source as _, Sources,
+    Change, Cluster, ClusterEvent, Driver, Effect, Engine, Event, FeedId, Insight, Kind, Name, News,
+    NoSource, Now, Outcome, Slot, Source as _, Sources,
 };
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
@@ -18,6 +23,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     audience::{Audience, Inquirer},
+    clock::now,
     connected::ConnectedCluster,
     read::Settings,
     vitals::Vitals,
@@ -52,13 +58,14 @@ pub struct Spine {
     pulsed: Instant,
     news: mpsc::Receiver<(FeedId, News)>,
     writes: JoinSet<(Done, Duration)>,
+    /// The clusters that were to be written to and are not connected, which is reported once.
+    unconnected: BTreeSet<Cluster>,
     /// What is being written, by the task that does.
     under_way: HashMap<Id, (Slot, Change)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     audience: Audience,
     vitals: Arc<Vitals>,
-    begun: Instant,
     /// When was counted last how much there is, and whether something has happened since then.
     counted: Instant,
     uncounted: bool,
@@ -84,12 +91,12 @@ impl Spine {
             pulsed: Instant::now(),
             news,
             writes: JoinSet::new(),
+            unconnected: BTreeSet::new(),
             under_way: HashMap::new(),
             recorder,
             leadership,
             audience: Audience::new(),
             vitals,
-            begun: Instant::now(),
             counted: Instant::now(),
             uncounted: true,
         }
@@ -135,15 +142,15 @@ impl Spine {
                 }
                 Some(question) = self.audience.question() => {
                     self.feel_pulses();
-                    question.answer(&self.driver);
+                    // A clock that was set is noticed before anybody is answered by it.
+                    let now = self.tick();
+                    question.answer(&self.driver, now.time);
                 }
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
-                    let effects = self.driver.tick(self.now());
-                    if !effects.is_empty() {
-                        self.follow_up(effects);
-                    }
-                            }
+                    self.tick();
+                    self.uncounted = true;
+                }
             }
             self.count();
         }
@@ -159,12 +166,22 @@ impl Spine {
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
-        let (begun, now) = (Instant::now(), self.now());
+        let (begun, now) = (Instant::now(), now());
         let mut count = 0;
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
         self.follow_up(effects);
         self.vitals.stepped(count, begun.elapsed().as_secs_f64());
+    }
+
+    /// Tells the engine the time, and gives it back.
+    fn tick(&mut self) -> Now {
+        let now = now();
+        let effects = self.driver.tick(now);
+        if !effects.is_empty() {
+            self.follow_up(effects);
+        }
+        now
     }
 
     /// Tells the engine when the clusters were last heard from.
@@ -175,21 +192,27 @@ impl Spine {
         let events: Vec<_> = pulses.collect();
         self.pulsed = Instant::now();
         if !events.is_empty() {
-            let effects = self.driver.step(self.now(), events);
+            let effects = self.driver.step(now(), events);
             self.follow_up(effects);
         }
     }
 
     /// Does what follows from a step.
     fn follow_up(&mut self, effects: Vec<Effect>) {
-        let now = self.now();
-        let effects = self.clusters.route(effects, |unread| {
-            error!(feeds = unread.len(), "cannot follow kinds of a cluster that is not connected");
-            self.driver.step(now, unread)
-        });
+        let now = now();
+        for effect in &effects {
+            if let Effect::Follow { cluster, kind, .. } = effect
+                && let Err(NoSource(cluster)) = self.clusters.get(cluster)
+            {
+                error!("cannot watch {kind} in cluster {}: it is not connected", cluster.name());
+            }
+        }
+        let effects = self.clusters.route(effects, |unread| self.driver.step(now, unread));
         for effect in effects {
             match effect {
-                Effect::Changed(kind, name) => self.audience.tell(&self.driver, kind, name.as_ref()),
+                Effect::Changed(kind, name) => {
+                    self.audience.tell(&self.driver, now.time, kind, name.as_ref());
+                }
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
                     let condition = turn.condition;
@@ -217,8 +240,13 @@ impl Spine {
         // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        for (slot, change) in self.driver.write(self.now(), leading) {
+        for (slot, change) in self.driver.write(now(), leading) {
             let cluster = self.clusters.get(&slot.object.cluster);
+            if let Err(NoSource(cluster)) = &cluster
+                && self.unconnected.insert(cluster.clone())
+            {
+                error!("cannot write to cluster {}: it is not connected", cluster.name());
+            }
             let place = cluster.map(|cluster| (cluster.client.clone(), cluster.served(&slot.object.kind)));
             let wanted = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
@@ -251,15 +279,10 @@ impl Spine {
             outcome => debug!("{object}: {} {outcome:?}", slot.part),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
-        let (begun, now) = (Instant::now(), self.now());
+        let (begun, now) = (Instant::now(), now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
         self.follow_up(effects);
         self.vitals.stepped(1, begun.elapsed().as_secs_f64());
-    }
-
-    /// What the time is.
-    fn now(&self) -> Now {
-        Now { time: Timestamp::now(), passed: self.begun.elapsed() }
     }
 
     /// How long nothing has to be done, if nothing happens.
@@ -274,7 +297,7 @@ impl Spine {
     /// Counts how much there is, now and then.
     fn count(&mut self) {
         if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
-            self.vitals.counted(self.driver.census(), self.recorder.dropped());
+            self.vitals.counted(self.driver.census(), now().time, self.recorder.dropped());
             (self.counted, self.uncounted) = (Instant::now(), false);
         }
     }

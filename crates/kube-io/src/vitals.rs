@@ -29,6 +29,7 @@ pub struct Vitals {
     objects: Gauge,
     feeds: Gauge,
     untold: Gauge,
+    fresh: Family<ByCluster, Gauge>,
     census: Mutex<Census>,
     tally: Arc<Tally>,
 }
@@ -77,6 +78,7 @@ impl Vitals {
             objects: Gauge::default(),
             feeds: Gauge::default(),
             untold: Gauge::default(),
+            fresh: Family::default(),
             census: Mutex::default(),
             tally,
         }
@@ -104,7 +106,13 @@ impl Vitals {
         self.leading.set(i64::from(leading));
     }
 
-    pub(crate) fn counted(&self, census: Census, untold: u64) {
+    pub(crate) fn counted(&self, census: Census, now: Timestamp, untold: u64) {
+        self.fresh.clear();
+        for (cluster, status) in &census.clusters {
+            let is_fresh = status.heard.is_some() && status.silent_since(now).is_none();
+            let cluster = cluster.name().to_owned();
+            self.fresh.get_or_create(&ByCluster { cluster }).set(i64::from(is_fresh));
+        }
         self.untold.set(i64::try_from(untold).unwrap_or(i64::MAX));
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.objects.set(number(census.objects));
@@ -177,16 +185,10 @@ impl Vitals {
             "When the watch that has been silent for longest was last heard from",
             heard,
         );
-        let fresh: Family<ByCluster, Gauge> = Family::default();
-        for (cluster, status) in self.census().clusters {
-            let is_fresh = status.heard.is_some() && status.silent_since(Timestamp::now()).is_none();
-            let cluster = cluster.name().to_owned();
-            fresh.get_or_create(&ByCluster { cluster }).set(i64::from(is_fresh));
-        }
         registry.register(
             "cluster_fresh",
             "Whether a cluster has been heard from within two minutes; the hub has no name",
-            fresh,
+            self.fresh.clone(),
         );
         let open: Gauge = Gauge::default();
         open.set(i64::try_from(self.tally.open_watches.get()).unwrap_or(i64::MAX));

@@ -117,7 +117,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         let answer = ask_all(&place.client, question, place.settings.answers_within).await;
         let now = now();
         if answer.is_ok() {
-            self.pulse.beat(now.time);
+            self.pulse.beat(now);
         }
         let heard = self.follower.page(answer.as_deref().map_err(Trouble::clone), now);
         self.count(heard);
@@ -141,7 +141,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Tells what a watch tells, until it ends, with some trouble or without, or the kind is served in another way.
     async fn hear(&mut self, watch: &mut Watch) -> Option<Option<Trouble>> {
-        self.pulse.beat(now().time);
+        self.pulse.beat(now());
         loop {
             let next = tokio::select! {
                 next = watch.next() => next,
@@ -159,7 +159,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 Err(trouble) => return Some(Some(trouble)),
             }
             let now = now();
-            self.pulse.beat(now.time);
+            self.pulse.beat(now);
             match self.follower.line(watch.line(), now) {
                 Ok(heard) => {
                     self.count(heard);

@@ -1,11 +1,17 @@
 //! What a reader has done so far, for those who count.
 
-use std::sync::{
-    Mutex, PoisonError, Weak,
-    atomic::{AtomicI64, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
+use bellwether_engine::Now;
 use jiff::Timestamp;
+
+use crate::clock::time_of;
 
 /// What a reader has done so far.
 #[derive(Debug, Default)]
@@ -35,11 +41,16 @@ impl Tally {
     /// minute, so what is much older than that is out of touch.
     pub fn heard_least_recently(&self) -> Option<Timestamp> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).min()
+        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).min().map(time_of)
     }
 
     /// When any feed last heard from the cluster.
     pub fn heard_last(&self) -> Option<Timestamp> {
+        self.last_beat().map(time_of)
+    }
+
+    /// The same, by the clock that nobody sets.
+    pub(crate) fn last_beat(&self) -> Option<Duration> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
     }
@@ -81,19 +92,20 @@ impl Drop for One<'_> {
     }
 }
 
-/// When a feed last heard from its cluster.
+/// When a feed last heard from its cluster, in milliseconds of [`Now::passed`]; 0 for never.
 #[derive(Debug, Default)]
-pub(super) struct Pulse(AtomicI64);
+pub(super) struct Pulse(AtomicU64);
 
 impl Pulse {
-    pub(super) fn beat(&self, now: Timestamp) {
-        self.0.store(now.as_millisecond(), Ordering::Relaxed);
+    pub(super) fn beat(&self, now: Now) {
+        let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
+        self.0.store(passed.max(1), Ordering::Relaxed);
     }
 
-    pub(super) fn last(&self) -> Option<Timestamp> {
+    fn last(&self) -> Option<Duration> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            at => Timestamp::from_millisecond(at).ok(),
+            passed => Some(Duration::from_millis(passed)),
         }
     }
 }
