@@ -51,8 +51,8 @@ impl<O> Clone for LogEntry<O> {
 }
 
 impl<O: Stored> MemoryCluster<O> {
-    /// A cluster without objects. `uid` makes the UID of the object that is created first, second and so on; those of two
-    /// clusters must differ.
+    /// A cluster without objects. `uid` makes the UID of the object that is created first, second and so on. Those of two
+    /// clusters may be the same, as after one was restored from a backup of the other.
     pub fn new(kinds: BTreeMap<Kind, Served>, uid: fn(u64) -> String) -> Self {
         let (objects, log) = (BTreeMap::new(), Vec::new());
         Self { revision: 0, compacted: 0, kinds, objects, log, created: 0, uid }

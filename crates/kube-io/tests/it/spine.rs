@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use bellwether_api::crds;
 use bellwether_engine::{
-    Change, Cluster, ClusterStatus, Engine, GroupRef, Kind, Name, ObjectKey, OwnKind, Part, Slot,
+    Change, Cluster, ClusterStatus, Dialect, Engine, GroupRef, Kind, Name, ObjectKey, OwnKind, Part, Slot,
 };
 use bellwether_kube_io::{
     read::Settings,
@@ -24,7 +24,7 @@ use kube::{Api, Client, ResourceExt as _, api::PostParams};
 use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 
-/// A loop that leads, and reads and writes through a proxy.
+/// A loop that leads, and reads and writes one namespace through a proxy. Other tests have theirs in the same cluster.
 struct Running {
     proxy: Option<FaultProxy>,
     vitals: Arc<Vitals>,
@@ -34,15 +34,16 @@ struct Running {
 }
 
 impl Running {
-    async fn start(engine: Engine) -> Result<Self> {
+    async fn start(engine: Engine, namespace: String) -> Result<Self> {
         let cluster = shared::cluster().await?;
         cluster.install(&crds()).await?;
         let proxy = FaultProxy::before(cluster).await?;
         let client = cluster.admin().via(proxy.address()).client().await?;
         let until = Instant::now() + Duration::from_hours(1);
         let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
+        let settings = Settings { namespace: Some(namespace), ..Settings::default() };
         let recorder = Recorder::start(client.clone(), "test");
-        let spine = Spine::new(engine, client, Settings::default(), leadership, recorder);
+        let spine = Spine::new(engine, client, settings, leadership, recorder);
         let vitals = Arc::clone(spine.vitals());
         let task = tokio::spawn(spine.run(std::future::pending()));
         Ok(Self { proxy: Some(proxy), vitals, _leadership: sender, task })
@@ -80,7 +81,8 @@ async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it
     .await?;
     let uid = namespaces.get("kube-system").await?.uid().context("an object has a uid")?;
     let begun = Timestamp::now();
-    let mut running = Running::start(Engine::new()).await?;
+    let namespace = shared::cluster().await?.namespace("learns").await?;
+    let mut running = Running::start(Engine::of_one_namespace(), namespace).await?;
     eventually(PATIENCE, "the cluster is connected, identified and its kinds are known", async || {
         Ok(running.hub().is_some_and(|hub| {
             hub.uid.as_deref() == Some(&*uid)
@@ -113,14 +115,15 @@ async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() ->
 
     let (east, kind) = (Cluster::named("east"), Kind::new("", "ConfigMap"));
     let name = Name::new(&namespace, "kept");
-    let group = GroupRef::new(OwnKind::Rollup, Name::new("", "unconnected"));
+    let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), Name::new(&namespace, "none"));
     let slot = Slot {
         object: ObjectKey { cluster: east.clone(), kind: kind.clone(), name },
         part: Part::Existence(group),
     };
-    let engine =
-        Engine::new().observing(&east, [kind]).wanting(slot, Change::Delete { uid: uid.as_str().into() });
-    let running = Running::start(engine).await?;
+    let engine = Engine::of_one_namespace()
+        .observing(&east, [kind])
+        .wanting(slot, Change::Delete { uid: uid.as_str().into() });
+    let running = Running::start(engine, namespace).await?;
     eventually(PATIENCE, "our own kinds are listed, and the write was tried and has failed", async || {
         let failed = running.metric(r#"bellwether_writes_total{outcome="Failed"}"#);
         Ok(running.vitals.census().open && failed.is_some_and(|failed| failed > 0.0))

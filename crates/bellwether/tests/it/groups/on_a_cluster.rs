@@ -245,7 +245,7 @@ async fn a_cluster_that_falls_silent() -> Result<()> {
             "{WEB}---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, labels: {{app: web}}}}}}"
         ))
         .await?;
-    let mut waits = corner.start(&["wait", "web", "--stable", "1h", "--timeout", "20s"])?;
+    let mut waits = corner.start(&["wait", "web", "--stable", "1h", "--timeout", "60s"])?;
     let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
     let first = lines.next().context("the wait has ended")??;
     ensure!(first.contains("is Ready, 1/1 ready"), "{first}");
