@@ -1,16 +1,13 @@
-//! Test executables: cargo builds all of them once, then several run at a time.
+//! Test executables: cargo builds all of them once, then they run one after the other, beside the checks that compute.
 //!
-//! `cargo test` runs one after the other, and the long ones mostly wait for API servers.
+//! Several at a time make two cores so busy that API servers miss the deadlines that tests are about.
 
 use std::{
-    collections::VecDeque,
     env,
     fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Seek as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
     time::Instant,
 };
 
@@ -94,22 +91,17 @@ fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
 pub(crate) fn run(mut executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
     let faketime = faketime::find();
     executables.sort_by_key(Executable::rank);
-    let at_a_time = thread::available_parallelism().map_or(1, usize::from).max(ON_CONTROL_PLANES.len());
-    let (queue, failures) = (Mutex::new(VecDeque::from(executables)), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(executable) = lock(&queue).pop_front() {
-            let begin = Instant::now();
-            let ended = captured(&mut executable.command(arguments, faketime.as_deref()));
-            let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
-            let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
-            say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
-            if !success {
-                lock(&failures).push(format!("\n{source}:\n{}", relevant(&output)));
-            }
+    let mut failures = Vec::new();
+    for executable in executables {
+        let begin = Instant::now();
+        let ended = captured(&mut executable.command(arguments, faketime.as_deref()));
+        let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
+        let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
+        say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
+        if !success {
+            failures.push(format!("\n{source}:\n{}", relevant(&output)));
         }
-    };
-    thread::scope(|scope| (0..at_a_time).for_each(|_| drop(scope.spawn(work))));
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
     ensure!(failures.is_empty(), "tests failed{}", failures.concat());
     Ok(())
 }
@@ -157,10 +149,6 @@ fn captured(command: &mut Command) -> Result<(bool, String)> {
 /// The part of an executable's output that is about failures: all of it, if it ended before it could say which tests failed.
 fn relevant(output: &str) -> &str {
     output.find("\nfailures:\n").map_or(output, |start| &output[start..])
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
