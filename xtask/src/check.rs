@@ -1,8 +1,8 @@
 //! The checks that every change must pass.
 
-use std::{sync::mpsc, thread};
+use std::thread::{self, ScopedJoinHandle};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, ensure};
 use bellwether_testkit::Binary;
 
 use crate::{
@@ -32,32 +32,33 @@ fn thorough() -> Result<()> {
     step(doc.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Everything. Tests wait for API servers most of the time; meanwhile the other checks have the cores.
+/// Everything. Tests on control planes wait most of the time; meanwhile all that computes has the cores.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     quick()?;
-    let (send, built) = mpsc::channel();
-    let (tests, others) = thread::scope(|scope| {
-        let tests = scope.spawn(move || {
-            control_planes()?;
-            // If they could not be built, the other thread says so.
-            built.recv().map_or(Ok(()), |executables| executables::run(executables, arguments))
+    thread::scope(|scope| {
+        let control_planes = scope.spawn(control_planes);
+        let executables = executables::build()?;
+        let on_control_planes = scope.spawn(move || {
+            join(control_planes)?;
+            executables::run_on_control_planes(executables.on_control_planes, arguments)
         });
-        let others = || {
-            send.send(executables::build()?)?;
-            yield_cores()?;
-            thorough()?;
-            doc_tests(arguments)?;
-            simulate::check()
-        };
-        let others = others();
-        drop(send);
-        (tests.join().unwrap_or_else(|_| Err(anyhow!("the tests could not be run"))), others)
-    });
+        yield_cores()?;
+        let simulation = scope.spawn(simulate::check);
+        let others = executables::run_others(executables.others, arguments);
+        let checks = thorough().and_then(|()| doc_tests(arguments));
+        all_of([join(on_control_planes), join(simulation), others, checks])
+    })
+}
+
+fn join(lane: ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+    lane.join().unwrap_or_else(|_| Err(anyhow!("a check could not be run")))
+}
+
+/// Fails if one of them did, with the errors of all.
+fn all_of(results: [Result<()>; 4]) -> Result<()> {
     let errors: Vec<_> =
-        [tests, others].into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
-    if !errors.is_empty() {
-        bail!("{}", errors.join("\n\n"));
-    }
+        results.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    ensure!(errors.is_empty(), "{}", errors.join("\n\n"));
     Ok(())
 }
 

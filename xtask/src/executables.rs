@@ -1,13 +1,16 @@
-//! Test executables: cargo builds all of them once, then they run one after the other, beside the checks that compute.
+//! Test executables: cargo builds all of them once, then some run at a time.
 //!
-//! Several at a time make two cores so busy that API servers miss the deadlines that tests are about.
+//! `cargo test` runs one after the other, and those on control planes mostly wait for API servers.
 
 use std::{
+    collections::VecDeque,
     env,
     fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Seek as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::Instant,
 };
 
@@ -19,9 +22,18 @@ use crate::{
     run::{cargo, root, say},
 };
 
-/// The executables that run on control planes, the slowest first. They start before all others.
-const ON_CONTROL_PLANES: [&str; 4] =
-    ["crates/bellwether/tests", "crates/kube-io/tests", "crates/testkit/tests", "crates/api/tests"];
+/// The executables that run on control planes, the slowest first.
+const ON_CONTROL_PLANES: [&str; 5] = [
+    "crates/bellwether/tests",
+    "crates/kube-io/tests",
+    "crates/testkit/tests",
+    "crates/api/tests",
+    "xtask/tests",
+];
+
+/// How many executables on control planes run at a time. Four make two cores so busy that API servers miss the deadlines that
+/// tests are about.
+const AT_A_TIME: usize = 2;
 
 /// The executable whose ignored tests need libfaketime.
 const WITH_CLOCKS: &str = "crates/bellwether/tests";
@@ -39,8 +51,16 @@ pub(crate) struct Executable {
     directory: PathBuf,
 }
 
-/// Builds the test executables of the whole workspace.
-pub(crate) fn build() -> Result<Vec<Executable>> {
+/// The test executables of the whole workspace.
+#[derive(Debug, Default)]
+pub(crate) struct Executables {
+    pub(crate) on_control_planes: Vec<Executable>,
+    /// They need nothing but a core.
+    pub(crate) others: Vec<Executable>,
+}
+
+/// Builds them.
+pub(crate) fn build() -> Result<Executables> {
     const LINE: &str = "cargo test --workspace --no-run";
     say(&format!("\n$ {LINE}"));
     let mut command = cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
@@ -51,7 +71,10 @@ pub(crate) fn build() -> Result<Vec<Executable>> {
         executables.extend(executable(&message?, &root())?);
     }
     ensure!(child.wait()?.success(), "{LINE} failed");
-    Ok(executables)
+    executables.sort_by_key(Executable::rank);
+    let (on_control_planes, others) =
+        executables.into_iter().partition(|executable| executable.rank() < ON_CONTROL_PLANES.len());
+    Ok(Executables { on_control_planes, others })
 }
 
 /// The test executable that a message of cargo tells of, if it does.
@@ -87,27 +110,54 @@ fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
     Ok(Some(Executable { source, path, directory }))
 }
 
-/// Runs all of them, and prints what each has printed when it ends. The error has the failures of all once more.
-pub(crate) fn run(mut executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
+/// Runs those on control planes.
+pub(crate) fn run_on_control_planes(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
+    run(executables, arguments, AT_A_TIME)
+}
+
+/// Runs those that compute: each of them has a thread for each core.
+pub(crate) fn run_others(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
+    run(executables, arguments, 1)
+}
+
+/// Runs executables, and prints what each has printed when it ends. The error has the failures of all once more.
+fn run(executables: Vec<Executable>, arguments: &[String], at_a_time: usize) -> Result<()> {
     let faketime = faketime::find();
-    executables.sort_by_key(Executable::rank);
-    let mut failures = Vec::new();
-    for executable in executables {
+    let failures = Mutex::new(Vec::new());
+    side_by_side(executables, at_a_time, |executable| {
         let begin = Instant::now();
         let ended = captured(&mut executable.command(arguments, faketime.as_deref()));
         let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
         let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
         say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
         if !success {
-            failures.push(format!("\n{source}:\n{}", relevant(&output)));
+            lock(&failures).push(format!("\n{source}:\n{}", relevant(&output)));
         }
-    }
+    });
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     ensure!(failures.is_empty(), "tests failed{}", failures.concat());
     Ok(())
 }
 
+/// Does something with each of these in their order, with so many at a time.
+fn side_by_side<T: Send>(these: Vec<T>, at_a_time: usize, work: impl Fn(T) + Sync) {
+    let queue = Mutex::new(VecDeque::from(these));
+    // A function: the condition of a loop would hold the lock for as long as its body runs.
+    let next = || lock(&queue).pop_front();
+    let worker = || {
+        while let Some(this) = next() {
+            work(this);
+        }
+    };
+    thread::scope(|scope| (0..at_a_time).for_each(|_| drop(scope.spawn(worker))));
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Executable {
-    /// Those of a lower rank start first.
+    /// Those of a lower rank start first; those of the last need no control plane.
     fn rank(&self) -> usize {
         let on_control_plane = ON_CONTROL_PLANES.iter().position(|tests| self.source.starts_with(tests));
         on_control_plane.unwrap_or(ON_CONTROL_PLANES.len())
@@ -153,6 +203,8 @@ fn relevant(output: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -185,6 +237,21 @@ mod tests {
         assert_eq!(shell("echo one; exit 101"), (false, "one".to_owned()));
         let (success, output) = shell("kill -9 $$");
         assert!(!success && output.contains("signal: 9"), "{output}");
+    }
+
+    #[test]
+    fn two_of_three_run_at_a_time() {
+        let (ends, met) = (Mutex::new(Vec::new()), Barrier::new(2));
+        // Each of the first two waits for the other; the third would wait for ever.
+        side_by_side(vec![1, 2, 3], 2, |number| {
+            if number < 3 {
+                met.wait();
+            }
+            lock(&ends).push(number);
+        });
+        let mut ends = ends.into_inner().unwrap();
+        ends.sort_unstable();
+        assert_eq!(ends, [1, 2, 3]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn step(command: &mut Command) -> Result<()> {
     if !status.success() {
         bail!("{line} failed");
     }
-    say(&format!("done after {} s", begin.elapsed().as_secs()));
+    say(&format!("\n$ {line}: ok after {} s", begin.elapsed().as_secs()));
     Ok(())
 }
 
