@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::{Engine, Kind, Name};
+use bellwether_engine::{Dialect, Engine, Kind, Name, OwnKind};
 use bellwether_kube_io::{
     read::Settings,
     spine::Spine,
@@ -106,7 +106,8 @@ async fn control(command: &Controller) -> Result<()> {
     let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
-    let engine = if command.app_k8s_io { engine.with_app_k8s_io() } else { engine };
+    let engine =
+        if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
     let mut spine = Spine::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
     let olm = command.rollups.olm().map(|(place, rollup)| {
         let insights = spine.follow(Kind::own("Rollup"), Name::new("", rollup));

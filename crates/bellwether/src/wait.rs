@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use bellwether_engine::{Group, GroupRef, OwnKind};
+use bellwether_engine::Group;
 use bellwether_inspect::{
     sight::{ClusterSight, Live, Meant, Remarks, Sight, View},
     wait::{End, Ending, Log, Vigil, because, page},
@@ -88,8 +88,6 @@ impl Watch<'_> {
         let mut live = Live::start(self.cluster.client(), vec![self.view]);
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), Log::default());
-        let kind = OwnKind::of(&self.group.kind);
-        let group = kind.map(|kind| GroupRef::new(kind, self.group.name.clone()));
         // What was seen at first is true until more is known.
         let mut last = Some(self.group.clone());
         loop {
@@ -101,7 +99,7 @@ impl Watch<'_> {
             let silent = live.silent_since();
             let mut end = None;
             if live.is_known() {
-                last = group.as_ref().and_then(|group| live.group(group));
+                last = live.group(&self.group.kind, &self.group.name).cloned();
                 end = vigil.look(last.as_ref().ok_or(&self.group.kind), elapsed, silent);
             }
             if let Some(group) = &last {

@@ -51,6 +51,17 @@ impl ClusterStatus {
     }
 }
 
+/// What happens to a cluster that all of its feeds feel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upheaval {
+    /// It has a source, for the first time or again.
+    Connected,
+    /// Another cluster has its name now.
+    Replaced,
+    /// It has no source any more.
+    Removed,
+}
+
 /// The clusters, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Clusters {
@@ -96,25 +107,32 @@ impl Clusters {
         }
     }
 
-    /// Takes in what a source tells. Gives back whether another cluster has the name now.
-    pub(crate) fn hear(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) -> bool {
-        if matches!(event, ClusterEvent::Removed) {
-            self.status.remove(cluster);
-            return false;
-        }
+    /// Takes in what a source tells. Gives back what follows for the feeds of the cluster, if anything does.
+    pub(crate) fn hear(
+        &mut self,
+        cluster: &Cluster,
+        event: ClusterEvent,
+        now: Timestamp,
+    ) -> Option<Upheaval> {
+        let connected = (!self.status.contains_key(cluster)).then_some(Upheaval::Connected);
         let status = self.status.entry(cluster.clone()).or_default();
         match event {
             ClusterEvent::Connected => status.lost = None,
             ClusterEvent::Identified(uid) => {
                 let before = status.uid.replace(uid);
-                return before.is_some() && before != status.uid;
+                if before.is_some() && before != status.uid {
+                    return Some(Upheaval::Replaced);
+                }
             }
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
             ClusterEvent::Heard(time) => status.heard = Some(time),
             ClusterEvent::Lost => _ = status.lost.get_or_insert(now),
-            ClusterEvent::Removed => {}
+            ClusterEvent::Removed => {
+                self.status.remove(cluster);
+                return Some(Upheaval::Removed);
+            }
         }
-        false
+        connected
     }
 }
 
@@ -172,9 +190,11 @@ mod tests {
     #[test]
     fn a_cluster_that_was_rebuilt_under_its_name_is_another() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
-        let mut is_another = |uid: &str| clusters.hear(&east, ClusterEvent::Identified(uid.into()), at(0));
-        assert_eq!([is_another("a"), is_another("a"), is_another("b")], [false, false, true]);
-        clusters.hear(&east, ClusterEvent::Removed, at(0));
-        assert!(clusters.get(&east).is_none());
+        let mut hear = |event| clusters.hear(&east, event, at(0));
+        let is = |uid: &str| ClusterEvent::Identified(uid.into());
+        assert_eq!([hear(is("a")), hear(is("a"))], [Some(Upheaval::Connected), None]);
+        assert_eq!([hear(is("b")), hear(is("b"))], [Some(Upheaval::Replaced), None]);
+        assert_eq!(hear(ClusterEvent::Removed), Some(Upheaval::Removed));
+        assert_eq!(hear(is("a")), Some(Upheaval::Connected));
     }
 }

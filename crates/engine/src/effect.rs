@@ -218,6 +218,8 @@ pub struct Turn {
     pub from: Option<ConditionStatus>,
     /// What it is.
     pub to: ConditionStatus,
+    /// Since when, as it is written.
+    pub since: Timestamp,
     /// Why, in a word.
     pub reason: Arc<str>,
     /// Why, in a line.

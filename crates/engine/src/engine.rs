@@ -8,9 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     application::Applications,
-    clusters::Clusters,
+    clusters::{Clusters, Upheaval},
     desk::{Desk, Timer},
-    dialect::Dialect,
     effect::{Change, Effect, Slot},
     event::{ClusterEvent, Event, News, Outcome, Unreadable},
     facts::{Facts, Ours, Seen},
@@ -76,11 +75,11 @@ impl Engine {
         engine
     }
 
-    /// One that looks after the Applications of `app.k8s.io` as well, where the cluster has them. Nothing of ours waits
-    /// for them: what they own is never let go of, so that nobody can mistake it for a stranger's.
+    /// One that looks after groups of another kind as well, where the cluster has them: the Applications of `app.k8s.io`.
+    /// Nothing of ours waits for them: what they own is never let go of, so that nobody can mistake it for a stranger's.
     #[must_use]
-    pub fn with_app_k8s_io(mut self) -> Self {
-        self.follow(&Dialect::AppK8sIo.kind());
+    pub fn with_kind(mut self, kind: OwnKind) -> Self {
+        self.follow(&kind.kind());
         self
     }
 
@@ -283,8 +282,15 @@ impl Engine {
     /// A source tells something of its cluster.
     fn hear_of(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
-        if self.clusters.hear(cluster, event, now) {
-            self.feeds.forget_versions_of(cluster);
+        match self.clusters.hear(cluster, event, now) {
+            Some(Upheaval::Connected) => self.feeds.follow_unconnected(cluster, &mut self.desk.effects),
+            Some(Upheaval::Replaced) => self.feeds.forget_versions_of(cluster),
+            Some(Upheaval::Removed) => {
+                for feed in self.feeds.of_cluster(cluster) {
+                    self.news(feed, News::Unreadable(Unreadable::NotConnected), now);
+                }
+            }
+            None => {}
         }
         if before != self.clusters.silent_since(cluster, now) {
             self.silence_changed(cluster);

@@ -311,10 +311,23 @@ impl Feeds {
         }
     }
 
+    /// The feeds of a cluster.
+    pub(crate) fn of_cluster(&self, cluster: &Cluster) -> Vec<FeedId> {
+        self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster).map(|(id, _)| *id).collect()
+    }
+
+    /// A cluster is connected: its feeds that nothing could read are asked for once more.
+    pub(crate) fn follow_unconnected(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
+        for (id, feed) in &self.by_id {
+            if feed.cluster == *cluster && feed.unreadable == Some(Unreadable::NotConnected) {
+                follow(*id, feed, effects);
+            }
+        }
+    }
+
     /// Another cluster has the name of one that was known: its versions are not comparable with those of the other.
     pub(crate) fn forget_versions_of(&mut self, cluster: &Cluster) {
-        let of_cluster = self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster).map(|(id, _)| *id);
-        for feed in of_cluster.collect::<Vec<_>>() {
+        for feed in self.of_cluster(cluster) {
             self.forget_versions(feed);
         }
     }

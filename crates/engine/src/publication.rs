@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,8 +65,8 @@ struct Telling {
     kind: &'static str,
     /// What it is when all is well; nothing if it may be either.
     good: Option<ConditionStatus>,
-    /// A turn that may have been written, and the time at which it says that it was: nobody has answered.
-    in_doubt: Option<(Turn, Time)>,
+    /// A turn that may have been written: nobody has answered.
+    in_doubt: Option<Turn>,
     /// What they were told last, as long as that is stored, and the version in which it was.
     told: Option<ConditionStatus>,
     told_of: Option<Version>,
@@ -248,12 +247,14 @@ impl Publication {
             let condition = find(&patched.conditions, telling.kind)?;
             let from = said::status(self.stored(), telling.kind);
             let to = condition.status();
+            let since = condition.last_transition_time.as_ref()?.0;
             (from != Some(to)).then(|| Turn {
                 object: self.slot.object.clone(),
                 uid: self.uid.clone(),
                 condition: telling.kind,
                 from,
                 to,
+                since,
                 reason: condition.reason.as_deref().unwrap_or_default().into(),
                 message: condition.message.as_deref().unwrap_or_default().into(),
                 good: telling.good.is_none_or(|good| good == to),
@@ -277,10 +278,8 @@ impl Publication {
         }
         match outcome {
             Outcome::Failed(_) => {
-                let mut patched = StoredStatus::default();
-                patched.merge(patch);
                 for telling in &mut self.tellings {
-                    telling.doubt(told, &patched.conditions);
+                    telling.doubt(told);
                     // That it is stored may have been seen before it was known that no answer comes.
                     telling.resolve_doubt(&self.stored.conditions, &self.version, desk);
                 }
@@ -359,10 +358,10 @@ impl Telling {
 
     /// Nobody has answered to a patch that would have made these turns. An earlier turn may be in doubt still, and whatever
     /// became of it, this attempt does not say.
-    fn doubt(&mut self, told: &[Turn], patched: &[Written]) {
-        let since = find(patched, self.kind).and_then(|condition| condition.last_transition_time.clone());
-        let turn = told.iter().find(|turn| turn.condition == self.kind).cloned();
-        self.in_doubt = turn.zip(since).or(self.in_doubt.take());
+    fn doubt(&mut self, told: &[Turn]) {
+        if let Some(turn) = told.iter().find(|turn| turn.condition == self.kind) {
+            self.in_doubt = Some(turn.clone());
+        }
     }
 
     /// A turn that is stored in this version was written, though the answer was lost.
@@ -371,8 +370,9 @@ impl Telling {
         self.told.take_if(|told| Some(*told) != status);
         let since = find(stored, self.kind).and_then(|condition| condition.last_transition_time.as_ref());
         // Somebody else may have written the same, at another time.
-        let is_it = |(turn, time): &mut (Turn, Time)| status == Some(turn.to) && since == Some(time);
-        if let Some((turn, _)) = self.in_doubt.take_if(is_it) {
+        let is_it =
+            |turn: &mut Turn| status == Some(turn.to) && since.is_some_and(|since| since.0 == turn.since);
+        if let Some(turn) = self.in_doubt.take_if(is_it) {
             self.tell(turn, Some(version), desk);
         }
     }

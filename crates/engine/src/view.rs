@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Objects that belong together, and how they are as one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// What it is: an Application, a Rollup.
     pub kind: Kind,
@@ -35,7 +35,7 @@ pub struct Group {
 }
 
 /// What only groups of one kind have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
     /// Of an Application, in either API.
     Application {
@@ -56,7 +56,7 @@ pub enum Detail {
 }
 
 /// A condition of a group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// Its type.
     pub kind: &'static str,
@@ -120,7 +120,7 @@ impl Insight {
 }
 
 /// A member of a group, or what should be one and is not there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// Its kind.
     pub kind: Kind,

@@ -24,7 +24,7 @@ pub(crate) struct ConnectedCluster {
     pub(crate) reader: Reader,
     /// What was last told of it: when it was heard from, by the clock that nobody sets.
     heard: Option<Duration>,
-    is_open: Option<bool>,
+    connection: Option<ClusterEvent>,
     about: JoinHandle<()>,
 }
 
@@ -39,17 +39,15 @@ impl ConnectedCluster {
     ) -> Self {
         let reader = Reader::start(client.clone(), settings, news);
         let about = tokio::spawn(tell_about(cluster, client.clone(), reader.kinds(), events));
-        Self { client, reader, heard: None, is_open: None, about }
+        Self { client, reader, heard: None, connection: None, about }
     }
 
     /// What has changed since this was last asked: when the cluster was heard from, and whether any connection is open.
     pub(crate) fn pulse(&mut self) -> Vec<ClusterEvent> {
         let tally = self.reader.tally();
         let heard = tally.last_beat().filter(|heard| self.heard.replace(*heard) != Some(*heard));
-        let is_open = tally.open_watches.get() > 0;
-        // Before anything was ever heard, nothing is lost.
-        let turned = self.heard.is_some() && self.is_open.replace(is_open) != Some(is_open);
-        let connection = turned.then_some(if is_open { ClusterEvent::Connected } else { ClusterEvent::Lost });
+        let connection =
+            tally.connection().filter(|is| self.connection.replace(is.clone()).as_ref() != Some(is));
         heard.map(|heard| ClusterEvent::Heard(time_of(heard))).into_iter().chain(connection).collect()
     }
 }

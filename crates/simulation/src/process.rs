@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Driver, Engine, FeedId, Kind, Lens, News, Served};
+use bellwether_engine::{Dialect, Driver, Engine, FeedId, Kind, Lens, News, OwnKind, Served};
 use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
 use jiff::Timestamp;
 
@@ -102,7 +102,7 @@ impl Process {
         self.alive = true;
         (self.began, self.answers, self.has_news) = (now, Answers::default(), true);
         self.epoch += 1;
-        let engine = Engine::new().with_app_k8s_io();
+        let engine = Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo));
         let engine = if self.elsewhere {
             engine.observing(&Site::East.cluster(), Site::East.observed())
         } else {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{Change, FieldConflict, Outcome, Version};
+use bellwether_engine::{Change, Outcome, Version};
 use http::response::Parts;
 use serde::Deserialize;
 
 use crate::{
-    api_error::{self, ApiError, ErrorClass},
+    api_error::{ApiError, ErrorClass},
     request::{Asked, Right},
 };
 
@@ -69,11 +69,7 @@ impl Asked<'_> {
                 Done::failed(error)
             }
             ErrorClass::FieldConflict if matches!(self.change, Change::Apply { .. }) => {
-                let conflict = |conflict: api_error::FieldConflict<'_>| FieldConflict {
-                    field: conflict.field.into(),
-                    manager: conflict.manager.into(),
-                };
-                Outcome::FieldConflict(error.field_conflicts().map(conflict).collect()).into()
+                Outcome::FieldConflict(error.field_conflicts().collect()).into()
             }
             ErrorClass::AlreadyExists
             | ErrorClass::Conflict

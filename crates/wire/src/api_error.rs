@@ -6,6 +6,7 @@
 
 use std::{error::Error, fmt, time::Duration};
 
+use bellwether_engine::FieldConflict;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER, response::Parts};
 use serde::Deserialize;
 
@@ -88,15 +89,6 @@ pub struct Cause {
     pub field: String,
 }
 
-/// A field that another manager has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldConflict<'a> {
-    /// The path of the field: `.status.conditions[type="Ready"].status`.
-    pub field: &'a str,
-    /// The name of the other field manager.
-    pub manager: &'a str,
-}
-
 /// `Status`, as API servers write it. Fields that others than Go write as null are as good as missing.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -157,9 +149,12 @@ impl ApiError {
     }
 
     /// The fields of a server-side apply that other managers have.
-    pub fn field_conflicts(&self) -> impl Iterator<Item = FieldConflict<'_>> {
+    pub fn field_conflicts(&self) -> impl Iterator<Item = FieldConflict> {
         let conflicts = self.causes.iter().filter(|cause| cause.reason == FIELD_MANAGER_CONFLICT);
-        conflicts.map(|cause| FieldConflict { field: &cause.field, manager: manager_in(&cause.message) })
+        conflicts.map(|cause| FieldConflict {
+            field: cause.field.as_str().into(),
+            manager: manager_in(&cause.message).into(),
+        })
     }
 }
 

@@ -95,15 +95,12 @@ pub fn version(object: &Object<'_>) -> Version {
     Version::new(object.at("metadata.resourceVersion").and_then(Value::as_text).unwrap_or_default())
 }
 
-/// What the `Status` in an event means. The oldest API servers give a reason and no code.
+/// What the `Status` in an event means. The oldest API servers give a reason and no code: whatever it is, it is over then.
 pub fn error(status: &Object<'_>) -> Trouble {
     let text = |field: &str| status.at(field).and_then(Value::as_text).unwrap_or_default();
     let code = status.at("code").and_then(Value::as_int).and_then(|code| u16::try_from(code).ok());
-    match code.and_then(|code| StatusCode::from_u16(code).ok()) {
-        Some(code) => ApiError::new(code, text("reason"), text("message")).into(),
-        None if matches!(text("reason"), "Expired" | "Gone") => Trouble::Gone,
-        None => Trouble::away(text("message")),
-    }
+    let code = code.and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::REQUEST_TIMEOUT);
+    ApiError::new(code, text("reason"), text("message")).into()
 }
 
 #[cfg(test)]

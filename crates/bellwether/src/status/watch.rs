@@ -84,17 +84,15 @@ impl Watch<'_> {
         }
     }
 
-    fn groups(&self, live: &Live) -> Vec<Group> {
-        let mut groups = live.groups();
-        groups.retain(|group| match &self.one {
-            Some((kind, name)) => (&group.kind, &group.name) == (kind, name),
-            None => is_wanted(group, self.command.type_.as_deref()),
-        });
-        groups
+    fn groups<'l>(&self, live: &'l Live) -> Vec<&'l Group> {
+        match &self.one {
+            Some((kind, name)) => live.group(kind, name).into_iter().collect(),
+            None => live.groups().filter(|group| is_wanted(group, self.command.type_.as_deref())).collect(),
+        }
     }
 
     fn page(&self, live: &mut Live, now: Timestamp, screen: Screen) -> String {
-        let groups = self.groups(live);
+        let groups: Vec<_> = self.groups(live).into_iter().cloned().collect();
         let wide = self.command.output == GroupFormat::Wide;
         let all = wide || self.command.all;
         let flags = self.flags.clone();

@@ -107,3 +107,27 @@ fn verdicts_of_two_clusters_never_mix() {
     assert_eq!(ready(&east, &engine), Some("InProgress"));
     assert_ne!(told(&engine), before);
 }
+
+/// A feed of a cluster that has no source waits for one, and is not asked for again while it has one.
+#[test]
+fn what_a_cluster_was_asked_for_is_asked_again_when_it_is_connected() {
+    let (mut engine, east, kind) = (engine(), Cluster::named("east"), Kind::new("apps", "Deployment"));
+    let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
+    let is_connected = |engine: &Engine| engine.feeds.get(feed).unwrap().unreadable.is_none();
+    let mut hear = |event: Event| {
+        let is_follow = |effect: &Effect| matches!(effect, Effect::Follow { feed: it, .. } if *it == feed);
+        engine.step(now(), [event]).iter().any(is_follow)
+    };
+    let of_east = |event: ClusterEvent| Event::Cluster(east.clone(), event);
+    assert!(!hear(Event::Feed(feed, News::Unreadable(Unreadable::NotConnected))));
+    assert!(hear(of_east(ClusterEvent::Heard(now()))));
+    assert!(!hear(of_east(ClusterEvent::Lost)), "it may be connected again by itself");
+    assert!(!hear(of_east(ClusterEvent::Connected)));
+    let listed = list(&engine, feed, &kind, Some(&deployment("east", 3)));
+    engine.step(now(), listed);
+    assert!(is_connected(&engine));
+    engine.step(now(), [of_east(ClusterEvent::Removed)]);
+    assert!(!is_connected(&engine), "nobody can tell any more what there is");
+    let again = engine.step(now(), [of_east(ClusterEvent::Connected)]);
+    assert!(matches!(&again[..], [Effect::Follow { cluster, .. }, ..] if *cluster == east), "{again:?}");
+}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Change, Cluster, ClusterEvent, Dialect, Effect, Engine, Event, Exists, FeedId, GroupRef, Insight, Kind,
-    Lens, Light, Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
+    Change, Cluster, ClusterEvent, Dialect, Effect, Engine, Event, Exists, FeedId, Group, GroupRef, Insight,
+    Kind, Lens, Light, Name, News, ObjectKey, Outcome, OwnKind, Part, Slot, Unreadable, Version, Wanted,
 };
 use bellwether_memory_cluster::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -244,15 +244,19 @@ fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
     })
 }
 
-/// What is said of every group that there may be.
-fn summaries(engine: &Engine, now: Timestamp) -> Vec<((Kind, Name), Insight)> {
+/// What is said of every group that there may be, as one and of all its members.
+fn sayings(engine: &Engine, now: Timestamp) -> Vec<(GroupRef, Insight, Option<Group>)> {
     let kinds = ["Application.bellwether.dev", "Rollup.bellwether.dev"].map(objects::kind);
     let names =
         [("shop", "a"), ("shop", "b"), ("elsewhere", "a"), ("", "a"), ("", "r"), ("", "s"), ("", "t")];
     let all = kinds
         .iter()
         .flat_map(|kind| names.map(|(namespace, name)| (kind.clone(), Name::new(namespace, name))));
-    all.map(|(kind, name)| ((kind.clone(), name.clone()), engine.summary(now, &kind, &name))).collect()
+    all.filter_map(|(kind, name)| {
+        let group = GroupRef::new(OwnKind::of(&kind)?, name.clone());
+        Some((group.clone(), engine.summary(now, &kind, &name), engine.group(now, &group)))
+    })
+    .collect()
 }
 
 proptest! {
@@ -266,7 +270,7 @@ proptest! {
         let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
         let mut feeds: Vec<FeedId> = Vec::new();
         let mut events = vec![Event::Tick];
-        let mut told = summaries(&engine, now);
+        let mut told = sayings(&engine, now);
         for noise in noises {
             let mut effects = engine.step(now, events);
             if open && feeds.is_empty() {
@@ -281,11 +285,12 @@ proptest! {
                 }
             }
             engine.groups(now);
-            let tells = summaries(&engine, now);
-            for ((kind, name), _) in told.iter().zip(&tells).filter(|(before, after)| before != after).map(|(one, _)| one) {
-                let is_it = |effect: &Effect| matches!(effect, Effect::Changed(own, of)
-                    if own.kind() == *kind && of.as_ref().is_none_or(|of| of == name));
-                prop_assert!(effects.iter().any(is_it), "nobody is told of {kind} {name}");
+            let tells = sayings(&engine, now);
+            for (before, after) in told.iter().zip(&tells).filter(|(before, after)| before != after) {
+                let group = &before.0;
+                let is_it = |effect: &Effect| matches!(effect, Effect::Changed(kind, name)
+                    if *kind == group.kind && name.as_ref().is_none_or(|name| *name == group.name));
+                prop_assert!(effects.iter().any(is_it), "nobody is told of {group}: {before:?} is {after:?}");
             }
             told = tells;
             feeds.extend(follows(&effects));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
-    Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome, Seen,
-    Slot, Turn, Unreadable, Warning,
+    Change, Cluster, Dialect, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome,
+    OwnKind, Seen, Slot, Turn, Unreadable, Warning,
 };
 use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -88,7 +88,7 @@ impl World {
             writing: true,
             slow: false,
             flights: Vec::new(),
-            engine: Engine::new().with_app_k8s_io(),
+            engine: Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)),
             outbox,
             unreadable: BTreeMap::new(),
             wake: None,

@@ -3,11 +3,15 @@
 //! The members of an Application are where it is, and whoever may read one namespace may see all about it. The components
 //! of a Rollup are anywhere. So there are two views of a cluster, unless somebody looks at all of it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    mem,
+    sync::Arc,
+};
 
 use bellwether_engine::{
-    Dialect, Effect, Engine, Event, FeedId, Group, GroupRef, Kind, Lens, Name, News, Served, Source, Sources,
-    Unreadable,
+    Dialect, Effect, Engine, Event, FeedId, Group, GroupRef, Kind, Lens, Name, News, OwnKind, Served, Source,
+    Sources, Unreadable,
 };
 use jiff::Timestamp;
 
@@ -77,12 +81,18 @@ pub(super) struct Evaluator {
     pub(super) view: View,
     /// The kinds that it follows.
     followed: HashMap<FeedId, Kind>,
+    /// The groups of which something else may be said than before.
+    changed: BTreeSet<Changed>,
 }
+
+/// A group; without a name, all of its kind, also those that are not there.
+pub(super) type Changed = (OwnKind, Option<Name>);
 
 impl Evaluator {
     pub(super) fn new(view: View) -> Self {
-        let engine = Engine::new().with_app_k8s_io().with_nested_evaluation();
-        Self { engine, view, followed: HashMap::new() }
+        let engine =
+            Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)).with_nested_evaluation();
+        Self { engine, view, followed: HashMap::new(), changed: BTreeSet::new() }
     }
 
     /// Asks a source for those of our own kinds that are in the view. Of the others there is nothing to be seen.
@@ -127,10 +137,19 @@ impl Evaluator {
         source: &mut impl Source,
         hidden: Option<&mut Vec<FeedId>>,
     ) {
-        let Self { engine, view, followed } = self;
-        // What is not about reading is not for those who only look.
-        Sources::hub(Feeds { source, view, followed, hidden })
+        let Self { engine, view, followed, changed } = self;
+        let effects = Sources::hub(Feeds { source, view, followed, hidden })
             .route(effects, |unread| engine.step(now, unread));
+        // What is to be written is not for those who only look.
+        changed.extend(effects.into_iter().filter_map(|effect| match effect {
+            Effect::Changed(kind, name) => Some((kind, name)),
+            _ => None,
+        }));
+    }
+
+    /// The groups of which something else may be said than when this was last called.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<Changed> {
+        mem::take(&mut self.changed)
     }
 
     /// The groups of the view, but for those that count one another: nobody can tell how they are.
@@ -187,17 +206,20 @@ impl<S: Source> Source for Feeds<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::Cluster;
+    use bellwether_engine::{Cluster, Light};
+    use bellwether_model::Object;
+    use serde_json::json;
 
     use super::*;
 
     /// Writes down the kinds that it is asked for.
     #[derive(Default)]
-    struct Log(Vec<String>);
+    struct Log(Vec<String>, Vec<(FeedId, Arc<Lens>)>);
 
     impl Source for Log {
-        fn follow(&mut self, _feed: FeedId, kind: &Kind, _lens: Arc<Lens>) {
+        fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
             self.0.push(kind.to_string());
+            self.1.push((feed, lens));
         }
 
         fn leave(&mut self, _feed: FeedId) {}
@@ -212,6 +234,34 @@ mod tests {
         let mut log = Log::default();
         Evaluator::new(View::of_rollups(None)).open(Timestamp::UNIX_EPOCH, &mut log);
         assert_eq!(log.0, ["Rollup.bellwether.dev"]);
+    }
+
+    #[test]
+    fn who_follows_groups_is_told_only_of_those_that_changed() {
+        let (now, mut log) = (Timestamp::UNIX_EPOCH, Log::default());
+        let mut evaluator = Evaluator::new(View::of_rollups(None));
+        evaluator.open(now, &mut log);
+        let (feed, lens) = log.1[0].clone();
+        evaluator.see(now, [(feed, News::Listed)], &mut log);
+        assert!(evaluator.take_changed().contains(&(OwnKind::Rollup, None)), "all are known now");
+        let rollup = |name: &str, version: &str| {
+            let object = json!({
+                "apiVersion": "bellwether.dev/v1alpha1", "kind": "Rollup",
+                "metadata": {"name": name, "uid": name, "resourceVersion": version, "generation": 1},
+                "spec": {"components": [{"group": "example.com", "kind": "Database", "name": "main"}]},
+            });
+            let bytes = object.to_string();
+            let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
+            let (name, seen) = lens.look(&object, Light { now, has_status: Some(true) });
+            (feed, News::Seen(name, Box::new(seen)))
+        };
+        let of = |name: &str| (OwnKind::Rollup, Some(Name::new("", name)));
+        evaluator.see(now, [rollup("a", "1"), rollup("b", "1")], &mut log);
+        assert_eq!(evaluator.take_changed(), [of("a"), of("b")].into());
+        evaluator.see(now, [(feed, News::Gone(Name::new("", "b")))], &mut log);
+        assert_eq!(evaluator.take_changed(), [of("b")].into());
+        evaluator.see(now, [], &mut log);
+        assert_eq!(evaluator.take_changed(), [].into());
     }
 
     /// The engine is told that nothing connects them, which is for `Sources` to prove.

@@ -1,7 +1,7 @@
 //! A cluster, followed: what changes in it is seen as it changes.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     mem,
     sync::Arc,
     time::Duration,
@@ -48,13 +48,34 @@ enum Wanted {
 struct Watcher {
     evaluator: Evaluator,
     reader: Reader<Wanted>,
+    /// The groups as they are.
+    groups: BTreeMap<(Name, Kind), Group>,
+}
+
+impl Watcher {
+    /// Evaluates the groups of which something else may be said than before. What was so when the first look began is not
+    /// said to have begun then.
+    fn look_again(&mut self, now: Timestamp, begun: Timestamp, known: Timestamp) {
+        let changed = self.evaluator.take_changed();
+        let mut found = Vec::new();
+        if changed.iter().any(|(_, name)| name.is_none()) {
+            self.groups.clear();
+            found = self.evaluator.groups(now);
+        } else {
+            for (kind, name) in changed.into_iter().filter_map(|(kind, name)| Some((kind, name?))) {
+                self.groups.remove(&(name.clone(), kind.kind()));
+                found.extend(self.evaluator.group(now, &GroupRef::new(kind, name)));
+            }
+        }
+        undated(&mut found, begun, known);
+        self.groups.extend(found.into_iter().map(|group| ((group.name.clone(), group.kind.clone()), group)));
+    }
 }
 
 /// The feeds of one engine, among all that a reader follows.
 struct EngineFeeds<'l> {
     index: usize,
     reader: &'l mut Reader<Wanted>,
-    listed: &'l mut HashSet<Wanted>,
 }
 
 impl Source for EngineFeeds<'_> {
@@ -63,7 +84,6 @@ impl Source for EngineFeeds<'_> {
     }
 
     fn leave(&mut self, feed: FeedId) {
-        self.listed.remove(&Wanted::Engine(self.index, feed));
         self.reader.leave(Wanted::Engine(self.index, feed));
     }
 
@@ -88,8 +108,6 @@ pub struct Live {
     news: mpsc::Receiver<(Wanted, News)>,
     /// In the order in which they were asked for.
     kept: Vec<Kept>,
-    /// The kinds that are watched, or should be.
-    listed: HashSet<Wanted>,
     begun: Timestamp,
     /// When all was known for the first time.
     known: Option<Timestamp>,
@@ -102,13 +120,12 @@ impl Live {
         let watcher = |view: View| {
             let settings = Settings { namespace: view.namespace.clone(), ..Settings::default() };
             let reader = Reader::start(client.clone(), settings, sender.clone());
-            Watcher { evaluator: Evaluator::new(view), reader }
+            Watcher { evaluator: Evaluator::new(view), reader, groups: BTreeMap::new() }
         };
         let mut live = Self {
             watchers: views.into_iter().map(watcher).collect(),
             news,
             kept: Vec::new(),
-            listed: HashSet::new(),
             begun: Timestamp::now(),
             known: None,
         };
@@ -118,7 +135,7 @@ impl Live {
         live
     }
 
-    /// Waits until something has changed, or a second has passed.
+    /// Waits until something has changed, or a second has passed. Only the groups that have changed are evaluated.
     pub async fn changed(&mut self) {
         let mut batch = Vec::new();
         if timeout(SECOND, self.news.recv_many(&mut batch, NEWS_AT_A_TIME)).await.is_ok() {
@@ -131,16 +148,15 @@ impl Live {
         }
         self.step(batch);
         self.look_at_watches();
+        let (now, begun, known) = (Timestamp::now(), self.begun, self.known.unwrap_or(Timestamp::MAX));
+        for watcher in &mut self.watchers {
+            watcher.look_again(now, begun, known);
+        }
     }
 
     fn step(&mut self, news: Vec<(Wanted, News)>) {
         let mut told: Vec<_> = self.watchers.iter().map(|_| Vec::new()).collect();
         for (wanted, news) in news {
-            match news {
-                News::Listed => drop(self.listed.insert(wanted)),
-                News::Unreadable(_) => drop(self.listed.remove(&wanted)),
-                _ => {}
-            }
             match wanted {
                 Wanted::Engine(index, feed) => {
                     if let Some(told) = told.get_mut(index) {
@@ -166,13 +182,13 @@ impl Live {
 
     /// Lets one engine do something. Its reader follows what it asks for.
     fn act(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
-        let Some(Watcher { evaluator, reader }) = self.watchers.get_mut(index) else { return };
-        act(evaluator, &mut EngineFeeds { index, reader, listed: &mut self.listed });
+        let Some(Watcher { evaluator, reader, .. }) = self.watchers.get_mut(index) else { return };
+        act(evaluator, &mut EngineFeeds { index, reader });
     }
 
     /// Judges what is seen besides by the rules that are in force now.
     fn refocus(&mut self) {
-        let Some(Watcher { evaluator, reader }) = self.watchers.first_mut() else { return };
+        let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
         for (index, kept) in self.kept.iter_mut().enumerate() {
             let lens = evaluator.engine.lens(&kept.kind);
             if *kept.lens != lens {
@@ -184,13 +200,11 @@ impl Live {
 
     /// Tells the engines whether the cluster is connected, and when it was last heard from.
     fn look_at_watches(&mut self) {
-        let tallies = self.watchers.iter().map(|watcher| watcher.reader.tally().open_watches.get());
-        let open = usize::try_from(tallies.sum::<u64>()).unwrap_or(usize::MAX);
-        let connection = if open >= self.listed.len() { ClusterEvent::Connected } else { ClusterEvent::Lost };
         for index in 0..self.watchers.len() {
             self.act(index, |evaluator, feeds| {
-                let heard = feeds.reader.tally().heard_last().map(ClusterEvent::Heard);
-                let events = heard.into_iter().chain([connection.clone()]);
+                let tally = feeds.reader.tally();
+                let heard = tally.heard_last().map(ClusterEvent::Heard);
+                let events = heard.into_iter().chain(tally.connection());
                 let events = events.map(|event| Event::Cluster(Cluster::hub(), event)).collect();
                 evaluator.step(Timestamp::now(), events, feeds);
             });
@@ -209,26 +223,20 @@ impl Live {
         self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_whole())
     }
 
-    /// The groups. What was so when the first look began is not said to have begun then.
-    pub fn groups(&self) -> Vec<Group> {
-        let now = Timestamp::now();
-        let mut groups: Vec<_> =
-            self.watchers.iter().flat_map(|watcher| watcher.evaluator.groups(now)).collect();
-        undated(&mut groups, self.begun, self.known.unwrap_or(Timestamp::MAX));
-        groups
+    /// The groups, by their names, those of each view together.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.watchers.iter().flat_map(|watcher| watcher.groups.values())
     }
 
     /// One of them.
-    pub fn group(&self, group: &GroupRef) -> Option<Group> {
-        let now = Timestamp::now();
-        let mut found = self.watchers.iter().find_map(|watcher| watcher.evaluator.group(now, group))?;
-        undated(std::slice::from_mut(&mut found), self.begun, self.known.unwrap_or(Timestamp::MAX));
-        Some(found)
+    pub fn group(&self, kind: &Kind, name: &Name) -> Option<&Group> {
+        let key = (name.clone(), kind.clone());
+        self.watchers.iter().find_map(|watcher| watcher.groups.get(&key))
     }
 
     /// Follows these kinds, too, in the first view.
     pub fn look_beside(&mut self, kinds: Vec<Kind>) {
-        let Some(Watcher { evaluator, reader }) = self.watchers.first_mut() else { return };
+        let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
         for kind in kinds {
             if !self.kept.iter().any(|kept| kept.kind == kind) {
                 let lens = Arc::new(evaluator.engine.lens(&kind));

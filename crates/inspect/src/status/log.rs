@@ -18,7 +18,7 @@ pub struct Log {
 
 impl Log {
     /// A line for each group that is not as it was, and for a cluster that falls silent or speaks again.
-    pub fn changes(&mut self, groups: &[Group], silent: bool, now: Timestamp) -> Vec<String> {
+    pub fn changes(&mut self, groups: &[&Group], silent: bool, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");
         let mut lines = Vec::new();
         if self.silent != silent {

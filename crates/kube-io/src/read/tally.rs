@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::Now;
+use bellwether_engine::{ClusterEvent, Now};
 use jiff::Timestamp;
 
 use crate::clock::time_of;
@@ -53,6 +53,12 @@ impl Tally {
     pub(crate) fn last_beat(&self) -> Option<Duration> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
+    }
+
+    /// Whether any watch is open; nothing as long as nothing was heard.
+    pub fn connection(&self) -> Option<ClusterEvent> {
+        self.last_beat()?;
+        Some(if self.open_watches.get() > 0 { ClusterEvent::Connected } else { ClusterEvent::Lost })
     }
 
     pub(super) fn listen(&self, pulse: Weak<Pulse>) {

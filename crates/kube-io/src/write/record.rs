@@ -218,6 +218,7 @@ mod tests {
             condition: "Ready",
             from: Some(True),
             to: False,
+            since: Timestamp::UNIX_EPOCH,
             reason: "ComponentsNotReady".into(),
             message: "web 2 of 3 replicas ready".into(),
             good: false,

@@ -148,18 +148,18 @@ fn a_field_conflict_names_fields_and_managers() {
     });
     let error = read(409, None, status.to_string().as_bytes());
     assert_eq!(error.class, ErrorClass::FieldConflict);
-    let found: Vec<_> = error.field_conflicts().map(|it| (it.manager, it.field)).collect();
+    let of = |manager: &str, field: &str| FieldConflict { field: field.into(), manager: manager.into() };
     assert_eq!(
-        found,
+        error.field_conflicts().collect::<Vec<_>>(),
         [
-            ("kubectl", ".spec.replicas"),
-            ("kube-controller-manager", ".status.conditions[type=\"Available\"].status"),
-            ("flux", ".metadata.labels.a"),
+            of("kubectl", ".spec.replicas"),
+            of("kube-controller-manager", ".status.conditions[type=\"Available\"].status"),
+            of("flux", ".metadata.labels.a"),
         ]
     );
     let other =
         read(409, None, json!({"details": {"causes": [conflict("words", ".a")]}}).to_string().as_bytes());
-    assert_eq!(other.field_conflicts().next(), Some(FieldConflict { field: ".a", manager: "words" }));
+    assert_eq!(other.field_conflicts().next(), Some(of("words", ".a")));
 }
 
 #[rstest]

@@ -8,6 +8,7 @@ use bellwether_engine::Turn;
 use bellwether_kube_io::write::Recorder;
 use bellwether_model::ConditionStatus::{False, True};
 use bellwether_testkit::{Fault, FaultProxy, Kubectl, Requests, Verb, eventually, rule};
+use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
 use serde_json::json;
@@ -21,6 +22,7 @@ fn turn(kind: &str, name: Name, uid: Box<str>) -> Turn {
         condition: "Ready",
         from: Some(True),
         to: False,
+        since: Timestamp::UNIX_EPOCH,
         reason: "ComponentsNotReady".into(),
         message: "web 2 of 3 replicas ready".into(),
         good: false,
