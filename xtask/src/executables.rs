@@ -112,21 +112,25 @@ fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
 
 /// Runs those on control planes.
 pub(crate) fn run_on_control_planes(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
-    run(executables, arguments, AT_A_TIME)
+    run(executables, arguments, faketime::find().as_deref(), AT_A_TIME)
 }
 
 /// Runs those that compute: each of them has a thread for each core.
 pub(crate) fn run_others(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
-    run(executables, arguments, 1)
+    run(executables, arguments, None, 1)
 }
 
 /// Runs executables, and prints what each has printed when it ends. The error has the failures of all once more.
-fn run(executables: Vec<Executable>, arguments: &[String], at_a_time: usize) -> Result<()> {
-    let faketime = faketime::find();
+fn run(
+    executables: Vec<Executable>,
+    arguments: &[String],
+    faketime: Option<&Path>,
+    at_a_time: usize,
+) -> Result<()> {
     let failures = Mutex::new(Vec::new());
     side_by_side(executables, at_a_time, |executable| {
         let begin = Instant::now();
-        let ended = captured(&mut executable.command(arguments, faketime.as_deref()));
+        let ended = captured(&mut executable.command(arguments, faketime));
         let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
         let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
         say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
@@ -203,7 +207,10 @@ fn relevant(output: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering::SeqCst},
+        time::Duration,
+    };
 
     use super::*;
 
@@ -241,17 +248,19 @@ mod tests {
 
     #[test]
     fn two_of_three_run_at_a_time() {
-        let (ends, met) = (Mutex::new(Vec::new()), Barrier::new(2));
-        // Each of the first two waits for the other; the third would wait for ever.
-        side_by_side(vec![1, 2, 3], 2, |number| {
-            if number < 3 {
-                met.wait();
+        let [running, most, ended] = [(); 3].map(|()| AtomicUsize::new(0));
+        side_by_side(vec![(); 3], 2, |()| {
+            most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+            // Each waits for another, and then for one more than there may be.
+            let begun = Instant::now();
+            while most.load(SeqCst) < 2 && begun.elapsed() < Duration::from_secs(10) {
+                thread::yield_now();
             }
-            lock(&ends).push(number);
+            thread::sleep(Duration::from_millis(100));
+            running.fetch_sub(1, SeqCst);
+            ended.fetch_add(1, SeqCst);
         });
-        let mut ends = ends.into_inner().unwrap();
-        ends.sort_unstable();
-        assert_eq!(ends, [1, 2, 3]);
+        assert_eq!((most.into_inner(), ended.into_inner()), (2, 3));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is known of the clusters themselves: whether they are connected, and when they were last heard from.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -54,8 +54,8 @@ impl ClusterStatus {
 /// What happens to a cluster that all of its feeds feel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upheaval {
-    /// It has a source, for the first time or again.
-    Connected,
+    /// It has a source, of which nothing was asked yet.
+    Added,
     /// Another cluster has its name now.
     Replaced,
     /// It has no source any more.
@@ -68,11 +68,17 @@ pub(crate) struct Clusters {
     status: BTreeMap<Cluster, ClusterStatus>,
     /// When a timer looks whether they are silent.
     timed: BTreeMap<Cluster, Timestamp>,
+    /// Those whose source has been removed.
+    removed: BTreeSet<Cluster>,
 }
 
 impl Clusters {
     pub(crate) fn get(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
         self.status.get(cluster)
+    }
+
+    pub(crate) fn is_removed(&self, cluster: &Cluster) -> bool {
+        self.removed.contains(cluster)
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Cluster, &ClusterStatus)> {
@@ -114,9 +120,21 @@ impl Clusters {
         event: ClusterEvent,
         now: Timestamp,
     ) -> Option<Upheaval> {
-        let connected = (!self.status.contains_key(cluster)).then_some(Upheaval::Connected);
+        if self.is_removed(cluster) && event != ClusterEvent::Added {
+            return None;
+        }
         let status = self.status.entry(cluster.clone()).or_default();
         match event {
+            ClusterEvent::Added => {
+                self.removed.remove(cluster);
+                *status = ClusterStatus::default();
+                return Some(Upheaval::Added);
+            }
+            ClusterEvent::Removed => {
+                self.removed.insert(cluster.clone());
+                self.status.remove(cluster);
+                return Some(Upheaval::Removed);
+            }
             ClusterEvent::Connected => status.lost = None,
             ClusterEvent::Identified(uid) => {
                 let before = status.uid.replace(uid);
@@ -127,12 +145,8 @@ impl Clusters {
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
             ClusterEvent::Heard(time) => status.heard = Some(time),
             ClusterEvent::Lost => _ = status.lost.get_or_insert(now),
-            ClusterEvent::Removed => {
-                self.status.remove(cluster);
-                return Some(Upheaval::Removed);
-            }
         }
-        connected
+        None
     }
 }
 
@@ -176,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_source_told_before_it_was_removed_is_not_heard() {
+        let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
+        let uid = |clusters: &Clusters| clusters.get(&east).map(|status| status.uid.clone());
+        let is_a = ClusterEvent::Identified("a".into());
+        assert_eq!(clusters.hear(&east, ClusterEvent::Removed, at(0)), Some(Upheaval::Removed));
+        assert_eq!(clusters.hear(&east, is_a.clone(), at(0)), None);
+        assert_eq!(uid(&clusters), None);
+        assert_eq!(clusters.hear(&east, ClusterEvent::Added, at(0)), Some(Upheaval::Added));
+        assert_eq!(clusters.hear(&east, is_a, at(0)), None);
+        assert_eq!(uid(&clusters), Some(Some("a".into())));
+    }
+
+    #[test]
     fn a_clock_that_is_set_is_not_silence() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         clusters.hear(&east, ClusterEvent::Heard(at(100_000)), at(100_000));
@@ -192,9 +219,7 @@ mod tests {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut hear = |event| clusters.hear(&east, event, at(0));
         let is = |uid: &str| ClusterEvent::Identified(uid.into());
-        assert_eq!([hear(is("a")), hear(is("a"))], [Some(Upheaval::Connected), None]);
+        assert_eq!([hear(is("a")), hear(is("a"))], [None, None]);
         assert_eq!([hear(is("b")), hear(is("b"))], [Some(Upheaval::Replaced), None]);
-        assert_eq!(hear(ClusterEvent::Removed), Some(Upheaval::Removed));
-        assert_eq!(hear(is("a")), Some(Upheaval::Connected));
     }
 }

@@ -18,11 +18,14 @@ pub(crate) struct Desk {
     pub(crate) effects: Vec<Effect>,
     asked: BTreeMap<Slot, Change>,
     /// The groups that have changed in this step, or all of a kind.
-    changed: BTreeSet<(OwnKind, Option<Name>)>,
+    changed: BTreeSet<Changed>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// When we are to be woken, as far as has been said.
     woken: Option<Timestamp>,
 }
+
+/// A group that may be told of in other words than before; without a name, all of its kind.
+pub(crate) type Changed = (OwnKind, Option<Name>);
 
 /// What to look at when the time has come.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,9 +92,13 @@ impl Desk {
         self.changed.extend(kinds.into_iter().map(|kind| (kind, None)));
     }
 
-    /// The single groups that have changed in this step.
-    pub(crate) fn changed_groups(&self) -> impl Iterator<Item = GroupRef> {
-        self.changed.iter().filter_map(|(kind, name)| Some(GroupRef::new(*kind, name.clone()?)))
+    /// What has changed in this step, and whoever takes it gives it back.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Changed> {
+        std::mem::take(&mut self.changed)
+    }
+
+    pub(crate) fn give_back(&mut self, changed: BTreeSet<Changed>) {
+        self.changed.extend(changed);
     }
 
     pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {

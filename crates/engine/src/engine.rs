@@ -2,14 +2,14 @@
 
 mod ask;
 
-use std::mem;
+use std::{collections::BTreeSet, mem};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     application::Applications,
     clusters::{Clusters, Upheaval},
-    desk::{Desk, Timer},
+    desk::{Changed, Desk, Timer},
     effect::{Change, Effect, Slot},
     event::{ClusterEvent, Event, News, Outcome, Unreadable},
     facts::{Facts, Ours, Seen},
@@ -98,6 +98,7 @@ impl Engine {
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
         for event in events {
             match event {
+                Event::Feed(feed, news) if self.is_too_late(feed, &news) => {}
                 Event::Feed(feed, news) => self.news(feed, news, now),
                 Event::Cluster(cluster, event) => self.hear_of(&cluster, event, now),
                 Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
@@ -144,31 +145,51 @@ impl Engine {
     /// Judges the objects of groups as the groups were evaluated, from the inside out, until nothing changes any more.
     fn settle_nested(&mut self, now: Timestamp) {
         let Some(mut nested) = self.nested.take() else { return };
-        for round in 0.. {
-            nested.due.extend(self.desk.changed_groups());
+        let mut changed = self.desk.take_changed();
+        nested.due_again(&changed);
+        if !nested.due.is_empty() {
+            // Whether they still count one another shows when they are judged again.
+            let cyclic = mem::take(&mut nested.cyclic);
+            nested.due.extend(cyclic.iter().cloned());
+            changed.extend(self.judge_nested(&mut nested, now));
+            for group in cyclic.symmetric_difference(&nested.cyclic) {
+                self.desk.group_changed(group);
+            }
+        }
+        self.desk.give_back(changed);
+        self.nested = Some(nested);
+    }
+
+    /// Gives back what has changed by it.
+    fn judge_nested(&mut self, nested: &mut Nested, now: Timestamp) -> BTreeSet<Changed> {
+        let mut all = BTreeSet::new();
+        // Each round is right about the groups that count only what the one before was right about: there are never more
+        // rounds than groups, unless some count one another. Each of those is judged anew in as many rounds again.
+        let most = self.group_count() + 1;
+        for round in 0..=2 * most {
             // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
             let due = mem::take(&mut nested.due).into_iter();
             let judged: Vec<_> =
                 due.filter_map(|group| Some((self.judge_as_evaluated(&group, now)?, group))).collect();
-            nested.cyclic.clear();
             if judged.is_empty() {
-                break;
+                return all;
             }
-            // Each round is right about the groups that count only what the one before was right about: there are never
-            // more rounds than groups, unless some count one another.
-            if round > self.group_count() {
-                nested.cyclic = judged.into_iter().map(|(_, group)| group).collect();
-                break;
-            }
-            for ((object, judgement), _) in judged {
+            for ((object, judgement), group) in judged {
+                if round > most {
+                    nested.cyclic.insert(group);
+                }
                 let Some(stored) = self.feeds.object_mut(object) else { continue };
                 let before = stored.facts.clone();
                 judgement.apply(&mut stored.facts);
                 self.changed(object, Some(&before), now);
             }
             self.flush(now);
+            let changed = self.desk.take_changed();
+            nested.due_again(&changed);
+            all.extend(changed);
         }
-        self.nested = Some(nested);
+        nested.due.clear();
+        all
     }
 
     /// How the object of a group is to be judged; nothing if it is judged so already.
@@ -232,6 +253,13 @@ impl Engine {
         })
     }
 
+    /// Whether news comes from a source that has been removed meanwhile. That it has none is no news of a source.
+    fn is_too_late(&self, id: FeedId, news: &News) -> bool {
+        let is_removed = |feed: &Feed| self.clusters.is_removed(&feed.cluster);
+        self.feeds.get(id).is_some_and(is_removed)
+            && !matches!(news, News::Unreadable(Unreadable::NotConnected))
+    }
+
     fn news(&mut self, id: FeedId, news: News, now: Timestamp) {
         let Some(feed) = self.feeds.get_mut(id) else { return };
         match news {
@@ -283,9 +311,11 @@ impl Engine {
     fn hear_of(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
         match self.clusters.hear(cluster, event, now) {
-            Some(Upheaval::Connected) => self.feeds.follow_unconnected(cluster, &mut self.desk.effects),
+            Some(Upheaval::Added) => self.feeds.follow_again(cluster, &mut self.desk.effects),
             Some(Upheaval::Replaced) => self.feeds.forget_versions_of(cluster),
             Some(Upheaval::Removed) => {
+                // Whatever is connected under this name next may be another cluster, or the same put back to an earlier time.
+                self.feeds.forget_versions_of(cluster);
                 for feed in self.feeds.of_cluster(cluster) {
                     self.news(feed, News::Unreadable(Unreadable::NotConnected), now);
                 }

@@ -44,7 +44,9 @@ pub enum ClusterEvent {
     Heard(Timestamp),
     /// Its connections are lost.
     Lost,
-    /// It has no source any more.
+    /// It has a source, of which nothing was asked yet.
+    Added,
+    /// It has no source any more. What the source has told and was not heard yet is not heard.
     Removed,
 }
 

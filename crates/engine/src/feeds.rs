@@ -316,12 +316,10 @@ impl Feeds {
         self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster).map(|(id, _)| *id).collect()
     }
 
-    /// A cluster is connected: its feeds that nothing could read are asked for once more.
-    pub(crate) fn follow_unconnected(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
-        for (id, feed) in &self.by_id {
-            if feed.cluster == *cluster && feed.unreadable == Some(Unreadable::NotConnected) {
-                follow(*id, feed, effects);
-            }
+    /// A cluster has another source, of which nothing was asked yet.
+    pub(crate) fn follow_again(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
+        for (id, feed) in self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster) {
+            follow(*id, feed, effects);
         }
     }
 

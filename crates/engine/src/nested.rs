@@ -7,6 +7,7 @@ use bellwether_health::Verdict;
 
 use crate::{
     condition_types::RESOLVED,
+    desk::Changed,
     facts::Facts,
     group_ref::GroupRef,
     operator::{OperatorCondition, OperatorFacts},
@@ -19,6 +20,14 @@ pub(crate) struct Nested {
     pub(crate) due: BTreeSet<GroupRef>,
     /// The groups that count one another and come to no end.
     pub(crate) cyclic: BTreeSet<GroupRef>,
+}
+
+impl Nested {
+    /// Some groups have changed: their objects have to be judged anew.
+    pub(crate) fn due_again(&mut self, changed: &BTreeSet<Changed>) {
+        let groups = changed.iter().filter_map(|(kind, name)| Some(GroupRef::new(*kind, name.clone()?)));
+        self.due.extend(groups);
+    }
 }
 
 /// How the object of a group is to be judged.

@@ -31,7 +31,9 @@ impl Wanted {
 
     /// Whether all that the other wants is kept by this.
     pub fn covers(&self, other: &Self) -> bool {
-        (self.conditions || !other.conditions) && other.paths.is_subset(&self.paths)
+        // What is at a path is kept with all that is below it.
+        let is_kept = |path: &FieldPath| self.paths.iter().any(|kept| path.starts_with(kept));
+        (self.conditions || !other.conditions) && other.paths.iter().all(is_kept)
     }
 
     /// What both want.
@@ -90,6 +92,8 @@ mod tests {
             assert!(both.covers(one));
         }
         assert!(!replicas.covers(&phase) && !replicas.covers(&Wanted::conditions()));
+        let deeper = Wanted::paths([&["status", "phase"][..]]);
+        assert!(phase.covers(&deeper) && !deeper.covers(&phase));
     }
 
     #[test]

@@ -101,9 +101,13 @@ impl Grouping for Rollups {
             rollup.remember(status);
             self.all.touch(id);
         }
-        if !is_same && let Some(rollup) = self.all.get_mut(id) {
+        let is_synced = self.all.is_synced();
+        let Some(rollup) = self.all.get_mut(id) else { return };
+        if !is_same {
             rollup.spec = spec.clone();
             self.settle_in(id, room);
+        } else if is_synced {
+            rollup.forget_strangers();
         }
     }
 
@@ -357,6 +361,7 @@ impl Rollups {
                 rollup.look_for(index, room.feeds, room.now);
             }
             rollup.count_mistakes();
+            rollup.forget_strangers();
         }
         self.all.touch(id);
     }

@@ -1,7 +1,7 @@
 //! One Rollup: what its user wrote, and what is known of its components.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -175,6 +175,19 @@ impl Rollup {
     /// What is known here counts, and not what was written before.
     pub(super) fn forget_the_past(&mut self) {
         self.remembered = HashMap::new();
+    }
+
+    /// What was written of components that the spec does not name is of no use.
+    pub(super) fn forget_strangers(&mut self) {
+        if self.remembered.is_empty() {
+            return;
+        }
+        let key = |choice: &Choice| match &choice.what {
+            What::Named(name) => Some((choice.kind.clone(), name.clone())),
+            What::Selected { .. } => None,
+        };
+        let named: HashSet<_> = self.choices.iter().filter_map(key).collect();
+        self.remembered.retain(|component, _| named.contains(component));
     }
 
     /// Counts an object as it is now.

@@ -265,8 +265,8 @@ proptest! {
     /// Feeds that were left or never begun, objects of other kinds, lists that end before they begin, what was never there and
     /// is gone, answers to what was never asked: none of it does harm, and none of it is answered without end.
     #[test]
-    fn no_news_break_it(noises in prop::collection::vec(noise(), 1..60), open in any::<bool>()) {
-        let mut engine = Engine::new();
+    fn no_news_break_it(noises in prop::collection::vec(noise(), 1..60), [open, nested] in any::<[bool; 2]>()) {
+        let mut engine = if nested { Engine::new().with_nested_evaluation() } else { Engine::new() };
         let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
         let mut feeds: Vec<FeedId> = Vec::new();
         let mut events = vec![Event::Tick];

@@ -131,7 +131,8 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         match Watch::begin(&place, |parameters| request.watch(parameters, since.as_str())).await {
             Ok(_) if !self.follower.opened() => Some(Ended { lived: true, trouble: None }),
             Ok(mut watch) => {
-                let _open = place.tally.open_watches.one();
+                let pulse = Arc::clone(&self.pulse);
+                let _open = (place.tally.open_watches.one(), pulse.open());
                 let trouble = self.hear(&mut watch).await?;
                 Some(Ended { lived: watch.has_lived(), trouble })
             }
@@ -182,6 +183,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 return pending().await;
             };
             if let Some(news) = self.follower.take() {
+                self.pulse.told(&news);
                 room.send((self.id, news));
             }
         }

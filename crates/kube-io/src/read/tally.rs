@@ -3,12 +3,12 @@
 use std::{
     sync::{
         Mutex, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use bellwether_engine::{ClusterEvent, Now};
+use bellwether_engine::{ClusterEvent, News, Now};
 use jiff::Timestamp;
 
 use crate::clock::time_of;
@@ -55,10 +55,12 @@ impl Tally {
         pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
     }
 
-    /// Whether any watch is open; nothing as long as nothing was heard.
+    /// Whether all watches are open that should be; nothing as long as none should be.
     pub fn connection(&self) -> Option<ClusterEvent> {
-        self.last_beat()?;
-        Some(if self.open_watches.get() > 0 { ClusterEvent::Connected } else { ClusterEvent::Lost })
+        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = pulses.iter().filter_map(|pulse| pulse.upgrade()?.is_open());
+        let all_open = watches.reduce(|one, other| one && other)?;
+        Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Lost })
     }
 
     pub(super) fn listen(&self, pulse: Weak<Pulse>) {
@@ -98,20 +100,84 @@ impl Drop for One<'_> {
     }
 }
 
-/// When a feed last heard from its cluster, in milliseconds of [`Now::passed`]; 0 for never.
+/// Whether a feed hears from its cluster.
 #[derive(Debug, Default)]
-pub(super) struct Pulse(AtomicU64);
+pub(super) struct Pulse {
+    /// When it last did, in milliseconds of [`Now::passed`]; 0 for never.
+    last: AtomicU64,
+    /// Whether its kind has been listed and can be read, so that a watch should be open.
+    listed: AtomicBool,
+    open: AtomicBool,
+}
 
 impl Pulse {
     pub(super) fn beat(&self, now: Now) {
         let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
-        self.0.store(passed.max(1), Ordering::Relaxed);
+        self.last.store(passed.max(1), Ordering::Relaxed);
+    }
+
+    /// The feed has told this.
+    pub(super) fn told(&self, news: &News) {
+        match news {
+            News::Listed => self.listed.store(true, Ordering::Relaxed),
+            News::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    /// A watch is open for as long as what this gives back lives.
+    pub(super) fn open(&self) -> Open<'_> {
+        self.open.store(true, Ordering::Relaxed);
+        Open(self)
+    }
+
+    /// Whether its watch is open; nothing as long as it should not be.
+    fn is_open(&self) -> Option<bool> {
+        self.listed.load(Ordering::Relaxed).then(|| self.open.load(Ordering::Relaxed))
     }
 
     fn last(&self) -> Option<Duration> {
-        match self.0.load(Ordering::Relaxed) {
+        match self.last.load(Ordering::Relaxed) {
             0 => None,
             passed => Some(Duration::from_millis(passed)),
         }
+    }
+}
+
+/// A watch that is open as long as this lives.
+pub(super) struct Open<'p>(&'p Pulse);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.open.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_engine::Unreadable;
+
+    use super::*;
+
+    #[test]
+    fn one_watch_that_should_be_open_and_is_not_is_a_connection_that_is_lost() {
+        let (tally, [pods, nodes]) = (Tally::default(), [(); 2].map(|()| Arc::new(Pulse::default())));
+        for pulse in [&pods, &nodes] {
+            tally.listen(Arc::downgrade(pulse));
+        }
+        assert_eq!(tally.connection(), None, "nothing has been listed");
+        pods.told(&News::Listed);
+        let open = pods.open();
+        assert_eq!(tally.connection(), Some(ClusterEvent::Connected));
+        nodes.told(&News::Listed);
+        assert_eq!(tally.connection(), Some(ClusterEvent::Lost));
+        nodes.told(&News::Unreadable(Unreadable::NotServed));
+        assert_eq!(tally.connection(), Some(ClusterEvent::Connected), "there is nothing to watch");
+        drop(open);
+        assert_eq!(tally.connection(), Some(ClusterEvent::Lost));
+        drop(pods);
+        assert_eq!(tally.connection(), None, "nobody follows it any more");
     }
 }

@@ -87,6 +87,11 @@ fn of_groups_that_count_one_another_nobody_can_tell() {
     assert_snapshot!(on(&objects, &["status"]));
     let waited = on(&objects, &["wait", "one"]);
     assert_eq!((waited.stdout.as_str(), waited.code), ("", Some(3)), "{waited}");
+    // What is read after that of another one changes nothing.
+    let other = "apiVersion: bellwether.dev/v1alpha1\nkind: Application\nmetadata: {name: three, namespace: shop}\nspec: \
+                 {selector: {matchLabels: {in: three}}, componentKinds: [{group: '', kind: Service}]}\n---\napiVersion: \
+                 v1\nkind: Service\nmetadata: {name: three, namespace: shop, labels: {in: three}}\n";
+    assert_snapshot!("of_groups_that_count_one_another_beside_another", on(&(objects + other), &["status"]));
 }
 
 /// Which of two counts does not go without saying.

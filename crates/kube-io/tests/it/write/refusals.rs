@@ -1,7 +1,7 @@
 //! What API servers will not have, and whose fault that is.
 
 use anyhow::Result;
-use bellwether_engine::{Change, Outcome};
+use bellwether_engine::{Change, FieldConflict, Outcome};
 use bellwether_kube_io::write::{CallError, call};
 use bellwether_testkit::{eventually, rule};
 use bellwether_wire::{ApiError, ErrorClass, Verb};
@@ -129,13 +129,15 @@ async fn a_field_conflict_names_the_fields_and_their_manager() -> Result<()> {
     let path = format!("/api/v1/namespaces/{}/pods/web", stage.namespace);
     let labels = json!({ "labels": { "app": "ours", "tier": "ours", "new": "ours" } });
     let error = conflict(&stage, &path, json!({ "metadata": labels })).await?;
-    let mut found: Vec<_> = error.field_conflicts().map(|it| (it.manager, it.field)).collect();
-    found.sort_unstable();
-    assert_eq!(found, [("gardener", ".metadata.labels.app"), ("gardener", ".metadata.labels.tier")]);
+    let of = |manager: &str, field: &str| FieldConflict { field: field.into(), manager: manager.into() };
+    let mut found: Vec<_> = error.field_conflicts().collect();
+    found.sort_unstable_by(|one, other| one.field.cmp(&other.field));
+    let expected = [of("gardener", ".metadata.labels.app"), of("gardener", ".metadata.labels.tier")];
+    assert_eq!(found, expected);
 
     let error = conflict(&stage, &format!("{path}/status"), json!({ "status": ready("False") })).await?;
-    let found: Vec<_> = error.field_conflicts().map(|it| (it.manager, it.field)).collect();
-    assert_eq!(found, [("kubelet", ".status.conditions[type=\"Ready\"].status")]);
+    let found: Vec<_> = error.field_conflicts().collect();
+    assert_eq!(found, [of("kubelet", ".status.conditions[type=\"Ready\"].status")]);
     Ok(())
 }
 
