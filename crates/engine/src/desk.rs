@@ -9,6 +9,7 @@ use crate::{
     feeds::ObjectId,
     group_ref::{GroupRef, OwnKind},
     id::{Cluster, Name, ObjectKey},
+    planted::Bug,
 };
 
 /// Everything that goes out passes here. A change that was asked for already is not asked for again; statuses, which are not
@@ -84,6 +85,9 @@ impl Desk {
 
     /// A group may be told of in other words than before.
     pub(crate) fn group_changed(&mut self, group: &GroupRef) {
+        if Bug::TellNoFollower.is_planted() {
+            return;
+        }
         self.changed.insert((group.kind, Some(group.name.clone())));
     }
 

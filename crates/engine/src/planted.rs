@@ -47,11 +47,13 @@ pub enum Bug {
     TellTheLastWord,
     /// A condition that turns keeps the time at which it turned before.
     KeepTransitionTime,
+    /// Who follows a group is not told that it has changed.
+    TellNoFollower,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
         Self::SkipCompare,
@@ -73,6 +75,7 @@ impl Bug {
         Self::BelieveStaleCondition,
         Self::TellTheLastWord,
         Self::KeepTransitionTime,
+        Self::TellNoFollower,
     ];
 
     /// Whether it is switched on in this thread.

@@ -4,11 +4,14 @@
 //! controller knew, and so must who is said to be upgradeable; and it is noted since when it says what, so that nobody can
 //! say that something turned before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use bellwether_api::{ConditionStatus, Rollup, State};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Detail, Driver, Group, Insight, Kind, Member, Name, StandsFor, Summary};
+use bellwether_engine::{Detail, Driver, Group, Insight, Kind, Member, Name, OwnKind, StandsFor, Summary};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -36,6 +39,10 @@ pub(crate) struct Answers {
     whole: Vec<(Kind, u64)>,
     /// Of which nothing could be noted, and since when.
     unclear: BTreeMap<(Kind, Name), Timestamp>,
+    /// What somebody has heard who asks only about those that have changed.
+    followed: BTreeMap<(Kind, Name), Insight>,
+    /// The groups that have changed since they asked; without a name, all of a kind.
+    changed: BTreeSet<(OwnKind, Option<Name>)>,
 }
 
 /// All that may be asked about.
@@ -48,6 +55,37 @@ impl Answers {
     /// What was told of an object.
     pub(crate) fn of(&self, uid: &str) -> Sayings {
         self.sayings.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// A group may be told of in other words than before; without a name, all of its kind.
+    pub(crate) fn changed(&mut self, kind: OwnKind, name: Option<Name>) {
+        self.changed.insert((kind, name));
+    }
+
+    /// Asks about those that have changed.
+    pub(crate) fn follow(&mut self, driver: &Driver, now: Timestamp) {
+        let changed = mem::take(&mut self.changed);
+        for (kind, name) in targets() {
+            let is_it = |(own, of): &(OwnKind, Option<Name>)| {
+                own.kind() == kind && of.as_ref().is_none_or(|of| *of == name)
+            };
+            if changed.iter().any(is_it) {
+                self.followed.insert((kind.clone(), name.clone()), driver.summary(now, &kind, &name));
+            }
+        }
+    }
+
+    /// Whether those who ask only about what has changed have heard what is said.
+    pub(crate) fn are_up_to_date(&self, driver: &Driver, now: Timestamp) -> Result<(), Wrong> {
+        for (kind, name) in targets() {
+            let (heard, says) =
+                (self.followed.get(&(kind.clone(), name.clone())), driver.summary(now, &kind, &name));
+            must!(
+                heard == Some(&says),
+                "who follows {kind} {name} has heard {heard:?}, who asks hears {says:?}"
+            );
+        }
+        Ok(())
     }
 
     /// Asks about everything. While a kind is being listed again, the last word counts: it must have been true when all was

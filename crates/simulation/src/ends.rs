@@ -108,7 +108,8 @@ fn all_kinds(store: &Store) -> BTreeMap<Kind, Known> {
 pub(crate) fn answers_are_right(store: &Store, process: &Process, now: Timestamp) -> Result<(), Wrong> {
     let kinds = all_kinds(store);
     let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
-    asked::is_right(&oracle, &process.driver, now)
+    asked::is_right(&oracle, &process.driver, now)?;
+    process.answers.are_up_to_date(&process.driver, now)
 }
 
 /// Whether every Rollup says what there is to say, and holds nothing back any more.

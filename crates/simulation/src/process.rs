@@ -182,6 +182,7 @@ impl Process {
         if !mem::take(&mut self.has_news) {
             return Ok(());
         }
+        self.answers.follow(&self.driver, now);
         let knew = self.knew();
         let feeds: Vec<_> = self.feeds.values().filter(|feed| feed.site == Site::Hub).collect();
         self.answers.ask(&self.driver, &feeds, &knew, store, now)

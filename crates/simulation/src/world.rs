@@ -315,7 +315,10 @@ impl<'p> World<'p> {
                             self.wrong.take().or(self.told.note(life, &turn, &self.clusters.hub.store).err());
                     }
                 }
-                Effect::Changed(..) => self.processes[process].has_news = true,
+                Effect::Changed(kind, name) => {
+                    self.processes[process].has_news = true;
+                    self.processes[process].answers.changed(kind, name);
+                }
                 Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }

@@ -181,12 +181,12 @@ impl Grouping for Rollups {
             }
             let weighed = rollup.weigh(room.now);
             rollup.shown = Some(weighed.triple());
+            if let Some(next) = weighed.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+                room.desk.at(next, rollup.publication.timer());
+            }
             if rollup.deleting {
                 rollup.publication.withdraw(room.desk);
                 continue;
-            }
-            if let Some(next) = weighed.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
-                room.desk.at(next, rollup.publication.timer());
             }
             let statuses = status::statuses(rollup, &weighed, room.feeds);
             rollup.publication.want(statuses, false, room.now, room.desk);
