@@ -25,6 +25,8 @@ pub(crate) struct View {
     pub(crate) listed: bool,
     /// Whether a list is being told.
     pub(crate) telling: bool,
+    /// Whether somebody wants more to be known of it than was, and it is not listed anew yet.
+    pub(crate) refocused: bool,
     /// Everything is known up to this change.
     pub(crate) revision: u64,
     /// Whether the kind was gone, and is not listed anew yet.
@@ -38,7 +40,7 @@ pub(crate) struct View {
 impl View {
     /// Whether all of it is known, and of one time; or that this cannot be.
     pub(crate) fn is_whole(&self) -> bool {
-        (self.listed || self.unreadable.is_some()) && !(self.telling && self.unreadable.is_none())
+        (self.listed && !self.telling && !self.refocused) || self.unreadable.is_some()
     }
 
     /// The engine is told, and knows everything up to this change then.
@@ -58,6 +60,7 @@ impl View {
             News::Listed => {
                 self.fickle |= self.unreadable.is_some();
                 (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
+                self.refocused = false;
                 self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }
             News::PutBack | News::Seen(..) | News::Gone(_) => {}

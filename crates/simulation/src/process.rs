@@ -133,6 +133,7 @@ impl Process {
             feed.follower.refocus(Arc::clone(lens));
             feed.ticket += 1;
             feed.busy = false;
+            feed.view.refocused = true;
             return;
         }
         let follower = Follower::new(kind.clone(), None, Arc::clone(lens), Pauses::default(), seed);

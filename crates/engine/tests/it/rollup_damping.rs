@@ -1,6 +1,6 @@
 //! Turns for the worse that have to last before a Rollup tells of them; and turns for the better, which do not.
 
-use bellwether_engine::Change;
+use bellwether_engine::{Change, Effect, Event, OwnKind};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use rstest::rstest;
@@ -198,6 +198,23 @@ fn a_clock_that_is_set_hides_nothing(#[case] by: i64) {
     world.set_clock(seconds(by));
     world.settle();
     assert_eq!(world.says(), BAD);
+}
+
+/// Nothing is written of a Rollup that is being deleted; but somebody may ask.
+#[test]
+fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
+    let mut world = world();
+    world.edit(ROLLUP, "r", |it| it["metadata"]["finalizers"] = json!(["acme.io/last"]));
+    world.edit(ROLLUP, "r", |it| it["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into());
+    world.turn("x", BAD);
+    world.settle();
+    let (kind, name) = objects::key(ROLLUP, "r");
+    let before = world.engine.summary(world.now, &kind, &name);
+    world.now += seconds(HOLD + 1);
+    let effects = world.engine.step(world.now, [Event::Tick]);
+    assert_ne!(world.engine.summary(world.now, &kind, &name), before);
+    let changed = Effect::Changed(OwnKind::Rollup, Some(name));
+    assert!(effects.contains(&changed), "{effects:?}");
 }
 
 /// A longer or a shorter time is for what has not been told.
