@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use bellwether_engine::{Kind, Name};
 use bellwether_memory_cluster::{Rejection, Subresource};
-use http::{Method, Request, Response, StatusCode, response::Parts};
+use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE, response::Parts};
 use serde_json::{Value, json};
 
 use crate::{object::Object, store::Store};
@@ -99,6 +99,11 @@ pub(crate) fn handle(store: &mut Store, request: &Request<Vec<u8>>, now: &str) -
     }
 }
 
+fn is_apply(request: &Request<Vec<u8>>) -> bool {
+    let media_type = request.headers().get(CONTENT_TYPE);
+    media_type.is_some_and(|it| it.as_bytes().starts_with(b"application/apply-patch"))
+}
+
 fn answer(
     store: &mut Store,
     address: &Address,
@@ -117,6 +122,14 @@ fn answer(
     let before = Rc::clone(store.get(kind, &name).ok_or(Rejection::NotFound)?);
     Ok(match *request.method() {
         Method::GET => (Answer::of(&before), None),
+        // It has no field managers.
+        Method::PATCH if is_apply(request) => {
+            (Answer::status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", ""), None)
+        }
+        Method::PUT if address.subresource == Subresource::None => {
+            let after = store.replace(body)?;
+            (Answer::of(&after), Some(Deed::Changed { before: Some(before), after }))
+        }
         Method::PATCH => {
             let after = store.patch(kind, &name, address.subresource, &body)?;
             (Answer::of(&after), Some(Deed::Changed { before: Some(before), after }))

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    feed::Feed,
+    feed::{Feed, View},
     load::{APP, ROLLUP},
     object::Object,
     objects,
@@ -99,7 +99,7 @@ impl Answers {
         now: Timestamp,
     ) -> Result<(), Wrong> {
         let find = |kind: &Kind| feeds.iter().find(|feed| feed.follower.kind() == kind);
-        if feeds.iter().all(|feed| feed.view.is_whole()) {
+        if feeds.iter().all(|feed| feed.view.is_in_focus()) {
             knew.clone_into(&mut self.whole);
         }
         for (kind, name) in targets() {
@@ -115,12 +115,15 @@ impl Answers {
                 must!(!summary.healthy, "{kind} {name} is said to be well, and is being deleted");
                 continue;
             }
-            let is_known = needs(object).iter().all(|kind| find(kind).is_some_and(|it| it.view.is_whole()));
-            if is_known {
+            let needs = needs(object);
+            let are = |is_so: fn(&View) -> bool| {
+                needs.iter().all(|kind| find(kind).is_some_and(|feed| is_so(&feed.view)))
+            };
+            if are(View::is_whole) {
                 let since = self.unclear.remove(&(kind, name)).unwrap_or(now);
                 self.note(object.uid(), &summary, since);
             }
-            let past = Past { store, knew: if is_known { knew } else { &self.whole }, now };
+            let past = Past { store, knew: if are(View::is_in_focus) { knew } else { &self.whole }, now };
             if let Some(app) = object.application().filter(|_| summary.healthy) {
                 past.is_ready(app)?;
             }

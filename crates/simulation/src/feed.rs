@@ -40,7 +40,12 @@ pub(crate) struct View {
 impl View {
     /// Whether all of it is known, and of one time; or that this cannot be.
     pub(crate) fn is_whole(&self) -> bool {
-        (self.listed && !self.telling && !self.refocused) || self.unreadable.is_some()
+        (self.listed && !self.telling) || self.unreadable.is_some()
+    }
+
+    /// Whether all is known besides that anybody wants to know of its objects.
+    pub(crate) fn is_in_focus(&self) -> bool {
+        self.is_whole() && (!self.refocused || self.unreadable.is_some())
     }
 
     /// The engine is told, and knows everything up to this change then.
