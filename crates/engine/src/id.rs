@@ -4,27 +4,27 @@ use std::{fmt, sync::Arc};
 
 /// A cluster, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cluster(Arc<str>);
+pub struct Cluster(Option<Arc<str>>);
 
 impl Cluster {
     /// A workload cluster.
     pub fn named(name: &str) -> Self {
-        Self(name.into())
+        Self(Some(name.into()))
     }
 
     /// The cluster that holds Bellwether's own objects.
     pub fn hub() -> Self {
-        Self("".into())
+        Self(None)
     }
 
     /// Its name; empty for the hub.
     pub fn name(&self) -> &str {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 
     /// Whether it is the cluster that holds Bellwether's own objects.
     pub fn is_hub(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 }
 

@@ -19,6 +19,7 @@ use k8s_openapi::{
 };
 use kube::{Client, api::ObjectMeta};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tracing::error;
 
 use bellwether_wire::Verb;
 
@@ -76,7 +77,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder on the current runtime, for the cluster of this client. When it is dropped, what waits is still told.
+    /// A recorder on the current runtime, for the hub, which is the cluster of this client. When it is dropped, what waits is still told.
     pub fn start(client: Client, identity: &str) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -93,7 +94,12 @@ impl Recorder {
 
     /// Tells of it, soon; or never, if too much waits already.
     pub fn record(&self, told: impl Into<Told>) {
-        if self.queue.try_send((told.into(), Timestamp::now())).is_err() {
+        let told = told.into();
+        if !told.object.cluster.is_hub() {
+            error!("cannot record an Event of {}: Events are written to the hub only", told.object);
+            return;
+        }
+        if self.queue.try_send((told, Timestamp::now())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

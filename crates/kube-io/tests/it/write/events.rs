@@ -52,6 +52,9 @@ async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
         good: true,
         ..bad.clone()
     };
+    let mut elsewhere = Turn { reason: "Elsewhere".into(), ..bad.clone() };
+    elsewhere.object.cluster = ClusterName::named("east");
+    recorder.record(elsewhere);
     recorder.record(bad);
     recorder.record(good);
     let kubectl = Kubectl::new(stage.cluster.admin())?.in_namespace(&stage.namespace);
@@ -65,6 +68,8 @@ async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
     let good = ["Normal", "ComponentsReady", "Ready: was False, is True: All components ready"];
     described(&kubectl, "application/web", &good).await?;
     assert_eq!(recorder.dropped(), 0);
+    // It is of another cluster, which has an object of the same name and uid.
+    assert!(!kubectl.ok(&["describe", "application/web"]).await?.contains("Elsewhere"));
     Ok(())
 }
 
