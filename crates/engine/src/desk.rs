@@ -96,7 +96,7 @@ impl Desk {
         self.changed.extend(kinds.into_iter().map(|kind| (kind, None)));
     }
 
-    /// What has changed in this step, and whoever takes it gives it back.
+    /// Takes what has changed in this step. The caller gives it back with `give_back`.
     pub(crate) fn take_changed(&mut self) -> BTreeSet<Changed> {
         std::mem::take(&mut self.changed)
     }

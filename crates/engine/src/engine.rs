@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// One that looks after groups of another kind as well, where the cluster has them: the Applications of `app.k8s.io`.
-    /// Nothing of ours waits for them: what they own is never let go of, so that nobody can mistake it for a stranger's.
+    /// No group of ours waits for them: they keep the objects that they own, so that no other controller takes one over.
     #[must_use]
     pub fn with_kind(mut self, kind: OwnKind) -> Self {
         self.follow(&kind.kind());
@@ -253,7 +253,7 @@ impl Engine {
         })
     }
 
-    /// Whether news comes from a source that has been removed meanwhile. That it has none is no news of a source.
+    /// Whether news comes from a source that has been removed meanwhile. `NotConnected` comes from the router, not from a source.
     fn is_too_late(&self, id: FeedId, news: &News) -> bool {
         let is_removed = |feed: &Feed| self.clusters.is_removed(&feed.cluster);
         self.feeds.get(id).is_some_and(is_removed)

@@ -65,7 +65,7 @@ struct Telling {
     kind: &'static str,
     /// What it is when all is well; nothing if it may be either.
     good: Option<ConditionStatus>,
-    /// A turn that may have been written: nobody has answered.
+    /// A turn that may have been written: the API server has not answered.
     in_doubt: Option<Turn>,
     /// What they were told last, as long as that is stored, and the version in which it was.
     told: Option<ConditionStatus>,

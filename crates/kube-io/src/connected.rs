@@ -22,7 +22,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 pub(crate) struct ConnectedCluster {
     pub(crate) client: Client,
     pub(crate) reader: Reader,
-    /// What was last told of it: when it was heard from, by the clock that nobody sets.
+    /// What the engine was last told of it: when it was heard from, by the monotonic clock.
     heard: Option<Duration>,
     connection: Option<ClusterEvent>,
     about: JoinHandle<()>,

@@ -39,7 +39,7 @@ pub(crate) struct Answers {
     whole: Vec<(Kind, u64)>,
     /// Of which nothing could be noted, and since when.
     unclear: BTreeMap<(Kind, Name), Timestamp>,
-    /// What somebody has heard who asks only about those that have changed.
+    /// The answers to a follower, which asks only about the groups that have changed.
     followed: BTreeMap<(Kind, Name), Insight>,
     /// The groups that have changed since they asked; without a name, all of a kind.
     changed: BTreeSet<(OwnKind, Option<Name>)>,

@@ -25,7 +25,7 @@ pub(crate) struct View {
     pub(crate) listed: bool,
     /// Whether a list is being told.
     pub(crate) telling: bool,
-    /// Whether somebody wants more to be known of it than was, and it is not listed anew yet.
+    /// Whether a group wants more of its objects than was kept, and the kind is not listed again yet.
     pub(crate) refocused: bool,
     /// Everything is known up to this change.
     pub(crate) revision: u64,

@@ -141,7 +141,7 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "this came too late");
     let another = engine.feeds.acquire(&east, &Kind::pod(), &Wanted::default(), &mut Vec::new());
     engine.step(now(), [Event::Feed(another, not_connected())]);
-    assert!(engine.feeds.get(another).unwrap().is_known(), "nobody can tell what there is");
+    assert!(engine.feeds.get(another).unwrap().is_known(), "it is known that it cannot be read");
 
     assert!(hear(&mut engine, ClusterEvent::Added));
     engine.step(now(), listed_anew);

@@ -290,7 +290,7 @@ proptest! {
                 let group = &before.0;
                 let is_it = |effect: &Effect| matches!(effect, Effect::Changed(kind, name)
                     if *kind == group.kind && name.as_ref().is_none_or(|name| *name == group.name));
-                prop_assert!(effects.iter().any(is_it), "nobody is told of {group}: {before:?} is {after:?}");
+                prop_assert!(effects.iter().any(is_it), "no effect names {group}: {before:?} is {after:?}");
             }
             told = tells;
             feeds.extend(follows(&effects));

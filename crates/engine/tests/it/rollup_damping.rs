@@ -200,7 +200,7 @@ fn a_clock_that_is_set_hides_nothing(#[case] by: i64) {
     assert_eq!(world.says(), BAD);
 }
 
-/// Nothing is written of a Rollup that is being deleted; but somebody may ask.
+/// The engine writes nothing about a Rollup that is being deleted, but a probe may ask about it.
 #[test]
 fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
     let mut world = world();

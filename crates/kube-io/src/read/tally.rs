@@ -49,7 +49,7 @@ impl Tally {
         self.last_beat().map(time_of)
     }
 
-    /// The same, by the clock that nobody sets.
+    /// The same, by the monotonic clock.
     pub(crate) fn last_beat(&self) -> Option<Duration> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
@@ -178,6 +178,6 @@ mod tests {
         drop(open);
         assert_eq!(tally.connection(), Some(ClusterEvent::Lost));
         drop(pods);
-        assert_eq!(tally.connection(), None, "nobody follows it any more");
+        assert_eq!(tally.connection(), None, "no feed is left");
     }
 }
