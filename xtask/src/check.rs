@@ -78,3 +78,43 @@ fn doc_tests(arguments: &[String]) -> Result<()> {
     }
     step(&mut command)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::cargo;
+
+    /// One feature more or less in a crate that all others need, and a newcomer builds everything twice, or three times.
+    #[test]
+    fn xtask_and_rustdoc_need_nothing_that_is_built_differently_for_the_tests() {
+        let tests = crates_with_features(&["--workspace"]);
+        assert!(tests.len() > 100, "{tests:?}");
+        for of in [
+            &["--package", "xtask", "--edges", "normal,build"][..],
+            &["--workspace", "--edges", "normal,build"],
+        ] {
+            let others = crates_with_features(of);
+            let built_twice: Vec<_> = others.difference(&tests).collect();
+            assert!(
+                built_twice.is_empty(),
+                "cargo tree {of:?} has crates with features that the tests do not have, so they are built twice: turn on \
+                 what is missing in xtask/Cargo.toml: {built_twice:#?}"
+            );
+        }
+    }
+
+    fn crates_with_features(of: &[&str]) -> BTreeSet<String> {
+        let tree = cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p} {f}"])
+            .args(of)
+            .output()
+            .unwrap();
+        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+        // What it has shown before ends in a star.
+        String::from_utf8(tree.stdout)
+            .unwrap()
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)").to_owned())
+            .collect()
+    }
+}
