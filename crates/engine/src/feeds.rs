@@ -334,7 +334,9 @@ impl Feeds {
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
-                (stored.facts.version, stored.doomed, stored.told) = (Version::unknown(), false, None);
+                stored.facts.version = Version::unknown();
+                stored.doomed = false;
+                stored.told = None;
             }
         }
     }

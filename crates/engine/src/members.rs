@@ -32,7 +32,24 @@ pub(crate) enum Whose {
 }
 
 /// A place in the list: the worst first, then by kind and name.
-type Place = (usize, Kind, Name, Whose);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    rank: usize,
+    kind: Kind,
+    name: Name,
+    whose: Whose,
+}
+
+impl Place {
+    fn new(whose: Whose, share: &Share) -> Self {
+        Self { rank: rank(share.state), kind: share.kind.clone(), name: share.name.clone(), whose }
+    }
+
+    /// Before all of this kind and name that are in this state.
+    fn first(state: State, kind: Kind, name: Name) -> Self {
+        Self { rank: rank(state), kind, name, whose: Whose::Object(ObjectId::FIRST) }
+    }
+}
 
 /// All of them, and what they come to.
 #[derive(Debug, Default)]
@@ -50,7 +67,7 @@ impl Members {
         self.remove(whose);
         *self.counts.entry(share.state).or_default() += 1;
         self.progress += u64::from(share.progress);
-        self.order.insert(place(whose, &share));
+        self.order.insert(Place::new(whose, &share));
         if !share.settled {
             self.unsettled.insert((share.kind.clone(), share.name.clone(), whose));
         }
@@ -64,7 +81,7 @@ impl Members {
             *count -= 1;
         }
         self.progress -= u64::from(share.progress);
-        self.order.remove(&place(whose, &share));
+        self.order.remove(&Place::new(whose, &share));
         if !share.settled {
             self.unsettled.remove(&(share.kind.clone(), share.name.clone(), whose));
         }
@@ -107,15 +124,15 @@ impl Members {
 
     /// All of them, the worst first, then by kind and name.
     pub(crate) fn worst_first(&self) -> impl Iterator<Item = (Whose, &Share)> {
-        self.order.iter().filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
+        self.order.iter().filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
     }
 
     /// Those in a state, by kind and name.
     pub(crate) fn in_state(&self, state: State) -> impl Iterator<Item = (Whose, &Share)> {
-        let own = rank(state);
-        let first = (own, Kind::new("", ""), Name::new("", ""), Whose::Object(ObjectId::FIRST));
-        let from = self.order.range(first..).take_while(move |place| place.0 == own);
-        from.filter_map(|place| Some((place.3, self.shares.get(&place.3)?)))
+        let first = Place::first(state, Kind::new("", ""), Name::new("", ""));
+        let rank = first.rank;
+        let places = self.order.range(first..).take_while(move |place| place.rank == rank);
+        places.filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
     }
 
     /// Those whose controllers have not acted on their latest generation.
@@ -132,9 +149,10 @@ impl Members {
 
     /// Those of this kind and name that are in a state.
     pub(crate) fn named(&self, kind: &Kind, name: &Name, state: State) -> Vec<Whose> {
-        let first = (rank(state), kind.clone(), name.clone(), Whose::Object(ObjectId::FIRST));
-        let is_it = |place: &&Place| (place.0, &place.1, &place.2) == (first.0, kind, name);
-        self.order.range(&first..).take_while(is_it).map(|place| place.3).collect()
+        let first = Place::first(state, kind.clone(), name.clone());
+        let is_named =
+            |place: &&Place| place.rank == first.rank && place.kind == *kind && place.name == *name;
+        self.order.range(&first..).take_while(is_named).map(|place| place.whose).collect()
     }
 
     /// Takes over since when one is in its state.
@@ -157,10 +175,6 @@ impl Members {
         objects.sort_unstable();
         objects
     }
-}
-
-fn place(whose: Whose, share: &Share) -> Place {
-    (rank(share.state), share.kind.clone(), share.name.clone(), whose)
 }
 
 /// How bad a state is: less is worse.

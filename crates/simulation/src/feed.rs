@@ -64,7 +64,10 @@ impl View {
             News::Listing => self.telling = true,
             News::Listed => {
                 self.fickle |= self.unreadable.is_some();
-                (self.listed, self.telling, self.empty, self.unreadable) = (true, false, false, None);
+                self.listed = true;
+                self.telling = false;
+                self.empty = false;
+                self.unreadable = None;
                 self.refocused = false;
                 self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }

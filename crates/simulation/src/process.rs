@@ -100,7 +100,9 @@ impl Process {
     /// It begins, and knows nothing.
     pub(crate) fn start(&mut self, now: Timestamp) {
         self.alive = true;
-        (self.began, self.answers, self.has_news) = (now, Answers::default(), true);
+        self.began = now;
+        self.answers = Answers::default();
+        self.has_news = true;
         self.epoch += 1;
         let engine = Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo));
         let engine = if self.elsewhere {
@@ -116,7 +118,10 @@ impl Process {
         (self.put_back, self.unaware) = (false, 0);
         let identity = format!("{}-{}", self.name, self.epoch);
         self.election = self.election.take().map(|_| Election::new(&identity, LEASE, RENEW_DEADLINE));
-        (self.frozen_until, self.doom, self.wakes, self.steps) = (0, None, None, false);
+        self.frozen_until = 0;
+        self.doom = None;
+        self.wakes = None;
+        self.steps = false;
     }
 
     /// It ends.

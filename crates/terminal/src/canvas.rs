@@ -35,7 +35,9 @@ impl Canvas {
         let is_resized = self.size != size && self.is_begun;
         let frame = frame(&self.lines, &lines, is_resized);
         let (before, after) = if self.is_begun { ("", "") } else { (HIDE_CURSOR, NO_WRAP) };
-        (self.lines, self.size, self.is_begun) = (lines, size, true);
+        self.lines = lines;
+        self.size = size;
+        self.is_begun = true;
         write(&format!("{before}{after}{frame}"))
     }
 

@@ -114,7 +114,9 @@ impl World {
     /// Another engine takes over, and knows nothing of what went before.
     pub(crate) fn restart(&mut self) {
         let fresh = Self::new();
-        (self.engine, self.outbox, self.wake) = (fresh.engine, fresh.outbox, None);
+        self.engine = fresh.engine;
+        self.outbox = fresh.outbox;
+        self.wake = None;
         self.feeds.clear();
         self.flights.clear();
     }
