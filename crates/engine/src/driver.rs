@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     census::Census,
     clock::{Clock, Now},
-    clusters::ClusterStatus,
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
@@ -124,11 +123,6 @@ impl Driver {
     #[cfg(feature = "planted")]
     pub fn verdicts(&self, cluster: &Cluster, kind: &Kind) -> BTreeMap<Name, Verdict> {
         self.engine.verdicts(cluster, kind)
-    }
-
-    /// What is known of a cluster.
-    pub fn cluster(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
-        self.engine.cluster(cluster)
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.

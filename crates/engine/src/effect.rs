@@ -72,9 +72,11 @@ pub enum Part {
 }
 
 impl Slot {
-    /// The group that the slot belongs to; none for owner references, which are not one group's alone.
+    /// The group that the slot belongs to; none for owner references, which are not one group's alone. Groups are in the hub:
+    /// what has the name of one in another cluster is not that group.
     pub fn group(&self) -> Option<GroupRef> {
         match &self.part {
+            Part::Status if !self.object.cluster.is_hub() => None,
             Part::Status => Some(GroupRef::new(OwnKind::of(&self.object.kind)?, self.object.name.clone())),
             Part::Owners => None,
             Part::Existence(group) | Part::Applied(group) => Some(group.clone()),
@@ -84,7 +86,7 @@ impl Slot {
     /// The kind whose grouping asks for the change, and is told what became of it.
     pub(crate) fn grouping(&self) -> Option<OwnKind> {
         match &self.part {
-            Part::Status => OwnKind::of(&self.object.kind),
+            Part::Status => Some(self.group()?.kind),
             Part::Owners => Some(OwnKind::Application(Dialect::Bellwether)),
             Part::Existence(group) | Part::Applied(group) => Some(group.kind),
         }
@@ -226,4 +228,24 @@ pub struct Turn {
     pub message: Arc<str>,
     /// Whether all is well with it.
     pub good: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{Cluster, Name};
+
+    #[test]
+    fn what_has_the_name_of_a_group_in_another_cluster_is_not_that_group() {
+        let status = |cluster| Slot {
+            object: ObjectKey { cluster, kind: Kind::own("Rollup"), name: Name::new("", "all") },
+            part: Part::Status,
+        };
+        assert_eq!(
+            status(Cluster::hub()).group(),
+            Some(GroupRef::new(OwnKind::Rollup, Name::new("", "all")))
+        );
+        let elsewhere = status(Cluster::named("east"));
+        assert_eq!((elsewhere.group(), elsewhere.grouping()), (None, None));
+    }
 }

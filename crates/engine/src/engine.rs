@@ -334,7 +334,7 @@ impl Engine {
         }
     }
 
-    /// A cluster has fallen silent, or is heard from again. While the hub is silent, nothing is said of any group.
+    /// A cluster has fallen silent, or is heard from again. While the hub is silent, no summary is given of any group.
     fn silence_changed(&mut self, cluster: &Cluster) {
         if cluster.is_hub() {
             self.desk.kinds_changed(OwnKind::ALL);

@@ -205,9 +205,11 @@ impl Feeds {
         (self.by_id.len(), self.objects.len())
     }
 
-    /// The kinds of which it is not known yet what there is.
+    /// The kinds of the hub of which it is not known yet what there is. Another cluster may be away for days: what is said of
+    /// the rest does not wait for it.
     pub(crate) fn unknown(&self) -> Vec<Kind> {
-        self.by_id.values().filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()).collect()
+        let unknown = self.by_id.values().filter(|feed| feed.cluster.is_hub() && !feed.is_known());
+        unknown.map(|feed| feed.kind.clone()).collect()
     }
 
     /// Whether of each kind it is known what there is, all of it of one time.

@@ -2,25 +2,36 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::facts::Served;
+use crate::{effect::Exists, facts::Served};
 
 impl Served {
     /// The path of an object of this kind, or of all of them where none is named. Of kinds whose objects are in no
     /// namespace, the namespace does not matter.
     pub fn path(&self, group: &str, namespace: Option<&str>, name: Option<&str>) -> String {
-        let Self { version, plural, .. } = self;
-        let mut path =
-            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        // Writing to text cannot fail.
-        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
-            let _ = write!(path, "/namespaces/{}", Segment(namespace));
-        }
-        let _ = write!(path, "/{plural}");
-        if let Some(name) = name {
-            let _ = write!(path, "/{}", Segment(name));
-        }
-        path
+        path(group, &self.version, &self.plural, namespace.filter(|_| self.namespaced), name)
     }
+}
+
+impl Exists {
+    /// The path of the object. One without a namespace is in none.
+    pub fn path(&self) -> String {
+        let namespace = Some(&*self.name.namespace).filter(|namespace| !namespace.is_empty());
+        path(&self.kind.group, &self.version, &self.plural, namespace, Some(&self.name.name))
+    }
+}
+
+fn path(group: &str, version: &str, plural: &str, namespace: Option<&str>, name: Option<&str>) -> String {
+    let mut path =
+        if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    // Writing to text cannot fail.
+    if let Some(namespace) = namespace {
+        let _ = write!(path, "/namespaces/{}", Segment(namespace));
+    }
+    let _ = write!(path, "/{plural}");
+    if let Some(name) = name {
+        let _ = write!(path, "/{}", Segment(name));
+    }
+    path
 }
 
 /// A name as a piece of a path. Most names need nothing; some kinds allow almost anything in theirs.

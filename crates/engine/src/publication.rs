@@ -136,11 +136,15 @@ impl Publication {
 
     /// Since when a condition has this status: as is stored, or else since it was seen to.
     pub(crate) fn since(&self, kind: &str, status: ConditionStatus) -> Option<Timestamp> {
-        let stored = self.stored().iter();
-        let mut stored = stored.filter(|condition| *condition.kind == *kind && condition.status() == status);
-        let stored = stored.next().and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
-        let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
-        stored.or_else(|| said::whole_seconds(self.looks.iter().find(is_it)?.since))
+        let stored = || {
+            let has_status = |condition: &&Written| *condition.kind == *kind && condition.status() == status;
+            Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
+        };
+        let seen = || {
+            let look = self.looks.iter().find(|look| look.kind == kind && look.status == Some(status))?;
+            said::whole_seconds(look.since)
+        };
+        stored().or_else(seen)
     }
 
     /// The conditions that say this, among those that are stored.

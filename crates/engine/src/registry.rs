@@ -132,15 +132,16 @@ impl<T> Registry<T> {
         self.users.len()
     }
 
-    /// Follows a kind of the hub for a group.
+    /// Follows a kind of a cluster for a group.
     pub(crate) fn follow(
         &mut self,
         id: GroupId,
+        cluster: &Cluster,
         kind: &Kind,
         wanted: &Wanted,
         room: &mut Room<'_>,
     ) -> FeedId {
-        let feed = room.feeds.acquire(&Cluster::hub(), kind, wanted, &mut room.desk.effects);
+        let feed = room.feeds.acquire(cluster, kind, wanted, &mut room.desk.effects);
         self.users.entry(feed).or_default().insert(id);
         feed
     }

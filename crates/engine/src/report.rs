@@ -238,7 +238,9 @@ pub fn ready(group: &Group) -> String {
 
 /// A group as one.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct SummaryReport<'s> {
+    api_group: &'s str,
     kind: &'s str,
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'s str,
@@ -255,6 +257,7 @@ struct SummaryReport<'s> {
 impl Serialize for Summary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         SummaryReport {
+            api_group: &self.kind.group,
             kind: &self.kind.kind,
             namespace: &self.name.namespace,
             name: &self.name.name,

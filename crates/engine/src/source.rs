@@ -48,11 +48,6 @@ impl<S> Sources<S> {
         self.0.insert(cluster, source)
     }
 
-    /// Disconnects a cluster.
-    pub fn remove(&mut self, cluster: &Cluster) -> Option<S> {
-        self.0.remove(cluster)
-    }
-
     /// The source of a cluster.
     pub fn get(&self, cluster: &Cluster) -> Result<&S, NoSource> {
         self.0.get(cluster).ok_or_else(|| NoSource(cluster.clone()))

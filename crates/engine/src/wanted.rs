@@ -79,9 +79,15 @@ pub struct Values {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_health::user::UserRules;
     use bellwether_model::Object;
+    use jiff::Timestamp;
 
     use super::*;
+    use crate::{
+        id::Kind,
+        lens::{Lens, Light},
+    };
 
     #[test]
     fn the_union_of_what_two_want_covers_both() {
@@ -106,5 +112,28 @@ mod tests {
         let kept = serde_json::to_string(&object.fields().kept_by(&plan)).unwrap();
         assert_eq!(kept, r#"{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"}]}}"#);
         assert!(Wanted::conditions().plan_of_paths().is_none());
+    }
+
+    #[test]
+    fn what_was_seen_through_a_lens_says_which_values_were_wanted() {
+        let json = br#"{"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {"replicas": 3}, "status": {"phase": "Up"}}"#;
+        let look = |wanted: Wanted| {
+            let kind = Kind::new("acme.io", "Widget");
+            let lens = Lens::with(&kind, Arc::new(UserRules::default()), Arc::new(wanted));
+            let object = Object::from_json(json, lens.plan()).unwrap();
+            lens.look(&object, Light { now: Timestamp::UNIX_EPOCH, has_status: None }).1.facts.values
+        };
+        let replicas = Wanted::paths([&["spec", "replicas"][..]]);
+        let both = replicas.and(&Wanted::paths([&["status", "phase"][..]]));
+        let narrow = look(replicas.clone()).unwrap();
+        assert_eq!(serde_json::to_string(&narrow.fields).unwrap(), r#"{"spec":{"replicas":3}}"#);
+        assert!(narrow.wanted.covers(&replicas) && !narrow.wanted.covers(&both));
+        let wide = look(both.clone()).unwrap();
+        assert_eq!(
+            serde_json::to_string(&wide.fields).unwrap(),
+            r#"{"spec":{"replicas":3},"status":{"phase":"Up"}}"#
+        );
+        assert!(wide.wanted.covers(&both));
+        assert_eq!(look(Wanted::conditions()), None);
     }
 }

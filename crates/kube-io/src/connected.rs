@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bellwether_engine::{Cluster, ClusterEvent, FeedId, Kind, Lens, News, Served, Source};
-use bellwether_wire::Verb;
+use bellwether_wire::{ErrorClass, Verb};
 use kube::Client;
 use serde_json::Value;
-use tokio::{sync::mpsc, task::JoinHandle, time::sleep};
-use tracing::debug;
+use tokio::{
+    sync::{Notify, mpsc},
+    task::JoinHandle,
+    time::sleep,
+};
+use tracing::{debug, warn};
 
 use crate::{
     clock::time_of,
@@ -15,8 +19,8 @@ use crate::{
     write::{CallError, PATIENCE, call},
 };
 
-/// How long to wait before the identity of a cluster that did not answer is asked for again.
-const ASK_AGAIN: Duration = Duration::from_secs(30);
+/// How long to wait before the identity of a cluster that did not tell it is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// A cluster that is connected. When it is dropped, so are its connections.
 pub(crate) struct ConnectedCluster {
@@ -25,6 +29,8 @@ pub(crate) struct ConnectedCluster {
     /// What the engine was last told of it: when it was heard from, by the monotonic clock.
     heard: Option<Duration>,
     connection: Option<ClusterEvent>,
+    /// It was lost, and is connected again.
+    reconnected: Arc<Notify>,
     about: JoinHandle<()>,
 }
 
@@ -38,16 +44,27 @@ impl ConnectedCluster {
         events: mpsc::Sender<(Cluster, ClusterEvent)>,
     ) -> Self {
         let reader = Reader::start(client.clone(), settings, news);
-        let about = tokio::spawn(tell_about(cluster, client.clone(), reader.kinds(), events));
-        Self { client, reader, heard: None, connection: None, about }
+        let reconnected = Arc::new(Notify::new());
+        let about = tokio::spawn(tell_about(
+            cluster,
+            client.clone(),
+            reader.kinds(),
+            Arc::clone(&reconnected),
+            events,
+        ));
+        Self { client, reader, heard: None, connection: None, reconnected, about }
     }
 
     /// What has changed since this was last asked: when the cluster was heard from, and whether any connection is open.
     pub(crate) fn pulse(&mut self) -> Vec<ClusterEvent> {
         let tally = self.reader.tally();
         let heard = tally.last_beat().filter(|heard| self.heard.replace(*heard) != Some(*heard));
+        let before = self.connection.clone();
         let connection =
             tally.connection().filter(|is| self.connection.replace(is.clone()).as_ref() != Some(is));
+        if before == Some(ClusterEvent::Lost) && connection == Some(ClusterEvent::Connected) {
+            self.reconnected.notify_one();
+        }
         heard.map(|heard| ClusterEvent::Heard(time_of(heard))).into_iter().chain(connection).collect()
     }
 }
@@ -73,16 +90,19 @@ impl Source for ConnectedCluster {
     }
 }
 
-/// Tells the identity of a cluster, and the kinds that it serves whenever they change.
+/// Tells the identity of a cluster, whenever it may have become another one, and the kinds that it serves, whenever they
+/// change.
 async fn tell_about(
     cluster: Cluster,
     client: Client,
     mut kinds: crate::read::KindsReceiver,
+    reconnected: Arc<Notify>,
     events: mpsc::Sender<(Cluster, ClusterEvent)>,
 ) {
     let identify = async {
-        if let Some(uid) = identity(&client).await {
+        while let Some(uid) = identity(&client).await {
             let _ = events.send((cluster.clone(), ClusterEvent::Identified(uid))).await;
+            reconnected.notified().await;
         }
     };
     let follow_kinds = async {
@@ -105,11 +125,18 @@ async fn identity(client: &Client) -> Option<Box<str>> {
                 let namespace: Value = serde_json::from_slice(&namespace).ok()?;
                 return namespace["metadata"]["uid"].as_str().map(Into::into);
             }
-            Err(CallError::Api(error)) if [401, 403, 404].contains(&error.code.as_u16()) => {
-                debug!("the identity of the cluster is not known: {error}");
+            Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => {
+                warn!(
+                    "Bellwether may not get the namespace kube-system, so it cannot tell whether a cluster was replaced by \
+                     another of the same name: grant it the verb get on namespaces"
+                );
                 return None;
             }
-            Err(_) => sleep(ASK_AGAIN).await,
+            // A new API server has no such namespace yet.
+            Err(error) => {
+                debug!("cannot get the namespace kube-system: {error}");
+                sleep(ASK_AGAIN).await;
+            }
         }
     }
 }

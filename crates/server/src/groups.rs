@@ -40,7 +40,10 @@ impl Answer {
 
 /// A sentence that says why nothing is known of a group, and of which.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Nothing<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    api_group: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     kind: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -58,7 +61,8 @@ pub(crate) fn body(group: &GroupRef, answer: &Answer) -> Response {
         Answer::Absent(message) | Answer::Unknown(message) => {
             let kind = group.kind.kind();
             let Name { namespace, name } = &group.name;
-            Json(Nothing { kind: &kind.kind, namespace, name, healthy: false, message }).into_response()
+            let (api_group, kind) = (&*kind.group, &*kind.kind);
+            Json(Nothing { api_group, kind, namespace, name, healthy: false, message }).into_response()
         }
     }
 }
@@ -94,6 +98,6 @@ async fn told(process: &dyn Process, group: &GroupRef) -> Response {
 /// What stands in the place of a name is no text.
 fn refused() -> Response {
     let message = "the name in the path is no text: write it as kubectl shows it";
-    let nothing = Nothing { kind: "", namespace: "", name: "", healthy: false, message };
+    let nothing = Nothing { api_group: "", kind: "", namespace: "", name: "", healthy: false, message };
     (StatusCode::BAD_REQUEST, Json(nothing)).into_response()
 }

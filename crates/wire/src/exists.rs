@@ -2,7 +2,7 @@
 //!
 //! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
 
-use bellwether_engine::{Exists, Name, Outcome};
+use bellwether_engine::{Exists, Outcome};
 use http::{Request, response::Parts};
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -15,10 +15,7 @@ use crate::{
 
 /// Asks for the object as it is now, not as some cache has it.
 pub(crate) fn request(owner: &Exists) -> Result<Request<Vec<u8>>, String> {
-    // Names of namespaces and of custom resources stand in paths as they are.
-    let Exists { kind, version, plural, name: Name { namespace, name }, .. } = owner;
-    let path = format!("/apis/{}/{version}/namespaces/{namespace}/{plural}/{name}", kind.group);
-    Verb::GetMetadata.request(&path, Vec::new()).map_err(|error| error.to_string())
+    Verb::GetMetadata.request(&owner.path(), Vec::new()).map_err(|error| error.to_string())
 }
 
 /// How a change ends that cannot begin.
@@ -34,7 +31,7 @@ pub(crate) fn objection(owner: &Exists, parts: &Parts, body: &[u8]) -> Option<Do
         verb: Verb::GetMetadata,
         resource: owner.plural.to_string(),
         group: &owner.kind.group,
-        namespace: Some(&owner.name.namespace),
+        namespace: Some(&*owner.name.namespace).filter(|namespace| !namespace.is_empty()),
     };
     Some(Done::without(&error, &right))
 }
@@ -66,7 +63,7 @@ impl Metadata {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Dialect, Name};
+    use bellwether_engine::{Dialect, Kind, Name};
     use http::Response;
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -93,6 +90,24 @@ mod tests {
         assert_eq!(request.uri(), "/apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web");
         let request = super::request(&owner(Dialect::AppK8sIo)).unwrap();
         assert_eq!(request.uri(), "/apis/app.k8s.io/v1beta1/namespaces/shop/applications/web");
+    }
+
+    #[test]
+    fn of_the_core_group_and_without_a_namespace_it_has_another_path() {
+        let node = Exists {
+            kind: Kind::new("", "Node"),
+            version: "v1".into(),
+            plural: "nodes".into(),
+            name: Name::new("", "n1"),
+            uid: "a".into(),
+        };
+        assert_eq!(request(&node).unwrap().uri(), "/api/v1/nodes/n1");
+        let (parts, ()) = Response::builder().status(403).body(()).unwrap().into_parts();
+        let body = json!({"message": "nodes \"n1\" is forbidden: User \"us\" cannot get"}).to_string();
+        let refused = Outcome::Refused(
+            "Bellwether may not get nodes: grant it the verb get on nodes in the core API group".into(),
+        );
+        assert_eq!(objection(&node, &parts, body.as_bytes()).map(|done| done.outcome), Some(refused));
     }
 
     #[rstest]

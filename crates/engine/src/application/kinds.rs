@@ -9,7 +9,7 @@ use std::{
 use crate::{
     event::Unreadable,
     feeds::ObjectId,
-    id::{FeedId, Kind},
+    id::{Cluster, FeedId, Kind},
     registry::GroupId,
     room::Room,
     wanted::Wanted,
@@ -102,7 +102,7 @@ impl Applications {
             mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
-        let mut follow = |kind: &Kind| self.apps.follow(id, kind, &Wanted::default(), room);
+        let mut follow = |kind: &Kind| self.apps.follow(id, &Cluster::hub(), kind, &Wanted::default(), room);
         let mut needs = BTreeMap::new();
         for (kind, wish) in wishes {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));

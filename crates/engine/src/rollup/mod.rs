@@ -31,7 +31,7 @@ use crate::{
     feeds::{Feeds, ObjectId, Stored},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{FeedId, Kind, Name},
+    id::{Cluster, FeedId, Kind, Name},
     needs::Needs,
     planted::Bug,
     publication::Publication,
@@ -324,7 +324,9 @@ impl Rollups {
         for (_, kind, _) in &wanted {
             if !needs.contains_key(kind) {
                 let feed = before.remove(kind);
-                let feed = feed.unwrap_or_else(|| self.all.follow(id, kind, &Wanted::conditions(), room));
+                let feed = feed.unwrap_or_else(|| {
+                    self.all.follow(id, &Cluster::hub(), kind, &Wanted::conditions(), room)
+                });
                 needs.insert(kind.clone(), feed);
             }
         }

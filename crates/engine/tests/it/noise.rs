@@ -199,10 +199,9 @@ fn noise() -> impl Strategy<Value = Noise> {
     ];
     let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), Name::new("shop", "a"));
     let part = select(vec![Part::Status, Part::Owners, Part::Existence(group.clone()), Part::Applied(group)]);
-    let slot = (kind(), name(), part).prop_map(|(kind, name, part)| Slot {
-        object: ObjectKey { cluster: Cluster::hub(), kind, name },
-        part,
-    });
+    let cluster = select(vec![Cluster::hub(), Cluster::named("east")]);
+    let slot = (cluster, kind(), name(), part)
+        .prop_map(|(cluster, kind, name, part)| Slot { object: ObjectKey { cluster, kind, name }, part });
     prop_oneof![
         12 => (any::<prop::sample::Index>(), news).prop_map(|(feed, news)| Noise::Feed(feed, news)),
         4 => (slot, change(), outcome()).prop_map(|(slot, change, outcome)| Noise::Written(slot, change, outcome)),

@@ -5,7 +5,7 @@ mod settings;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime};
 use kube::Client;
@@ -19,7 +19,7 @@ pub use self::settings::LeaseSettings;
 use self::settings::record;
 use super::call::{CallError, call};
 use bellwether_wire::{
-    Verb,
+    ErrorClass, Verb,
     election::{Election, LONGEST_SILENCE, Step},
 };
 
@@ -192,7 +192,7 @@ impl Candidate {
             Ok(lease) => serde_json::from_slice(&lease)
                 .map(Some)
                 .map_err(|error| format!("the API server's answer is no Lease: {error}")),
-            Err(CallError::Api(error)) if error.code == StatusCode::NOT_FOUND => Ok(None),
+            Err(CallError::Api(error)) if error.class == ErrorClass::NotFound => Ok(None),
             Err(error) => Err(self.settings.explain(&error)),
         }
     }
@@ -208,8 +208,15 @@ impl Candidate {
         match self.ask(request).await {
             Ok(_) => Ok(true),
             // It is another's, or it was deleted: both show at the next look.
-            Err(CallError::Api(error)) if error.code == StatusCode::CONFLICT => Ok(false),
-            Err(CallError::Api(error)) if error.code == StatusCode::NOT_FOUND && is_there => Ok(false),
+            Err(CallError::Api(error)) if error.class == ErrorClass::NotFound && is_there => Ok(false),
+            Err(CallError::Api(error))
+                if matches!(
+                    error.class,
+                    ErrorClass::AlreadyExists | ErrorClass::Conflict | ErrorClass::UidMismatch
+                ) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(self.settings.explain(&error)),
         }
     }

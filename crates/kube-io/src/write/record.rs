@@ -11,7 +11,6 @@ use std::{
 use bellwether_engine::{Dialect, ObjectKey, Turn, Warning};
 use bellwether_model::text::one_line;
 use futures::{StreamExt as _, stream};
-use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event},
@@ -21,7 +20,7 @@ use kube::{Client, api::ObjectMeta};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tracing::error;
 
-use bellwether_wire::Verb;
+use bellwether_wire::{ErrorClass, Verb};
 
 use super::call::{CallError, PATIENCE, call};
 
@@ -141,7 +140,7 @@ async fn create(client: &Client, told: &Told, at: Timestamp, identity: &str) -> 
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
     match call(client, Verb::Create.request(&path, event), PATIENCE).await {
         Ok(_) => Ok(()),
-        Err(CallError::Api(error)) if error.code == StatusCode::FORBIDDEN => Err(format!(
+        Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => Err(format!(
             "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
         )),
         Err(error) => Err(error.to_string()),

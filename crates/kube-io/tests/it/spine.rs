@@ -17,7 +17,8 @@ use bellwether_kube_io::{
     vitals::Vitals,
     write::{Leadership, Recorder},
 };
-use bellwether_testkit::{FaultProxy, PATIENCE, Requests, eventually, shared};
+use bellwether_testkit::{Fault, FaultProxy, PATIENCE, Requests, Verb, eventually, shared};
+use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{Api, Client, ResourceExt as _, api::PostParams};
@@ -98,6 +99,34 @@ async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it
     running.proxy = None;
     eventually(PATIENCE, "the cluster is lost", async || {
         Ok(running.hub().is_some_and(|hub| hub.lost.is_some_and(|lost| lost >= begun)))
+    })
+    .await
+}
+
+/// Behind the same address there may be another cluster by then.
+#[tokio::test]
+async fn a_cluster_that_was_lost_is_asked_again_which_one_it_is() -> Result<()> {
+    let namespace = shared::cluster().await?.namespace("asked-again").await?;
+    let running = Running::start(Engine::of_one_namespace(), namespace).await?;
+    let proxy = running.proxy.as_ref().context("the proxy is there")?;
+    eventually(PATIENCE, "the cluster is identified", async || {
+        Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.lost.is_none()))
+    })
+    .await?;
+
+    proxy.forget();
+    let unavailable = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
+    let away = proxy.inject(Requests::all(), unavailable);
+    proxy.cut_all().await;
+    eventually(PATIENCE, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_some()))
+    })
+    .await?;
+    let asked = Requests::of(Verb::Get, "namespaces").name("kube-system");
+    assert_eq!(proxy.count(&asked), 0, "it is known which one it was");
+    drop(away);
+    eventually(PATIENCE, "the cluster is connected again, and was asked", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_none()) && proxy.count(&asked) > 0)
     })
     .await
 }

@@ -65,8 +65,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let speaks = Controller::launch(cluster.admin(), &["--readiness-rollup", "all"])?;
     let path = "/readyz/rollups/all";
 
-    let absent =
-        json!({"kind": "Rollup", "name": "all", "healthy": false, "message": "there is no Rollup all"});
+    let absent = json!({"apiGroup": "bellwether.dev", "kind": "Rollup", "name": "all", "healthy": false, "message": "there is no Rollup all"});
     assert_eq!(alone.probe(path).await?, (404, absent.clone()));
     let is_absent = |said: &Value| *said == absent;
     speaks.probed("/readyz", 503, is_absent).await?;

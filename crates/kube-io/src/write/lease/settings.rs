@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
 
-use bellwether_wire::election::{Record, Step};
+use bellwether_wire::{
+    ErrorClass,
+    election::{Record, Step},
+};
 
 use crate::write::call::CallError;
 
@@ -68,11 +70,11 @@ impl LeaseSettings {
     pub(super) fn explain(&self, error: &CallError) -> String {
         let namespace = &self.namespace;
         match error {
-            CallError::Api(error) if error.code == StatusCode::FORBIDDEN => format!(
+            CallError::Api(error) if error.class == ErrorClass::Forbidden => format!(
                 "Bellwether may not use Leases in namespace {namespace}: grant it the verbs get, create and update on \
                  leases in the API group coordination.k8s.io"
             ),
-            CallError::Api(error) if error.code == StatusCode::NOT_FOUND => {
+            CallError::Api(error) if error.class == ErrorClass::NotFound => {
                 format!("there is no namespace {namespace}: create it")
             }
             other => other.to_string(),
