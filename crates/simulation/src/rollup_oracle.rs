@@ -199,9 +199,15 @@ impl Judgement<'_> {
         let mut says = self.say(if is_unknown { Unknown } else { self.good });
         // What the status does not tell yet, the words do.
         let until = times.iter().min().map(|since| format!("held back until {}: ", later(*since)));
+        // These words take room from the others: what has hardly enough without them is not foretold.
+        let has_room = |text: &str| text.len() < 900;
         says[2] = match (until, self.named()) {
-            (Some(until), Value::String(named)) if named.len() < 900 => json!(until + &named),
-            (Some(until), Value::Array(named)) => [json!(until)].into_iter().chain(named).collect(),
+            (Some(until), Value::String(named)) if has_room(&named) => json!(until + &named),
+            (Some(until), Value::Array(named))
+                if named.first().and_then(Value::as_str).is_none_or(has_room) =>
+            {
+                [json!(until)].into_iter().chain(named).collect()
+            }
             _ => Value::Null,
         };
         (says, true)
