@@ -97,31 +97,38 @@ fn conditions(status: &str) -> Value {
 
 #[rstest]
 #[case::well("/readyz/applications/shop/well", 200, json!({
-    "apiGroup": "bellwether.dev", "kind": "Application", "namespace": "shop", "name": "well", "healthy": true, "state": "Ready",
+    "apiGroup": "bellwether.dev", "kind": "Application",
+    "namespace": "shop", "name": "well", "healthy": true, "state": "Ready",
     "since": "2026-11-14T10:00:00Z", "conditions": conditions("True"),
 }))]
 #[case::broken("/readyz/applications/shop/broken", 503, json!({
-    "apiGroup": "bellwether.dev", "kind": "Application", "namespace": "shop", "name": "broken", "healthy": false, "state": "Failed",
+    "apiGroup": "bellwether.dev", "kind": "Application",
+    "namespace": "shop", "name": "broken", "healthy": false, "state": "Failed",
     "conditions": conditions("False"),
 }))]
 #[case::late("/readyz/applications/shop/late", 503, json!({
-    "apiGroup": "bellwether.dev", "kind": "Application", "namespace": "shop", "name": "late", "healthy": false,
+    "apiGroup": "bellwether.dev", "kind": "Application",
+    "namespace": "shop", "name": "late", "healthy": false,
     "message": "it is not known yet which Pod there are",
 }))]
 #[case::absent("/readyz/applications/shop/other", 404, json!({
-    "apiGroup": "bellwether.dev", "kind": "Application", "namespace": "shop", "name": "other", "healthy": false,
+    "apiGroup": "bellwether.dev", "kind": "Application",
+    "namespace": "shop", "name": "other", "healthy": false,
     "message": "there is no Application other",
 }))]
 #[case::a_rollup("/readyz/rollups/well", 200, json!({
-    "apiGroup": "bellwether.dev", "kind": "Rollup", "name": "well", "healthy": true, "state": "Ready", "since": "2026-11-14T10:00:00Z",
+    "apiGroup": "bellwether.dev", "kind": "Rollup",
+    "name": "well", "healthy": true, "state": "Ready", "since": "2026-11-14T10:00:00Z",
     "meaning": "It means something.", "conditions": conditions("True"),
 }))]
 #[case::a_broken_rollup("/readyz/rollups/broken", 503, json!({
-    "apiGroup": "bellwether.dev", "kind": "Rollup", "name": "broken", "healthy": false, "state": "Failed", "meaning": "It means something.",
+    "apiGroup": "bellwether.dev", "kind": "Rollup",
+    "name": "broken", "healthy": false, "state": "Failed", "meaning": "It means something.",
     "conditions": conditions("False"),
 }))]
 #[case::no_rollup("/readyz/rollups/other", 404, json!({
-    "apiGroup": "bellwether.dev", "kind": "Rollup", "name": "other", "healthy": false, "message": "there is no Rollup other",
+    "apiGroup": "bellwether.dev", "kind": "Rollup",
+    "name": "other", "healthy": false, "message": "there is no Rollup other",
 }))]
 #[tokio::test]
 async fn groups(#[case] path: &str, #[case] code: u16, #[case] body: Value) {

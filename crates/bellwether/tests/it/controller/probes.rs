@@ -27,7 +27,8 @@ async fn an_application_comes_is_ready_and_goes() -> Result<()> {
     let (cluster, controller) = shared_controller().await?;
     let story = Story::within(cluster, "probes").await?;
     let path = format!("/readyz/applications/{}/shop", story.namespace);
-    let named = json!({"kind": "Application", "namespace": story.namespace, "name": "shop", "healthy": false,
+    let named = json!({"apiGroup": "bellwether.dev", "kind": "Application", "namespace": story.namespace,
+        "name": "shop", "healthy": false,
         "message": format!("there is no Application shop in namespace {}", story.namespace)});
     assert_eq!(controller.probe(&path).await?, (404, named.clone()));
 
@@ -65,7 +66,8 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let speaks = Controller::launch(cluster.admin(), &["--readiness-rollup", "all"])?;
     let path = "/readyz/rollups/all";
 
-    let absent = json!({"apiGroup": "bellwether.dev", "kind": "Rollup", "name": "all", "healthy": false, "message": "there is no Rollup all"});
+    let absent = json!({"apiGroup": "bellwether.dev", "kind": "Rollup", "name": "all", "healthy": false,
+        "message": "there is no Rollup all"});
     assert_eq!(alone.probe(path).await?, (404, absent.clone()));
     let is_absent = |said: &Value| *said == absent;
     speaks.probed("/readyz", 503, is_absent).await?;
