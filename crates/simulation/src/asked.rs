@@ -158,7 +158,12 @@ fn needs(object: &Object) -> BTreeSet<Kind> {
 }
 
 /// Whether all that a controller tells in the end is what there is to say.
-pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> Result<(), Wrong> {
+pub(crate) fn is_right(
+    oracle: &Oracle<'_>,
+    driver: &Driver,
+    leads: bool,
+    now: Timestamp,
+) -> Result<(), Wrong> {
     let groups = driver.groups(now);
     for (kind, name) in targets() {
         let object = oracle.kinds.get(&kind).and_then(|known| known.objects.get(&name));
@@ -179,7 +184,7 @@ pub(crate) fn is_right(oracle: &Oracle<'_>, driver: &Driver, now: Timestamp) -> 
         let expected = if object.is_deleting() {
             Answer { healthy: false, state: State::Terminating, words: json!({}), members: None }
         } else if let Some(rollup) = object.rollup() {
-            Answer::of_rollup(oracle, rollup, &object.value["status"])?
+            Answer::of_rollup(oracle, rollup, &object.value["status"], leads)?
         } else {
             Answer::of_application(oracle, object)?
         };
@@ -246,15 +251,26 @@ impl Answer {
         Ok(Self { healthy: ready == "True", state, words: only(&expected, fields), members: None })
     }
 
-    fn of_rollup(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value) -> Result<Self, Wrong> {
+    fn of_rollup(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, leads: bool) -> Result<Self, Wrong> {
         let Some(expected) = rollup_oracle::status(oracle, rollup, stored, stored) else {
             return Err(Wrong::new(format!("in the end nobody can tell of {:?}", rollup.metadata.name)));
         };
         let fields = ["Available", "Progressing", "Degraded", "Upgradeable", "Resolved", "meaning"];
+        let mut words = only(&expected.status, fields);
+        // A standby may have seen a component come and go that the leader never saw. So it misses it since another time than
+        // the status says, and the reason is that of the one that changed last.
+        let mut components = expected.status["components"].as_array().into_iter().flatten();
+        if !leads && components.any(|it| it["presence"] == "Missing") {
+            for condition in ["Available", "Progressing", "Degraded"] {
+                if let Some(reason) = words[condition].get_mut(1) {
+                    *reason = Value::Null;
+                }
+            }
+        }
         Ok(Self {
             healthy: expected.status["health"] == "Healthy",
             state: expected.state,
-            words: only(&expected.status, fields),
+            words,
             members: Some(expected.members),
         })
     }

@@ -105,10 +105,15 @@ fn all_kinds(store: &Store) -> BTreeMap<Kind, Known> {
 }
 
 /// Whether those who ask a controller hear what there is to say, at the time that its clock says.
-pub(crate) fn answers_are_right(store: &Store, process: &Process, now: Timestamp) -> Result<(), Wrong> {
+pub(crate) fn answers_are_right(
+    store: &Store,
+    process: &Process,
+    leads: bool,
+    now: Timestamp,
+) -> Result<(), Wrong> {
     let kinds = all_kinds(store);
     let oracle = Oracle { kinds: kinds.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
-    asked::is_right(&oracle, &process.driver, now)?;
+    asked::is_right(&oracle, &process.driver, leads, now)?;
     process.answers.are_up_to_date(&process.driver, now)
 }
 

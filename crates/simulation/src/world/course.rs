@@ -165,7 +165,8 @@ impl World<'_> {
         let now = self.wall(leader.unwrap_or_default());
         ends::is_right(&self.clusters.hub.store, &self.processes, leader, &self.adopted, now)?;
         for process in self.processes.iter().filter(|process| process.alive) {
-            ends::answers_are_right(&self.clusters.hub.store, process, self.wall(process.name))?;
+            let leads = leader == Some(process.name);
+            ends::answers_are_right(&self.clusters.hub.store, process, leads, self.wall(process.name))?;
             let stores = Site::ALL.map(|site| (site, &self.clusters[site].store));
             ends::counts_objects(stores, process)?;
             ends::verdicts_are_right(&self.clusters[Site::East].store, process, self.wall(process.name))?;
