@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use bellwether_health::Verdict;
 use jiff::{SignedDuration, Timestamp};
 
+#[cfg(feature = "planted")]
+use crate::id::Cluster;
 use crate::{
     census::Census,
     clock::{Clock, Now},
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
-    id::{Cluster, Kind, Name},
+    id::{Kind, Name},
     lens::Lens,
     outbox::Outbox,
     planted::Bug,

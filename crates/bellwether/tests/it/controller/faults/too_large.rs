@@ -71,7 +71,9 @@ async fn thousands_of_long_names() -> Result<()> {
     let size = status.to_string().len();
     assert!(size < 160 << 10, "{size} bytes");
     assert_eq!(stage.witness.statuses(SHOP).len(), 1, "it is said once, when all is known");
-    stage.ends_well(controller, 4).await
+    // On a busy machine the API server may take longer over it than the controller waits for an answer.
+    let unanswered = stage.writes().iter().filter(|write| write.status.is_none()).count();
+    stage.ends_well(controller, 4 + unanswered).await
 }
 
 /// Others have filled an Application up to what the store can hold. It is said in the log that no more fits, others are
