@@ -111,18 +111,20 @@ fn not_readable(kind: &Kind, why: &Unreadable) -> String {
 fn absent(group: &GroupRef, only: Option<&str>) -> String {
     let short = |name: &Arc<str>| one_line(&**name, LONGEST_NAME).into_owned();
     let (kind, Name { namespace, name }) = (group.kind.kind().kind, &group.name);
-    // Rollups are in no namespace, and are left alone where only one is looked after.
-    let (it, only) = if namespace.is_empty() {
-        (format!("{kind} {}", short(name)), only)
+    let it = format!("{kind} {}", short(name));
+    // A Rollup is in no namespace, and a controller of one namespace follows none.
+    let (place, only) = if namespace.is_empty() {
+        (String::new(), only)
     } else {
-        let it = format!("{kind} {} in namespace {}", short(name), short(namespace));
-        (it, only.filter(|only| **only != **namespace))
+        (format!(" in namespace {}", short(namespace)), only.filter(|only| **only != **namespace))
     };
     match only {
         Some(only) => {
-            format!("nobody looks after {it}: this controller was started with --watch-namespace {only}")
+            format!(
+                "nobody looks after {it}{place}: this controller was started with --watch-namespace {only}"
+            )
         }
-        None => format!("there is no {it}"),
+        None => format!("{it} not found{place}"),
     }
 }
 
@@ -155,20 +157,20 @@ mod tests {
     }
 
     #[rstest]
-    #[case::application(application(), None, "there is no Application web in namespace shop")]
-    #[case::of_the_namespace(application(), Some("shop"), "there is no Application web in namespace shop")]
+    #[case::application(application(), None, "Application web not found in namespace shop")]
+    #[case::of_the_namespace(application(), Some("shop"), "Application web not found in namespace shop")]
     #[case::of_another_namespace(
         application(),
         Some("infra"),
         "nobody looks after Application web in namespace shop: this controller was started with --watch-namespace infra"
     )]
-    #[case::rollup(rollup("all"), None, "there is no Rollup all")]
+    #[case::rollup(rollup("all"), None, "Rollup all not found")]
     #[case::rollup_of_no_namespace(
         rollup("all"),
         Some("infra"),
         "nobody looks after Rollup all: this controller was started with --watch-namespace infra"
     )]
-    #[case::a_strange_name(rollup("a\nb\u{202e}"), None, "there is no Rollup a b")]
+    #[case::a_strange_name(rollup("a\nb\u{202e}"), None, "Rollup a b not found")]
     fn what_is_not_there_is_named(
         #[case] group: GroupRef,
         #[case] only: Option<&str>,

@@ -36,7 +36,7 @@ impl Process for Known {
             "well" => Answer::Known(Box::new(summary(group, true))),
             "broken" => Answer::Known(Box::new(summary(group, false))),
             "late" => Answer::Unknown("it is not known yet which Pod there are".to_owned()),
-            name => Answer::Absent(format!("there is no {} {name}", group.kind.kind().kind)),
+            name => Answer::Absent(format!("{} {name} not found", group.kind.kind().kind)),
         };
         Box::pin(async { answer })
     }
@@ -114,7 +114,7 @@ fn conditions(status: &str) -> Value {
 #[case::absent("/readyz/applications/shop/other", 404, json!({
     "apiGroup": "bellwether.dev", "kind": "Application",
     "namespace": "shop", "name": "other", "healthy": false,
-    "message": "there is no Application other",
+    "message": "Application other not found",
 }))]
 #[case::a_rollup("/readyz/rollups/well", 200, json!({
     "apiGroup": "bellwether.dev", "kind": "Rollup",
@@ -128,7 +128,7 @@ fn conditions(status: &str) -> Value {
 }))]
 #[case::no_rollup("/readyz/rollups/other", 404, json!({
     "apiGroup": "bellwether.dev", "kind": "Rollup",
-    "name": "other", "healthy": false, "message": "there is no Rollup other",
+    "name": "other", "healthy": false, "message": "Rollup other not found",
 }))]
 #[tokio::test]
 async fn groups(#[case] path: &str, #[case] code: u16, #[case] body: Value) {

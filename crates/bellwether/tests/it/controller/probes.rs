@@ -29,7 +29,7 @@ async fn an_application_comes_is_ready_and_goes() -> Result<()> {
     let path = format!("/readyz/applications/{}/shop", story.namespace);
     let named = json!({"apiGroup": "bellwether.dev", "kind": "Application", "namespace": story.namespace,
         "name": "shop", "healthy": false,
-        "message": format!("there is no Application shop in namespace {}", story.namespace)});
+        "message": format!("Application shop not found in namespace {}", story.namespace)});
     assert_eq!(controller.probe(&path).await?, (404, named.clone()));
 
     story.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
@@ -67,7 +67,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let path = "/readyz/rollups/all";
 
     let absent = json!({"apiGroup": "bellwether.dev", "kind": "Rollup", "name": "all", "healthy": false,
-        "message": "there is no Rollup all"});
+        "message": "Rollup all not found"});
     assert_eq!(alone.probe(path).await?, (404, absent.clone()));
     let is_absent = |said: &Value| *said == absent;
     speaks.probed("/readyz", 503, is_absent).await?;
