@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, mem, sync::Arc};
 
 use anyhow::{Result, bail};
 use bellwether_engine::{
-    Change, Cluster, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served,
-    Slot, Source, Sources, Version,
+    Change, Cluster, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens, LookContext, NamespacedName,
+    ObservedObject, Outcome, ResourceVersion, Served, Slot, Source, Sources,
 };
 use bellwether_model::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -33,16 +33,16 @@ pub struct Driver {
 /// An object as a watch tells of it.
 #[derive(Clone, Debug)]
 pub struct Told {
-    name: Name,
-    seen: Seen,
+    name: NamespacedName,
+    seen: ObservedObject,
 }
 
 /// The hub: the feeds that the engine follows there, in the order in which it began to.
 #[derive(Debug, Default)]
-struct Feeds(Vec<(FeedId, Kind, Arc<Lens>)>);
+struct Feeds(Vec<(FeedId, GroupKind, Arc<Lens>)>);
 
 impl Source for Feeds {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         match self.0.iter_mut().find(|(other, ..)| *other == feed) {
             Some((.., old)) => *old = lens,
             None => self.0.push((feed, kind.clone(), lens)),
@@ -53,7 +53,7 @@ impl Source for Feeds {
         self.0.retain(|(other, ..)| *other != feed);
     }
 
-    fn served(&self, _: &Kind) -> Option<Served> {
+    fn served(&self, _: &GroupKind) -> Option<Served> {
         None
     }
 }
@@ -82,17 +82,17 @@ impl Driver {
         let own_feeds = sources.get(&Cluster::hub())?.0.clone();
         for (feed, kind, lens) in &own_feeds {
             let plural = format!("{}s", kind.kind.to_lowercase());
-            events.push(Event::Feed(*feed, News::Served(served("v1alpha1", &plural))));
-            events.push(Event::Feed(*feed, News::Listing));
+            events.push(Event::Feed(*feed, FeedEvent::Served(served("v1alpha1", &plural))));
+            events.push(Event::Feed(*feed, FeedEvent::ListStarted));
             for written in own.iter_mut().filter(|_| *kind.kind == *own_kind) {
                 version += 1;
                 let metadata = &mut written["metadata"];
                 metadata["resourceVersion"] = version.to_string().into();
                 metadata["generation"] = 1.into();
                 let Told { name, seen } = look(lens, written.to_string().as_bytes(), now)?;
-                events.push(Event::Feed(*feed, News::Seen(name, Box::new(seen))));
+                events.push(Event::Feed(*feed, FeedEvent::Applied(name, Box::new(seen))));
             }
-            events.push(Event::Feed(*feed, News::Listed));
+            events.push(Event::Feed(*feed, FeedEvent::ListCompleted));
         }
         route(&mut engine, &mut sources, now, events);
         let members = &sources.get(&Cluster::hub())?.0[own_feeds.len()..];
@@ -100,7 +100,12 @@ impl Driver {
             bail!("the engine follows {} kinds of members, want 1", members.len());
         };
         let members = (*feed, Arc::clone(lens));
-        route(&mut engine, &mut sources, now, [Event::Feed(members.0, News::Served(served("v1", plural)))]);
+        route(
+            &mut engine,
+            &mut sources,
+            now,
+            [Event::Feed(members.0, FeedEvent::Served(served("v1", plural)))],
+        );
         Ok(Self { engine, sources, now, members, wanted: BTreeSet::new(), version })
     }
 
@@ -113,15 +118,15 @@ impl Driver {
     pub fn event(&mut self, told: &Told) -> Event {
         self.version += 1;
         let Told { name, mut seen } = told.clone();
-        seen.facts.version = Version::new(&self.version.to_string());
-        Event::Feed(self.members.0, News::Seen(name, Box::new(seen)))
+        seen.facts.version = ResourceVersion::new(&self.version.to_string());
+        Event::Feed(self.members.0, FeedEvent::Applied(name, Box::new(seen)))
     }
 
     /// The list of all objects, in the portions in which a controller takes it in.
     pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
         let feed = self.members.0;
-        let begin = [Event::Feed(feed, News::Listing)];
-        let end = [Event::Feed(feed, News::Listed)];
+        let begin = [Event::Feed(feed, FeedEvent::ListStarted)];
+        let end = [Event::Feed(feed, FeedEvent::ListCompleted)];
         let mut events = begin.into_iter().chain(events).chain(end).peekable();
         while events.peek().is_some() {
             self.step(events.by_ref().take(BATCH));
@@ -152,7 +157,7 @@ impl Driver {
         for (slot, change) in changes {
             self.version += 1;
             let outcome = match self.sources.get(&slot.object.cluster) {
-                Ok(_) => Outcome::Done(Some(Version::new(&self.version.to_string()))),
+                Ok(_) => Outcome::Done(Some(ResourceVersion::new(&self.version.to_string()))),
                 Err(error) => error.into(),
             };
             self.step([Event::Written { slot, change, outcome }]);
@@ -193,6 +198,6 @@ fn served(version: &str, plural: &str) -> Served {
 
 fn look(lens: &Lens, json: &[u8], now: Timestamp) -> Result<Told> {
     let object = Object::from_json(json, lens.plan())?;
-    let (name, seen) = lens.look(&object, Light { now, has_status: Some(true) });
+    let (name, seen) = lens.look(&object, LookContext { now, has_status: Some(true) });
     Ok(Told { name, seen })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use bellwether_health::Evidence;
 use bellwether_input::Problem;
-use bellwether_inspect::sight::is_group;
+use bellwether_inspect::observe::is_group;
 use bellwether_model::State;
 use bellwether_terminal::{
     BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
@@ -14,11 +14,11 @@ use bellwether_terminal::{
 use jiff::Timestamp;
 
 use crate::{
+    assessment::{Assessor, Row, entries},
     cli::{Assess, AssessFormat, Dialect},
     evidence,
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{Row, Speaker, entries},
 };
 
 pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
@@ -34,7 +34,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     };
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
-    let speaker = Speaker { dialect: command.dialect, context, evidence: command.explain };
+    let speaker = Assessor { dialect: command.dialect, context, evidence: command.explain };
     let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let text = match command.output {
         AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),

@@ -1,6 +1,6 @@
 //! `bellwether controller`: keeps statuses true in a cluster.
 
-mod probed;
+mod probes;
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::{Dialect, Engine, Kind, Name, OwnKind};
+use bellwether_engine::{Dialect, Engine, GroupKind, NamespacedName, OwnKind};
 use bellwether_kube_io::{
+    controller_loop::ControllerLoop,
     read::Settings,
-    spine::Spine,
     write::{
         CallError, Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, call, campaign,
         olm::keep_in_step,
@@ -38,7 +38,7 @@ use crate::{
     output::Outcome,
 };
 
-use probed::Probed;
+use probes::Probes;
 
 /// The name of the Lease for which controllers compete.
 const LEASE: &str = "bellwether-controller";
@@ -108,13 +108,14 @@ async fn control(command: &Controller) -> Result<()> {
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine =
         if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
-    let mut spine = Spine::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
+    let mut spine =
+        ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
     let olm = command.rollups.olm().map(|(place, rollup)| {
-        let insights = spine.follow(Kind::own("Rollup"), Name::new("", rollup));
+        let insights = spine.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
         let (place, rollup) = (place.clone(), rollup.to_owned());
         tokio::spawn(keep_in_step(connection.client, place, rollup, insights, leadership.clone()))
     });
-    let probed = Arc::new(Probed::new(command, &spine, leadership));
+    let probed = Arc::new(Probes::new(command, &spine, leadership));
     let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
 
     spine.run(when_true(stopped.clone())).await;

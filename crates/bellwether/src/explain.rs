@@ -3,21 +3,21 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Condition, Group, Kind};
+use bellwether_engine::{Condition, Group, GroupKind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_input::Problem;
-use bellwether_inspect::sight::{Meant, Sight, is_group};
+use bellwether_inspect::observe::{GroupQuery, Observation, is_group};
 use bellwether_model::{State, Value};
 use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
 
 use crate::{
     assess::{NO_OBJECTS, errors, exit_code, stored_groups},
+    assessment::{Assessment, Assessor, Row, entries},
     cli::{Dialect, Explain, ExplainFormat, Objects},
     evidence,
     output::{BAD_INPUT, Outcome},
     rules::Chosen,
-    said::{Row, Said, Speaker, entries},
 };
 
 pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     };
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
-    let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
+    let speaker = Assessor { dialect: Dialect::Native, context, evidence: true };
     let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
     let mut outcome = told(command.output, &read, context.now, screen)?;
     outcome.notes.extend(stored_groups(&read));
@@ -68,11 +68,11 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
     let chosen = Chosen::by(rules);
     let (place, now) = (place.place(), now.unwrap_or_else(Timestamp::now));
     let read = || {
-        let sight = Sight::glimpse(&place, now, &[Kind::own("HealthRule")])?;
+        let sight = Observation::glimpse(&place, now, &[GroupKind::own("HealthRule")])?;
         let context = Context { builtin: !no_builtin, ..sight.context() };
         let context =
             if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
-        let speaker = Speaker { dialect: Dialect::Native, context, evidence: true };
+        let speaker = Assessor { dialect: Dialect::Native, context, evidence: true };
         let (mut rows, mut problems, mut notes) =
             (Vec::new(), sight.remarks.problems.clone(), sight.remarks.notes.clone());
         for word in objects {
@@ -82,7 +82,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
             let mut row = row.with_context(absent)?;
             // Whoever asks for rules wants to see what they make of what is stored.
             if is_group(&kind) && rules.is_empty() && !no_builtin {
-                let anew = Sight::open(&place, now, Meant::One(word))?;
+                let anew = Observation::open(&place, now, GroupQuery::One(word))?;
                 let is_it = |group: &Group| (&group.kind, &group.name) == (&kind, &name);
                 notes.extend(look_anew(&mut row, anew.groups().into_iter().find(is_it).as_ref()));
                 let more = anew.remarks.problems.into_iter();
@@ -118,7 +118,7 @@ fn look_anew(row: &mut Row, group: Option<&Group>) -> Option<String> {
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
         return None;
     }
-    row.said = Said::Native(verdict);
+    row.said = Assessment::Native(verdict);
     row.evidence = Some(group.conditions.iter().map(condition).collect());
     Some(format!(
         "{who} is told as it is now; what is stored of it says {}: {}",

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod assess;
+mod assessment;
 pub mod cli;
 mod completions;
 mod controller;
@@ -15,7 +16,6 @@ mod explain;
 mod lint;
 mod output;
 mod rules;
-mod said;
 mod schema;
 mod signals;
 mod status;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use bellwether_inspect::{
-    family::family_of,
-    sight::{Meant, Sight},
+    observe::{GroupQuery, Observation},
+    owner_tree::family_of,
     tree::{Branch, draw, names},
 };
 use bellwether_terminal::Screen;
@@ -16,7 +16,8 @@ use crate::{
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
     let read = || {
-        let sight = Sight::open(&command.scene.place(), command.scene.now(), Meant::One(&command.name))?;
+        let sight =
+            Observation::open(&command.scene.place(), command.scene.now(), GroupQuery::One(&command.name))?;
         let group = sight.group(&command.name)?;
         let all = command.all || !matches!(command.output, GroupFormat::Table);
         let (family, unseen) = family_of(&group, &sight, all)?;

@@ -9,8 +9,8 @@ use std::{
 use anyhow::Result;
 use bellwether_engine::Group;
 use bellwether_inspect::{
-    sight::{ClusterSight, Live, Meant, Remarks, Sight, View},
-    wait::{End, Ending, Log, Vigil, because, page},
+    observe::{EvaluationScope, GroupQuery, LiveObservation, Notes, Observation, ObservedCluster},
+    wait::{ProgressLog, WaitEnd, WaitOutcome, WaitState, because, page},
 };
 use bellwether_terminal::{Canvas, Screen, printable};
 use jiff::{SignedDuration, Timestamp};
@@ -24,24 +24,25 @@ use crate::{
 pub(crate) fn run(command: &Wait, screen: Screen) -> Outcome {
     wait(command, Instant::now(), screen).unwrap_or_else(|error| {
         // Whatever goes wrong, it is not that the group has failed.
-        let code = exit_code(Ending::CannotTell);
+        let code = exit_code(WaitOutcome::CannotTell);
         Outcome { errors: vec![format!("{error:#}")], code, ..Outcome::default() }
     })
 }
 
-fn exit_code(ending: Ending) -> u8 {
+fn exit_code(ending: WaitOutcome) -> u8 {
     match ending {
-        Ending::Reached => 0,
-        Ending::Failed => 1,
-        Ending::TimedOut => 2,
-        Ending::CannotTell => 3,
+        WaitOutcome::Reached => 0,
+        WaitOutcome::Failed => 1,
+        WaitOutcome::TimedOut => 2,
+        WaitOutcome::CannotTell => 3,
     }
 }
 
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let sight = Sight::open(&command.scene.place(), command.scene.now(), Meant::One(&command.name))?;
+    let sight =
+        Observation::open(&command.scene.place(), command.scene.now(), GroupQuery::One(&command.name))?;
     let group = sight.group(&command.name)?;
-    let mut vigil = Vigil::new(&group, command.terms())?;
+    let mut vigil = WaitState::new(&group, command.terms())?;
     let (end, last) = match sight.cluster() {
         // Files do not change, so that nothing is to be waited for.
         None => {
@@ -50,7 +51,7 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
         }
         Some(cluster) => {
             let view = sight.view_of(&group);
-            let watch = Watch { group, view, begun, timeout: command.timeout, cluster };
+            let watch = WaitView { group, view, begun, timeout: command.timeout, cluster };
             match cluster.runtime().block_on(watch.run(&mut vigil, screen))? {
                 Some(ended) => ended,
                 None => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
@@ -59,35 +60,37 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     };
     let ending = match end.ending {
         // What could not be read may be what is not ready.
-        Ending::Reached if !sight.remarks.problems.is_empty() => Ending::CannotTell,
+        WaitOutcome::Reached if !sight.remarks.problems.is_empty() => WaitOutcome::CannotTell,
         ending => ending,
     };
     let mut text = match (ending, last) {
         // If the cluster does not tell why any more, the answer is the same.
-        (Ending::Failed | Ending::TimedOut, Some(group)) => because(&group, &sight).unwrap_or_default(),
+        (WaitOutcome::Failed | WaitOutcome::TimedOut, Some(group)) => {
+            because(&group, &sight).unwrap_or_default()
+        }
         _ => String::new(),
     };
     let _ = writeln!(text, "{}", printable(&end.says));
-    let Remarks { problems, notes, .. } = sight.remarks;
+    let Notes { problems, notes, .. } = sight.remarks;
     Ok(Outcome { text, errors: problems, notes, code: exit_code(ending) })
 }
 
 /// A group that is watched while somebody waits.
-struct Watch<'c> {
+struct WaitView<'c> {
     group: Group,
-    view: View,
+    view: EvaluationScope,
     begun: Instant,
     timeout: SignedDuration,
-    cluster: &'c ClusterSight,
+    cluster: &'c ObservedCluster,
 }
 
-impl Watch<'_> {
+impl WaitView<'_> {
     /// How it ended, and how the group was then; nothing if somebody asked to stop.
-    async fn run(self, vigil: &mut Vigil, screen: Screen) -> Result<Option<(End, Option<Group>)>> {
+    async fn run(self, vigil: &mut WaitState, screen: Screen) -> Result<Option<(WaitEnd, Option<Group>)>> {
         let mut stop = Stop::listen()?;
-        let mut live = Live::start(self.cluster.client(), vec![self.view]);
+        let mut live = LiveObservation::start(self.cluster.client(), vec![self.view]);
         let is_terminal = stdout().is_terminal();
-        let (mut canvas, mut log) = (Canvas::default(), Log::default());
+        let (mut canvas, mut log) = (Canvas::default(), ProgressLog::default());
         // What was seen at first is true until more is known.
         let mut last = Some(self.group.clone());
         loop {

@@ -1,7 +1,7 @@
 //! `bellwether whose`: to which Application an object belongs, and of which Rollups it is a component.
 
 use anyhow::Result;
-use bellwether_inspect::whose::{Answer, ask};
+use bellwether_inspect::whose::{WhoseAnswer, ask};
 use bellwether_terminal::Screen;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
-    let Answer { found, denial, problems } =
+    let WhoseAnswer { found, denial, problems } =
         match ask(&command.scene.place(), command.scene.now(), &command.object) {
             Ok(answer) => answer,
             Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),

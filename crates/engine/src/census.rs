@@ -2,7 +2,7 @@
 
 use crate::{
     clusters::ClusterStatus,
-    id::{Cluster, Kind},
+    id::{Cluster, GroupKind},
 };
 
 /// How much an engine has to do with.
@@ -21,7 +21,7 @@ pub struct Census {
     /// How many notes are kept besides: what belongs to whom, who owns what, what has been asked for.
     pub notes: usize,
     /// The kinds of which it is not known yet what there is.
-    pub unknown: Vec<Kind>,
+    pub unknown: Vec<GroupKind>,
     /// The clusters.
     pub clusters: Vec<(Cluster, ClusterStatus)>,
 }

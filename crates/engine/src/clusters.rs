@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     event::ClusterEvent,
     facts::Served,
-    id::{Cluster, Kind},
+    id::{Cluster, GroupKind},
 };
 
 /// API servers send a bookmark on every watch about once a minute. A cluster of which two were missed is out of touch, and
@@ -26,7 +26,7 @@ pub struct ClusterStatus {
     /// Its identity, which is the uid of the namespace `kube-system`; nothing where that may not be read.
     pub uid: Option<Box<str>>,
     /// The kinds that it serves, as discovery found them.
-    pub kinds: Arc<HashMap<Kind, Served>>,
+    pub kinds: Arc<HashMap<GroupKind, Served>>,
     /// When it was last heard from.
     pub heard: Option<Timestamp>,
     /// Since when it is not connected.
@@ -53,7 +53,7 @@ impl ClusterStatus {
 
 /// What happens to a cluster that all of its feeds feel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Upheaval {
+pub(crate) enum ClusterChange {
     /// It has a source, of which nothing was asked yet.
     Added,
     /// Another cluster has its name now.
@@ -119,7 +119,7 @@ impl Clusters {
         cluster: &Cluster,
         event: ClusterEvent,
         now: Timestamp,
-    ) -> Option<Upheaval> {
+    ) -> Option<ClusterChange> {
         if self.is_removed(cluster) && event != ClusterEvent::Added {
             return None;
         }
@@ -128,18 +128,18 @@ impl Clusters {
             ClusterEvent::Added => {
                 self.removed.remove(cluster);
                 *status = ClusterStatus::default();
-                return Some(Upheaval::Added);
+                return Some(ClusterChange::Added);
             }
             ClusterEvent::Removed => {
                 self.removed.insert(cluster.clone());
                 self.status.remove(cluster);
-                return Some(Upheaval::Removed);
+                return Some(ClusterChange::Removed);
             }
             ClusterEvent::Connected => status.lost = None,
             ClusterEvent::Identified(uid) => {
                 let before = status.uid.replace(uid);
                 if before.is_some() && before != status.uid {
-                    return Some(Upheaval::Replaced);
+                    return Some(ClusterChange::Replaced);
                 }
             }
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
@@ -194,10 +194,10 @@ mod tests {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let uid = |clusters: &Clusters| clusters.get(&east).map(|status| status.uid.clone());
         let is_a = ClusterEvent::Identified("a".into());
-        assert_eq!(clusters.hear(&east, ClusterEvent::Removed, at(0)), Some(Upheaval::Removed));
+        assert_eq!(clusters.hear(&east, ClusterEvent::Removed, at(0)), Some(ClusterChange::Removed));
         assert_eq!(clusters.hear(&east, is_a.clone(), at(0)), None);
         assert_eq!(uid(&clusters), None);
-        assert_eq!(clusters.hear(&east, ClusterEvent::Added, at(0)), Some(Upheaval::Added));
+        assert_eq!(clusters.hear(&east, ClusterEvent::Added, at(0)), Some(ClusterChange::Added));
         assert_eq!(clusters.hear(&east, is_a, at(0)), None);
         assert_eq!(uid(&clusters), Some(Some("a".into())));
     }
@@ -220,6 +220,6 @@ mod tests {
         let mut hear = |event| clusters.hear(&east, event, at(0));
         let is = |uid: &str| ClusterEvent::Identified(uid.into());
         assert_eq!([hear(is("a")), hear(is("a"))], [None, None]);
-        assert_eq!([hear(is("b")), hear(is("b"))], [Some(Upheaval::Replaced), None]);
+        assert_eq!([hear(is("b")), hear(is("b"))], [Some(ClusterChange::Replaced), None]);
     }
 }

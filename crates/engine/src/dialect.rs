@@ -1,6 +1,6 @@
 //! In whose words an Application is written.
 
-use crate::id::Kind;
+use crate::id::GroupKind;
 
 /// The API that an Application is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,12 +34,12 @@ impl Dialect {
     }
 
     /// The kind of Applications that are written so.
-    pub fn kind(self) -> Kind {
-        Kind::new(self.group(), "Application")
+    pub fn kind(self) -> GroupKind {
+        GroupKind::new(self.group(), "Application")
     }
 
     /// The dialect that objects of a kind are written in, if they are Applications.
-    pub(crate) fn of(kind: &Kind) -> Option<Self> {
+    pub(crate) fn of(kind: &GroupKind) -> Option<Self> {
         let is_it = |dialect: &Self| *kind.kind == *"Application" && *kind.group == *dialect.group();
         [Self::Bellwether, Self::AppK8sIo].into_iter().find(is_it)
     }

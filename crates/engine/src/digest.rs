@@ -14,7 +14,7 @@ pub(crate) struct Digest(u64);
 impl Digest {
     /// Of something that can be written as JSON.
     pub(crate) fn of(value: &impl Serialize) -> Self {
-        let mut mill = Mill(DefaultHasher::new());
+        let mut mill = HashWriter(DefaultHasher::new());
         // The mill takes everything, and our own kinds can all be written.
         let written = serde_json::to_writer(&mut mill, value);
         debug_assert!(written.is_ok(), "{written:?}");
@@ -23,9 +23,9 @@ impl Digest {
 }
 
 /// Takes in bytes, and keeps none of them.
-struct Mill(DefaultHasher);
+struct HashWriter(DefaultHasher);
 
-impl Write for Mill {
+impl Write for HashWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes);
         Ok(bytes.len())

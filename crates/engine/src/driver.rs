@@ -15,11 +15,11 @@ use crate::{
     effect::{Change, Effect, Slot},
     engine::Engine,
     event::{Event, Outcome},
-    id::{Kind, Name},
+    id::{GroupKind, NamespacedName},
     lens::Lens,
     outbox::Outbox,
     planted::Bug,
-    view::{Group, Insight},
+    view::{Group, GroupStatus},
 };
 
 /// The engine and its outbox.
@@ -117,18 +117,18 @@ impl Driver {
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+    pub fn summary(&self, now: Timestamp, kind: &GroupKind, name: &NamespacedName) -> GroupStatus {
         self.engine.summary(now, kind, name)
     }
 
     /// The verdicts on all objects of a kind in a cluster.
     #[cfg(feature = "planted")]
-    pub fn verdicts(&self, cluster: &Cluster, kind: &Kind) -> BTreeMap<Name, Verdict> {
+    pub fn verdicts(&self, cluster: &Cluster, kind: &GroupKind) -> BTreeMap<NamespacedName, Verdict> {
         self.engine.verdicts(cluster, kind)
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.
-    pub fn lens(&self, kind: &Kind) -> Lens {
+    pub fn lens(&self, kind: &GroupKind) -> Lens {
         self.engine.lens(kind)
     }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::{
     dialect::Dialect,
-    facts::{Owner, Version},
+    facts::{Owner, ResourceVersion},
     group_ref::{GroupRef, OwnKind},
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     lens::Lens,
 };
 
@@ -25,7 +25,7 @@ pub enum Effect {
         /// Where.
         cluster: Cluster,
         /// Which kind.
-        kind: Kind,
+        kind: GroupKind,
         /// What is kept of its objects.
         lens: Arc<Lens>,
     },
@@ -38,11 +38,11 @@ pub enum Effect {
     },
     /// From now on there may be something to write in this place; or there is not. [`Engine::change`](crate::Engine::change)
     /// says what, when its time has come: much may happen until then that would have been put into words in vain.
-    Want(Slot, Option<Haste>),
+    Want(Slot, Option<Urgency>),
     /// A group may be told of in other words than before; without a name, all of its kind, also those that are not there.
-    Changed(OwnKind, Option<Name>),
+    Changed(OwnKind, Option<NamespacedName>),
     /// Something has turned, and people may want to know.
-    Record(Turn),
+    Record(Transition),
     /// Something is wrong that only people can put right.
     Warn(Warning),
     /// Tell the time then, at the latest. Replaces what was wished before.
@@ -106,11 +106,11 @@ impl fmt::Display for Part {
 
 /// How urgent a change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Haste {
+pub enum Urgency {
     /// Words alone may have changed, and can wait.
-    Words,
+    MessageOnly,
     /// Something turns, and somebody may wait for it.
-    Turn,
+    Transition,
 }
 
 /// A change to an object.
@@ -121,20 +121,20 @@ pub enum Change {
         /// The object must be this one,
         uid: Box<str>,
         /// in this version.
-        version: Version,
+        version: ResourceVersion,
         /// The merge patch of its status.
         patch: Arc<Value>,
         /// What people are told when it is done.
-        told: Box<[Turn]>,
+        told: Box<[Transition]>,
         /// The kinds that the new status names, of which the group may own objects once it is written.
-        claims: Box<[Kind]>,
+        claims: Box<[GroupKind]>,
     },
     /// Let these be its owners.
     Owners {
         /// The object must be this one,
         uid: Box<str>,
         /// in this version.
-        version: Version,
+        version: ResourceVersion,
         /// All of its owners.
         owners: Arc<[Owner]>,
         /// The one that becomes an owner. It must be there when this is done: the garbage collector deletes what is owned
@@ -155,7 +155,7 @@ pub enum Change {
         /// The object must be this one,
         uid: Box<str>,
         /// in this version.
-        version: Version,
+        version: ResourceVersion,
         /// The object.
         manifest: Arc<Value>,
     },
@@ -164,7 +164,7 @@ pub enum Change {
         /// The object must be this one,
         uid: Box<str>,
         /// in this version: API servers do not compare the uid of what is applied to a status.
-        version: Version,
+        version: ResourceVersion,
         /// The field manager, another for each group that applies to the object.
         manager: Arc<str>,
         /// The fields of the status that the manager has from now on, and no others.
@@ -183,13 +183,13 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exists {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// The version of its API.
     pub version: Box<str>,
     /// The kind as it stands in paths.
     pub plural: Box<str>,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
     /// Its identity.
     pub uid: Box<str>,
 }
@@ -209,7 +209,7 @@ pub struct Warning {
 
 /// A condition that turned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct Transition {
     /// Whose.
     pub object: ObjectKey,
     /// The object's identity.
@@ -233,17 +233,21 @@ pub struct Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{Cluster, Name};
+    use crate::id::{Cluster, NamespacedName};
 
     #[test]
     fn what_has_the_name_of_a_group_in_another_cluster_is_not_that_group() {
         let status = |cluster| Slot {
-            object: ObjectKey { cluster, kind: Kind::own("Rollup"), name: Name::new("", "all") },
+            object: ObjectKey {
+                cluster,
+                kind: GroupKind::own("Rollup"),
+                name: NamespacedName::new("", "all"),
+            },
             part: Part::Status,
         };
         assert_eq!(
             status(Cluster::hub()).group(),
-            Some(GroupRef::new(OwnKind::Rollup, Name::new("", "all")))
+            Some(GroupRef::new(OwnKind::Rollup, NamespacedName::new("", "all")))
         );
         let elsewhere = status(Cluster::named("east"));
         assert_eq!((elsewhere.group(), elsewhere.grouping()), (None, None));

@@ -8,19 +8,19 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     application::Applications,
-    clusters::{Clusters, Upheaval},
-    desk::{Changed, Desk, Timer},
+    clusters::{ClusterChange, Clusters},
+    context::Context,
     effect::{Change, Effect, Slot},
-    event::{ClusterEvent, Event, News, Outcome, Unreadable},
-    facts::{Facts, Ours, Seen},
-    feeds::{Became, Feed, Feeds, ObjectId},
+    effect_queue::{Changed, EffectQueue, Timer},
+    event::{ClusterEvent, Event, FeedEvent, Outcome, Unreadable},
+    facts::{Facts, ObservedObject, OwnFingerprint},
+    feeds::{Feed, Feeds, ObjectId, StoreUpdate},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
-    nested::{Judgement, Nested},
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    nested::{Nested, Reassessment},
     planted::Bug,
     rollup::Rollups,
-    room::Room,
     rules::Rules,
     wanted::Wanted,
 };
@@ -38,7 +38,7 @@ fn groupings() -> Vec<Box<dyn Grouping>> {
 pub struct Engine {
     feeds: Feeds,
     clusters: Clusters,
-    desk: Desk,
+    desk: EffectQueue,
     groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
@@ -66,7 +66,7 @@ impl Engine {
     }
 
     fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
-        let (feeds, clusters, desk) = (Feeds::default(), Clusters::default(), Desk::default());
+        let (feeds, clusters, desk) = (Feeds::default(), Clusters::default(), EffectQueue::default());
         let mut engine =
             Self { feeds, clusters, desk, groupings, base: Vec::new(), open: false, nested: None };
         let mut base = engine.base_kinds();
@@ -90,7 +90,7 @@ impl Engine {
         self
     }
 
-    fn follow(&mut self, kind: &Kind) -> FeedId {
+    fn follow(&mut self, kind: &GroupKind) -> FeedId {
         self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.desk.effects)
     }
 
@@ -193,9 +193,9 @@ impl Engine {
     }
 
     /// How the object of a group is to be judged; nothing if it is judged so already.
-    fn judge_as_evaluated(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Judgement)> {
+    fn judge_as_evaluated(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
         let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
-        let judgement = Judgement::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
+        let judgement = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
         Some((object, judgement))
     }
 
@@ -218,9 +218,9 @@ impl Engine {
     }
 
     /// Lets every grouping do something.
-    fn each(&mut self, now: Timestamp, mut act: impl FnMut(&mut dyn Grouping, &mut Room<'_>)) {
+    fn each(&mut self, now: Timestamp, mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>)) {
         for grouping in &mut self.groupings {
-            act(&mut **grouping, &mut Room { feeds: &mut self.feeds, desk: &mut self.desk, now });
+            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, desk: &mut self.desk, now });
         }
     }
 
@@ -229,7 +229,7 @@ impl Engine {
         &mut self,
         feed: FeedId,
         now: Timestamp,
-        mut act: impl FnMut(&mut dyn Grouping, &mut Room<'_>),
+        mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
     ) {
         let Some(cluster) = self.feeds.get(feed).map(|feed| feed.cluster.clone()) else { return };
         self.each(now, |grouping, room| {
@@ -244,33 +244,33 @@ impl Engine {
         &mut self,
         kind: Option<OwnKind>,
         now: Timestamp,
-        act: impl FnOnce(&mut dyn Grouping, &mut Room<'_>) -> R,
+        act: impl FnOnce(&mut dyn Grouping, &mut Context<'_>) -> R,
     ) -> R {
         let is_it = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
         let grouping = self.groupings.iter_mut().find(is_it);
         grouping.map_or_else(R::default, |grouping| {
-            act(&mut **grouping, &mut Room { feeds: &mut self.feeds, desk: &mut self.desk, now })
+            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, desk: &mut self.desk, now })
         })
     }
 
     /// Whether news comes from a source that has been removed meanwhile. `NotConnected` comes from the router, not from a source.
-    fn is_too_late(&self, id: FeedId, news: &News) -> bool {
+    fn is_too_late(&self, id: FeedId, news: &FeedEvent) -> bool {
         let is_removed = |feed: &Feed| self.clusters.is_removed(&feed.cluster);
         self.feeds.get(id).is_some_and(is_removed)
-            && !matches!(news, News::Unreadable(Unreadable::NotConnected))
+            && !matches!(news, FeedEvent::Unreadable(Unreadable::NotConnected))
     }
 
-    fn news(&mut self, id: FeedId, news: News, now: Timestamp) {
+    fn news(&mut self, id: FeedId, news: FeedEvent, now: Timestamp) {
         let Some(feed) = self.feeds.get_mut(id) else { return };
         match news {
-            News::Served(served) => {
+            FeedEvent::Served(served) => {
                 let is_news = feed.served.as_ref() != Some(&served);
                 feed.served = Some(served);
                 if is_news {
                     self.feed_changed(id, false, now);
                 }
             }
-            News::Unreadable(unreadable) => {
+            FeedEvent::Unreadable(unreadable) => {
                 let is_gone = unreadable == Unreadable::NotServed;
                 feed.unreadable = Some(unreadable);
                 // Where there is no kind, there are no objects.
@@ -279,13 +279,13 @@ impl Engine {
                 }
                 self.feed_changed(id, true, now);
             }
-            News::PutBack => self.feeds.forget_versions(id),
-            News::Listing => {
+            FeedEvent::Restored => self.feeds.forget_versions(id),
+            FeedEvent::ListStarted => {
                 self.feeds.begin_list(id);
                 self.own_kind_changed(id);
                 self.each_of(id, now, |grouping, room| grouping.list_started(id, room));
             }
-            News::Listed => {
+            FeedEvent::ListCompleted => {
                 let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
                 for object in self.feeds.end_list(id) {
                     self.gone(object, now);
@@ -298,8 +298,8 @@ impl Engine {
                     self.feed_changed(id, was_unreadable, now);
                 }
             }
-            News::Seen(name, seen) => self.seen(id, name, *seen, now),
-            News::Gone(name) => {
+            FeedEvent::Applied(name, seen) => self.seen(id, name, *seen, now),
+            FeedEvent::Deleted(name) => {
                 if let Some(object) = self.feeds.find_in(id, &name) {
                     self.gone(object, now);
                 }
@@ -311,13 +311,13 @@ impl Engine {
     fn hear_of(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
         match self.clusters.hear(cluster, event, now) {
-            Some(Upheaval::Added) => self.feeds.follow_again(cluster, &mut self.desk.effects),
-            Some(Upheaval::Replaced) => self.feeds.forget_versions_of(cluster),
-            Some(Upheaval::Removed) => {
+            Some(ClusterChange::Added) => self.feeds.follow_again(cluster, &mut self.desk.effects),
+            Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
+            Some(ClusterChange::Removed) => {
                 // Whatever is connected under this name next may be another cluster, or the same put back to an earlier time.
                 self.feeds.forget_versions_of(cluster);
                 for feed in self.feeds.of_cluster(cluster) {
-                    self.news(feed, News::Unreadable(Unreadable::NotConnected), now);
+                    self.news(feed, FeedEvent::Unreadable(Unreadable::NotConnected), now);
                 }
             }
             None => {}
@@ -356,20 +356,20 @@ impl Engine {
         self.each_of(id, now, |grouping, room| grouping.feed_changed(id, readability, room));
     }
 
-    fn seen(&mut self, feed: FeedId, name: Name, seen: Seen, now: Timestamp) {
-        let Seen { facts, own } = seen;
+    fn seen(&mut self, feed: FeedId, name: NamespacedName, seen: ObservedObject, now: Timestamp) {
+        let ObservedObject { facts, own } = seen;
         // Our kinds mean something in the cluster that we serve.
         let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster.is_hub()));
         if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
             self.gone(other, now);
         }
-        match self.feeds.put(feed, name, facts, own.as_ref().map(Ours::of)) {
-            Some(Became::Changed(object, before)) => {
+        match self.feeds.put(feed, name, facts, own.as_ref().map(OwnFingerprint::of)) {
+            Some(StoreUpdate::Changed(object, before)) => {
                 self.watch_the_clock(object);
                 let (facts, before) = before.map(|before| *before).unzip();
                 if let (Some(own), Some(stored)) = (&own, self.feeds.object(object)) {
                     let (name, facts) = (stored.name.clone(), stored.facts.clone());
-                    let kind = Some(Ours::of(own).kind);
+                    let kind = Some(OwnFingerprint::of(own).kind);
                     if let (Some(nested), Some(kind)) = (&mut self.nested, kind) {
                         nested.due.insert(GroupRef::new(kind, name.clone()));
                     }
@@ -379,12 +379,12 @@ impl Engine {
                 }
                 self.changed(object, facts.as_ref(), now);
             }
-            Some(Became::Overtaken(object, before)) => {
+            Some(StoreUpdate::Overtaken(object, before)) => {
                 self.watch_the_clock(object);
                 self.changed(object, Some(&*before), now);
             }
-            Some(Became::Same(object)) => self.same(object, now),
-            Some(Became::Older) | None => {}
+            Some(StoreUpdate::Same(object)) => self.same(object, now),
+            Some(StoreUpdate::Older) | None => {}
         }
     }
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::{
     effect::{Change, Slot},
-    facts::{Seen, Served, Version},
-    id::{Cluster, FeedId, Kind, Name},
+    facts::{ObservedObject, ResourceVersion, Served},
+    id::{Cluster, FeedId, GroupKind, NamespacedName},
     reasons::unreadable,
 };
 
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub enum Event {
     /// There is news from a kind that is followed.
-    Feed(FeedId, News),
+    Feed(FeedId, FeedEvent),
     /// There is news of a cluster itself.
     Cluster(Cluster, ClusterEvent),
     /// A write has ended.
@@ -39,7 +39,7 @@ pub enum ClusterEvent {
     /// Its identity, which is the uid of the namespace `kube-system`.
     Identified(Box<str>),
     /// The kinds that it serves now.
-    Kinds(Arc<HashMap<Kind, Served>>),
+    Kinds(Arc<HashMap<GroupKind, Served>>),
     /// It was heard from then, if only by a bookmark.
     Heard(Timestamp),
     /// Its connections are lost.
@@ -53,21 +53,21 @@ pub enum ClusterEvent {
 /// What a feed tells: first whether the kind is there, then all its objects between `Listing` and `Listed`, then what
 /// becomes of them. A second list may come at any time; what it does not name is gone.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum FeedEvent {
     /// The cluster serves the kind.
     Served(Served),
     /// It cannot be read.
     Unreadable(Unreadable),
     /// The cluster was put back to an earlier time: what comes has lower versions than what is known, and is true.
-    PutBack,
+    Restored,
     /// A list begins.
-    Listing,
+    ListStarted,
     /// An object is so: from the list, or because it has changed.
-    Seen(Name, Box<Seen>),
+    Applied(NamespacedName, Box<ObservedObject>),
     /// An object is gone.
-    Gone(Name),
+    Deleted(NamespacedName),
     /// The list is complete.
-    Listed,
+    ListCompleted,
 }
 
 /// Why a kind cannot be read.
@@ -104,7 +104,7 @@ impl Unreadable {
     }
 
     /// What helps against it, if anybody knows: the end of a sentence, or nothing.
-    pub(crate) fn way_out(&self, kind: &Kind) -> String {
+    pub(crate) fn way_out(&self, kind: &GroupKind) -> String {
         match self {
             Self::Forbidden { resource } => format!(
                 "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
@@ -140,7 +140,7 @@ pub struct FieldConflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done, and the object has this version now.
-    Done(Option<Version>),
+    Done(Option<ResourceVersion>),
     /// The object has changed in the meantime, or there is one of this name already.
     Conflict,
     /// Other field managers have some of the fields that were to be applied, with other values.

@@ -10,8 +10,8 @@ use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 
 use crate::{
-    app_k8s_io::AppK8sIoSpec, dialect::Dialect, digest::Digest, group_ref::OwnKind, operator::OperatorFacts,
-    wanted::Values,
+    app_k8s_io::AppK8sIoSpec, component_conditions::ComponentConditions, dialect::Dialect, digest::Digest,
+    group_ref::OwnKind, wanted::Values,
 };
 
 /// What is kept of an object: enough to say where it belongs and how it is, and no more.
@@ -20,7 +20,7 @@ pub struct Facts {
     /// Its identity. Another object under the same name has another one.
     pub uid: Box<str>,
     /// The version of this state of it.
-    pub version: Version,
+    pub version: ResourceVersion,
     /// Its labels, in the order of their keys.
     pub labels: Labels,
     /// The Application that its annotation names.
@@ -36,7 +36,7 @@ pub struct Facts {
     /// More about a Pod.
     pub pod: Option<PodFacts>,
     /// What an operator says of it in its conditions. Nothing where nobody wants to know.
-    pub operator: Option<Box<OperatorFacts>>,
+    pub operator: Option<Box<ComponentConditions>>,
     /// The values that somebody wants to know. Nothing where nobody does.
     pub values: Option<Box<Values>>,
 }
@@ -52,9 +52,9 @@ pub struct PodFacts {
 
 /// The version of an object. API servers number them; what is no number can be told from others, but not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version(Box<str>);
+pub struct ResourceVersion(Box<str>);
 
-impl Version {
+impl ResourceVersion {
     /// The version that an API server calls so.
     pub fn new(text: &str) -> Self {
         Self(text.into())
@@ -155,7 +155,7 @@ pub struct Served {
 
 /// One of our own objects, as it was written.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Written<S, T> {
+pub struct OwnManifest<S, T> {
     /// The generation of its spec.
     pub generation: i64,
     /// When it was created.
@@ -168,45 +168,45 @@ pub struct Written<S, T> {
 
 /// An object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ObservedObject {
     /// What is kept of it.
     pub facts: Facts,
     /// What was written in it, if it is one of ours.
-    pub own: Option<Own>,
+    pub own: Option<OwnObject>,
 }
 
 /// One of our own objects.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub enum Own {
+pub enum OwnObject {
     /// An Application.
-    Application(Box<Written<ApplicationSpec, ApplicationStatus>>),
+    Application(Box<OwnManifest<ApplicationSpec, ApplicationStatus>>),
     /// An Application of `app.k8s.io`, and as much of its status as we write.
-    AppK8sIo(Box<Written<AppK8sIoSpec, serde_json::Value>>),
+    AppK8sIo(Box<OwnManifest<AppK8sIoSpec, serde_json::Value>>),
     /// A HealthRule.
-    HealthRule(Box<Written<HealthRuleSpec, HealthRuleStatus>>),
+    HealthRule(Box<OwnManifest<HealthRuleSpec, HealthRuleStatus>>),
     /// A Rollup.
-    Rollup(Box<Written<RollupSpec, RollupStatus>>),
+    Rollup(Box<OwnManifest<RollupSpec, RollupStatus>>),
 }
 
 /// What is kept of what was written in one of our own objects. Whoever needs more of it has taken it when it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ours {
+pub(crate) struct OwnFingerprint {
     pub(crate) kind: OwnKind,
     digest: Digest,
 }
 
-impl Ours {
+impl OwnFingerprint {
     /// We have written since it was seen: whatever is seen next is news.
     pub(crate) fn overtake(&mut self) {
         self.digest = Digest::of(&());
     }
 
-    pub(crate) fn of(own: &Own) -> Self {
+    pub(crate) fn of(own: &OwnObject) -> Self {
         let kind = match own {
-            Own::Application(_) => OwnKind::Application(Dialect::Bellwether),
-            Own::AppK8sIo(_) => OwnKind::Application(Dialect::AppK8sIo),
-            Own::HealthRule(_) => OwnKind::HealthRule,
-            Own::Rollup(_) => OwnKind::Rollup,
+            OwnObject::Application(_) => OwnKind::Application(Dialect::Bellwether),
+            OwnObject::AppK8sIo(_) => OwnKind::Application(Dialect::AppK8sIo),
+            OwnObject::HealthRule(_) => OwnKind::HealthRule,
+            OwnObject::Rollup(_) => OwnKind::Rollup,
         };
         Self { kind, digest: Digest::of(own) }
     }

@@ -12,12 +12,12 @@ use slab::Slab;
 use crate::{
     effect::Effect,
     event::Unreadable,
-    facts::{Facts, Ours, Served, Version},
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    facts::{Facts, OwnFingerprint, ResourceVersion, Served},
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    interner::Interner,
     lens::Lens,
     planted::Bug,
     wanted::Wanted,
-    words::Words,
 };
 
 /// An object of the store.
@@ -31,26 +31,26 @@ impl ObjectId {
 
 /// What is stored of an object.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredObject {
     pub(crate) feed: FeedId,
-    pub(crate) name: Name,
+    pub(crate) name: NamespacedName,
     pub(crate) facts: Facts,
     /// What was written in it, if it is one of ours that we understand.
-    pub(crate) own: Option<Ours>,
+    pub(crate) own: Option<OwnFingerprint>,
     /// The list in which it was last seen.
     round: u64,
     /// Whether we have deleted it, and were told so.
     pub(crate) doomed: bool,
     /// Which version was last told, if we have written since.
-    told: Option<Version>,
+    told: Option<ResourceVersion>,
 }
 
-impl Stored {
+impl StoredObject {
     /// We have written to it: it has this version now, which has not been told yet.
-    pub(crate) fn overtake(&mut self, version: Version) {
+    pub(crate) fn overtake(&mut self, version: ResourceVersion) {
         let told = mem::replace(&mut self.facts.version, version);
         self.told.get_or_insert(told);
-        self.own.iter_mut().for_each(Ours::overtake);
+        self.own.iter_mut().for_each(OwnFingerprint::overtake);
     }
 
     /// Takes in what is told of the time before we wrote, if that is news still. Whoever wrote in between was us as well, so
@@ -68,7 +68,7 @@ impl Stored {
 #[derive(Debug)]
 pub(crate) struct Feed {
     pub(crate) cluster: Cluster,
-    pub(crate) kind: Kind,
+    pub(crate) kind: GroupKind,
     pub(crate) served: Option<Served>,
     pub(crate) unreadable: Option<Unreadable>,
     /// Whether all its objects have been told once.
@@ -99,7 +99,7 @@ impl Feed {
         self.objects.get(namespace).into_iter().flat_map(BTreeMap::values).copied()
     }
 
-    fn find(&self, name: &Name) -> Option<ObjectId> {
+    fn find(&self, name: &NamespacedName) -> Option<ObjectId> {
         self.objects.get(&name.namespace)?.get(&name.name).copied()
     }
 
@@ -112,9 +112,9 @@ impl Feed {
 
 /// What became of an object.
 #[derive(Debug)]
-pub(crate) enum Became {
+pub(crate) enum StoreUpdate {
     /// It is new, or not what it was. The facts that it had are given.
-    Changed(ObjectId, Option<Box<(Facts, Option<Ours>)>>),
+    Changed(ObjectId, Option<Box<(Facts, Option<OwnFingerprint>)>>),
     /// It only has another version: nothing that is kept has changed.
     Same(ObjectId),
     /// What was told is older than what we have written, and newer than what was told before: nobody has changed it since
@@ -145,13 +145,13 @@ fn follow(id: FeedId, feed: &Feed, effects: &mut Vec<Effect>) {
 #[derive(Debug, Default)]
 pub(crate) struct Feeds {
     by_id: BTreeMap<FeedId, Feed>,
-    by_kind: HashMap<(Cluster, Kind), FeedId>,
-    objects: Slab<Stored>,
+    by_kind: HashMap<(Cluster, GroupKind), FeedId>,
+    objects: Slab<StoredObject>,
     /// The feeds that have lost their last user.
     unused: BTreeSet<FeedId>,
     /// The rules of users that objects are judged by.
     rules: Arc<UserRules>,
-    words: Words,
+    words: Interner,
     begun: u32,
 }
 
@@ -164,25 +164,33 @@ impl Feeds {
         self.by_id.get_mut(&feed)
     }
 
-    pub(crate) fn of_kind(&self, cluster: &Cluster, kind: &Kind) -> Option<(FeedId, &Feed)> {
+    pub(crate) fn of_kind(&self, cluster: &Cluster, kind: &GroupKind) -> Option<(FeedId, &Feed)> {
         let id = *self.by_kind.get(&(cluster.clone(), kind.clone()))?;
         Some((id, self.by_id.get(&id)?))
     }
 
-    pub(crate) fn object(&self, id: ObjectId) -> Option<&Stored> {
+    pub(crate) fn object(&self, id: ObjectId) -> Option<&StoredObject> {
         self.objects.get(id.0)
     }
 
-    pub(crate) fn object_mut(&mut self, id: ObjectId) -> Option<&mut Stored> {
+    pub(crate) fn object_mut(&mut self, id: ObjectId) -> Option<&mut StoredObject> {
         self.objects.get_mut(id.0)
     }
 
-    pub(crate) fn find(&self, cluster: &Cluster, kind: &Kind, name: &Name) -> Option<ObjectId> {
+    pub(crate) fn find(
+        &self,
+        cluster: &Cluster,
+        kind: &GroupKind,
+        name: &NamespacedName,
+    ) -> Option<ObjectId> {
         self.of_kind(cluster, kind)?.1.find(name)
     }
 
     /// Those among some kinds of which not all is known yet, or not of one time.
-    pub(crate) fn not_whole<'a>(&self, kinds: impl Iterator<Item = (&'a Kind, FeedId)>) -> Vec<Kind> {
+    pub(crate) fn not_whole<'a>(
+        &self,
+        kinds: impl Iterator<Item = (&'a GroupKind, FeedId)>,
+    ) -> Vec<GroupKind> {
         let is_whole = |feed: &Feed| feed.is_known() && !feed.is_torn();
         kinds
             .filter(|(_, feed)| !self.get(*feed).is_some_and(is_whole))
@@ -207,7 +215,7 @@ impl Feeds {
 
     /// The kinds of the hub of which it is not known yet what there is. Another cluster may be away for days: what is said of
     /// the rest does not wait for it.
-    pub(crate) fn unknown(&self) -> Vec<Kind> {
+    pub(crate) fn unknown(&self) -> Vec<GroupKind> {
         let unknown = self.by_id.values().filter(|feed| feed.cluster.is_hub() && !feed.is_known());
         unknown.map(|feed| feed.kind.clone()).collect()
     }
@@ -222,7 +230,7 @@ impl Feeds {
     pub(crate) fn acquire(
         &mut self,
         cluster: &Cluster,
-        kind: &Kind,
+        kind: &GroupKind,
         wanted: &Wanted,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
@@ -336,7 +344,7 @@ impl Feeds {
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
-                stored.facts.version = Version::unknown();
+                stored.facts.version = ResourceVersion::unknown();
                 stored.doomed = false;
                 stored.told = None;
             }
@@ -373,10 +381,10 @@ impl Feeds {
     pub(crate) fn put(
         &mut self,
         id: FeedId,
-        name: Name,
+        name: NamespacedName,
         mut facts: Facts,
-        own: Option<Ours>,
-    ) -> Option<Became> {
+        own: Option<OwnFingerprint>,
+    ) -> Option<StoreUpdate> {
         let feed = self.by_id.get_mut(&id)?;
         if let Some(id) = feed.find(&name)
             && let Some(stored) = self.objects.get_mut(id.0)
@@ -385,14 +393,16 @@ impl Feeds {
             if facts.version.is_before(&stored.facts.version) {
                 self.words.share(&mut facts.labels);
                 let before = stored.catch_up(facts);
-                return Some(before.map_or(Became::Older, |before| Became::Overtaken(id, Box::new(before))));
+                return Some(
+                    before.map_or(StoreUpdate::Older, |before| StoreUpdate::Overtaken(id, Box::new(before))),
+                );
             }
             stored.told = None;
             // News of the time before may come after the answer.
             facts.deleting |= stored.doomed;
             stored.facts.version = facts.version.clone();
             if stored.facts == facts && stored.own == own {
-                return Some(Became::Same(id));
+                return Some(StoreUpdate::Same(id));
             }
             if facts.labels == stored.facts.labels {
                 facts.labels = stored.facts.labels.clone();
@@ -401,30 +411,30 @@ impl Feeds {
             }
             let facts = mem::replace(&mut stored.facts, facts);
             let own = mem::replace(&mut stored.own, own);
-            return Some(Became::Changed(id, Some(Box::new((facts, own)))));
+            return Some(StoreUpdate::Changed(id, Some(Box::new((facts, own)))));
         }
-        let name = Name { namespace: self.words.one(&name.namespace), name: name.name };
+        let name = NamespacedName { namespace: self.words.one(&name.namespace), name: name.name };
         self.words.share(&mut facts.labels);
         let (round, doomed, told) = (feed.round, false, None);
-        let stored = Stored { feed: id, name: name.clone(), facts, own, round, doomed, told };
+        let stored = StoredObject { feed: id, name: name.clone(), facts, own, round, doomed, told };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);
-        Some(Became::Changed(object, None))
+        Some(StoreUpdate::Changed(object, None))
     }
 
     /// The object that has this name in a feed, if it is another one.
-    pub(crate) fn namesake(&self, id: FeedId, name: &Name, uid: &str) -> Option<ObjectId> {
+    pub(crate) fn namesake(&self, id: FeedId, name: &NamespacedName, uid: &str) -> Option<ObjectId> {
         let object = self.by_id.get(&id)?.find(name)?;
-        let is_other = |stored: &&Stored| *stored.facts.uid != *uid && !Bug::IgnoreUid.is_planted();
+        let is_other = |stored: &&StoredObject| *stored.facts.uid != *uid && !Bug::IgnoreUid.is_planted();
         self.object(object).filter(is_other).map(|_| object)
     }
 
-    pub(crate) fn find_in(&self, id: FeedId, name: &Name) -> Option<ObjectId> {
+    pub(crate) fn find_in(&self, id: FeedId, name: &NamespacedName) -> Option<ObjectId> {
         self.by_id.get(&id)?.find(name)
     }
 
     /// Forgets an object. Nobody may count it any more.
-    pub(crate) fn remove(&mut self, id: ObjectId) -> Option<Stored> {
+    pub(crate) fn remove(&mut self, id: ObjectId) -> Option<StoredObject> {
         let stored = self.objects.try_remove(id.0)?;
         if let Some(feed) = self.by_id.get_mut(&stored.feed)
             && let Some(names) = feed.objects.get_mut(&stored.name.namespace)
@@ -456,14 +466,14 @@ mod tests {
         let (mut feeds, mut effects, hub) = (Feeds::default(), Vec::new(), Cluster::hub());
         let replicas = Wanted::paths([&["spec", "replicas"][..]]);
         let phase = Wanted::paths([&["status", "phase"][..]]);
-        feeds.acquire(&hub, &Kind::pod(), &Wanted::default(), &mut effects);
-        feeds.acquire(&hub, &Kind::new("apps", "Deployment"), &replicas, &mut effects);
+        feeds.acquire(&hub, &GroupKind::pod(), &Wanted::default(), &mut effects);
+        feeds.acquire(&hub, &GroupKind::new("apps", "Deployment"), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod", "Deployment.apps"]);
-        feeds.acquire(&hub, &Kind::pod(), &phase, &mut effects);
+        feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod"], "and nothing else");
-        feeds.acquire(&hub, &Kind::pod(), &phase, &mut effects);
+        feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
         assert_eq!(followed(&mut effects), [""; 0], "it is kept already");
-        let pods = feeds.acquire(&hub, &Kind::pod(), &replicas, &mut effects);
+        let pods = feeds.acquire(&hub, &GroupKind::pod(), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod"]);
         let wanted = &feeds.get(pods).unwrap().wanted;
         assert!(wanted.covers(&phase) && wanted.covers(&replicas), "the union is kept");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     dialect::Dialect,
-    id::{Cluster, Kind, Name, ObjectKey},
+    id::{Cluster, GroupKind, NamespacedName, ObjectKey},
 };
 
 /// A kind that a grouping reads: our own, and the Applications of `app.k8s.io`.
@@ -27,7 +27,7 @@ impl OwnKind {
     ];
 
     /// Which of them a kind is, if any.
-    pub fn of(kind: &Kind) -> Option<Self> {
+    pub fn of(kind: &GroupKind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {
             (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
             (bellwether_api::GROUP, "Rollup") => Some(Self::Rollup),
@@ -36,11 +36,11 @@ impl OwnKind {
     }
 
     /// The kind as API servers have it.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> GroupKind {
         match self {
             Self::Application(dialect) => dialect.kind(),
-            Self::HealthRule => Kind::own("HealthRule"),
-            Self::Rollup => Kind::own("Rollup"),
+            Self::HealthRule => GroupKind::own("HealthRule"),
+            Self::Rollup => GroupKind::own("Rollup"),
         }
     }
 }
@@ -51,12 +51,12 @@ pub struct GroupRef {
     /// Its kind.
     pub kind: OwnKind,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
 }
 
 impl GroupRef {
     /// The group of this kind and name.
-    pub fn new(kind: OwnKind, name: Name) -> Self {
+    pub fn new(kind: OwnKind, name: NamespacedName) -> Self {
         Self { kind, name }
     }
 

@@ -6,14 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     census::Census,
+    context::Context,
     effect::{Change, Slot},
     event::Outcome,
-    facts::{Facts, Own, Version},
+    facts::{Facts, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
-    room::Room,
-    view::{Claim, Group, Insight},
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    view::{Claim, Group, GroupStatus},
 };
 
 /// Groups of one sort: a small machine over the one store of facts. None knows another.
@@ -38,46 +38,46 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// All of our own objects are known: from now on kinds may be followed.
-    fn sync(&mut self, room: &mut Room<'_>);
+    fn sync(&mut self, room: &mut Context<'_>);
 
     /// One of its groups is there, or has changed.
-    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>);
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>);
 
     /// The version of one of its groups has changed, and nothing else.
     fn seen_again(&mut self, group: &GroupRef, facts: &Facts);
 
     /// One of its groups is gone.
-    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>);
+    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>);
 
     /// An object is there, or has changed.
-    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _room: &mut Room<'_>) {}
+    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _room: &mut Context<'_>) {}
 
     /// Only the version of an object has changed.
-    fn object_same(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+    fn object_same(&mut self, _object: ObjectId, _room: &mut Context<'_>) {}
 
     /// An object is gone, and about to be forgotten.
-    fn object_gone(&mut self, _object: ObjectId, _room: &mut Room<'_>) {}
+    fn object_gone(&mut self, _object: ObjectId, _room: &mut Context<'_>) {}
 
     /// An object is gone and forgotten: a group may miss it.
-    fn object_missing(&mut self, _object: &ObjectKey, _room: &mut Room<'_>) {}
+    fn object_missing(&mut self, _object: &ObjectKey, _room: &mut Context<'_>) {}
 
     /// A kind is served otherwise, or has been listed for the first time; it may have become readable or unreadable.
-    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Room<'_>) {}
+    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Context<'_>) {}
 
     /// A list of a kind has begun: until it is complete, what is known of the kind is of two times.
-    fn list_started(&mut self, _feed: FeedId, _room: &mut Room<'_>) {}
+    fn list_started(&mut self, _feed: FeedId, _room: &mut Context<'_>) {}
 
     /// All of a kind has been listed again: groups that waited for the end of that are to be evaluated.
     fn list_completed(&mut self, _feed: FeedId) {}
 
     /// The last user of a feed has left it: its objects are about to be forgotten.
-    fn feed_dropped(&mut self, _feed: FeedId, _room: &mut Room<'_>) {}
+    fn feed_dropped(&mut self, _feed: FeedId, _room: &mut Context<'_>) {}
 
     /// What a group has waited for is over.
     fn wake(&mut self, group: &GroupRef);
 
     /// Evaluates what has changed, and asks for whatever follows from it.
-    fn flush(&mut self, room: &mut Room<'_>);
+    fn flush(&mut self, room: &mut Context<'_>);
 
     /// What is to be written in the status of a group.
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change>;
@@ -88,14 +88,14 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
-    ) -> Option<Version>;
+        room: &mut Context<'_>,
+    ) -> Option<ResourceVersion>;
 
     /// A write of something else has ended.
-    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _room: &mut Room<'_>) {}
+    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _room: &mut Context<'_>) {}
 
     /// A change that got a conflict is to be asked for once more.
-    fn retry(&mut self, _slot: &Slot, _room: &mut Room<'_>) {}
+    fn retry(&mut self, _slot: &Slot, _room: &mut Context<'_>) {}
 
     /// The clock was set by so much.
     fn clock_set(&mut self, _by: SignedDuration) {}
@@ -116,12 +116,12 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// How a group is as one; nothing if there is none of this name.
-    fn summary(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+    fn summary(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<GroupStatus> {
         None
     }
 
     /// What its groups have to do with an object.
-    fn claims(&self, _kind: &Kind, _name: &Name, _facts: &Facts) -> Vec<Claim> {
+    fn claims(&self, _kind: &GroupKind, _name: &NamespacedName, _facts: &Facts) -> Vec<Claim> {
         Vec::new()
     }
 

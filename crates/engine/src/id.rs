@@ -30,14 +30,14 @@ impl Cluster {
 
 /// A kind, whatever its version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kind {
+pub struct GroupKind {
     /// The kind itself: `StatefulSet`. Lists of objects are in the order of kinds, so it comes first.
     pub kind: Arc<str>,
     /// Its API group; empty for the core group.
     pub group: Arc<str>,
 }
 
-impl Kind {
+impl GroupKind {
     /// The kind of this name in this group.
     pub fn new(group: &str, kind: &str) -> Self {
         Self { group: group.into(), kind: kind.into() }
@@ -65,7 +65,7 @@ impl Kind {
 }
 
 /// As kubectl writes kinds: `StatefulSet.apps`, `Service`.
-impl fmt::Display for Kind {
+impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
@@ -74,21 +74,21 @@ impl fmt::Display for Kind {
 
 /// An object among those of its kind in its cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Name {
+pub struct NamespacedName {
     /// Its namespace; empty for what has none.
     pub namespace: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
 }
 
-impl Name {
+impl NamespacedName {
     /// The object of this name in this namespace.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.namespace.is_empty() {
             write!(f, "{}/", self.namespace)?;
@@ -103,9 +103,9 @@ pub struct ObjectKey {
     /// Its cluster.
     pub cluster: Cluster,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
 }
 
 impl fmt::Display for ObjectKey {

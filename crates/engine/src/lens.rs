@@ -11,17 +11,17 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     app_k8s_io::{self, AppK8sIoSpec},
+    component_conditions,
     dialect::Dialect,
-    facts::{Facts, Labels, Own, Owner, PodFacts, Seen, Version, Written},
-    id::{Kind, Name},
-    operator,
+    facts::{Facts, Labels, ObservedObject, OwnManifest, OwnObject, Owner, PodFacts, ResourceVersion},
+    id::{GroupKind, NamespacedName},
     wanted::{Values, Wanted},
 };
 
 /// Turns objects of a kind into facts.
 #[derive(Clone, Debug)]
 pub struct Lens {
-    kind: Kind,
+    kind: GroupKind,
     plan: Plan,
     rules: Arc<UserRules>,
     wanted: Arc<Wanted>,
@@ -38,7 +38,7 @@ impl PartialEq for Lens {
 
 /// What a lens must be told besides the object.
 #[derive(Clone, Copy, Debug)]
-pub struct Light {
+pub struct LookContext {
     /// The time.
     pub now: Timestamp,
     /// Whether the kind has a status, as far as discovery has told.
@@ -47,12 +47,12 @@ pub struct Light {
 
 impl Lens {
     /// For the objects of a kind, judged by these rules before all others.
-    pub fn new(kind: &Kind, rules: Arc<UserRules>) -> Self {
+    pub fn new(kind: &GroupKind, rules: Arc<UserRules>) -> Self {
         Self::with(kind, rules, Arc::default())
     }
 
     /// The same, for those who want to know more.
-    pub fn with(kind: &Kind, rules: Arc<UserRules>, wanted: Arc<Wanted>) -> Self {
+    pub fn with(kind: &GroupKind, rules: Arc<UserRules>, wanted: Arc<Wanted>) -> Self {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
         if is_app_k8s_io(kind) {
@@ -68,7 +68,7 @@ impl Lens {
         }
         plan.keep(&["metadata", "annotations", APPLICATION_ANNOTATION]);
         plan.keep(&["status", "observedGeneration"]);
-        if *kind == Kind::pod() {
+        if *kind == GroupKind::pod() {
             plan.keep(&["status", "conditions"]);
             plan.keep(&["status", "phase"]);
         }
@@ -82,40 +82,43 @@ impl Lens {
     }
 
     /// The kind that it is for.
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &GroupKind {
         &self.kind
     }
 
     /// What is kept of an object that was read by the plan.
-    pub fn look(&self, object: &Object<'_>, light: Light) -> (Name, Seen) {
+    pub fn look(&self, object: &Object<'_>, light: LookContext) -> (NamespacedName, ObservedObject) {
         let context =
             Context { now: light.now, rules: Some(&self.rules), builtin: true, has_status: light.has_status };
         let text = |path: &str| object.at(path).and_then(Value::as_text);
         let facts = Facts {
             uid: text("metadata.uid").unwrap_or_default().into(),
-            version: Version::new(text("metadata.resourceVersion").unwrap_or_default()),
+            version: ResourceVersion::new(text("metadata.resourceVersion").unwrap_or_default()),
             labels: labels(object),
             application: annotation(object).map(Into::into),
             owners: owners(object),
             settled: is_settled(object),
             deleting: text("metadata.deletionTimestamp").is_some(),
             verdict: bellwether_health::assess(object, &context),
-            pod: (self.kind == Kind::pod()).then(|| pod(object)),
-            operator: self.wanted.conditions.then(|| Box::new(operator::read(object))),
+            pod: (self.kind == GroupKind::pod()).then(|| pod(object)),
+            operator: self.wanted.conditions.then(|| Box::new(component_conditions::read(object))),
             values: self.values.as_ref().map(|plan| {
                 let (wanted, fields) = (Arc::clone(&self.wanted), object.fields().kept_by(plan));
                 Box::new(Values { wanted, fields })
             }),
         };
-        (Name::new(object.namespace(), object.name()), Seen { facts, own: own(&self.kind, object) })
+        (
+            NamespacedName::new(object.namespace(), object.name()),
+            ObservedObject { facts, own: own(&self.kind, object) },
+        )
     }
 }
 
-fn is_own(kind: &Kind) -> bool {
+fn is_own(kind: &GroupKind) -> bool {
     *kind.group == *bellwether_api::GROUP
 }
 
-fn is_app_k8s_io(kind: &Kind) -> bool {
+fn is_app_k8s_io(kind: &GroupKind) -> bool {
     Dialect::of(kind) == Some(Dialect::AppK8sIo)
 }
 
@@ -173,34 +176,34 @@ fn pod(object: &Object<'_>) -> PodFacts {
 
 /// What was written in one of our own objects. The API server has checked its shape; what cannot be read all the same, or
 /// is of a version that we do not know, is left alone.
-fn own(kind: &Kind, object: &Object<'_>) -> Option<Own> {
+fn own(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
     match (is_own(kind), &*kind.kind) {
         (true, "Application") => {
             let Application { metadata, spec, status } = typed(object)?;
-            Some(Own::Application(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Application(Box::new(written(&metadata, spec, status))))
         }
         (true, "HealthRule") => {
             let HealthRule { metadata, spec, status } = typed(object)?;
-            Some(Own::HealthRule(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::HealthRule(Box::new(written(&metadata, spec, status))))
         }
         (true, "Rollup") => {
             let Rollup { metadata, spec, status } = typed(object)?;
-            Some(Own::Rollup(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Rollup(Box::new(written(&metadata, spec, status))))
         }
         // The API server has checked little of these: whatever they are like, they are looked after.
         (false, _) if is_app_k8s_io(kind) => {
             let generation = object.at("metadata.generation").and_then(Value::as_int).unwrap_or_default();
             let (spec, status) = (AppK8sIoSpec::read(object), app_k8s_io::status(object));
-            Some(Own::AppK8sIo(Box::new(Written { generation, created: None, spec, status })))
+            Some(OwnObject::AppK8sIo(Box::new(OwnManifest { generation, created: None, spec, status })))
         }
         _ => None,
     }
 }
 
-fn written<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> Written<S, T> {
+fn written<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> OwnManifest<S, T> {
     let generation = metadata.generation.unwrap_or_default();
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
-    Written { generation, created, spec, status: status.unwrap_or_default() }
+    OwnManifest { generation, created, spec, status: status.unwrap_or_default() }
 }
 
 fn typed<T: DeserializeOwned>(object: &Object<'_>) -> Option<T> {

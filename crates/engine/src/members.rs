@@ -7,14 +7,14 @@ use jiff::Timestamp;
 
 use crate::{
     feeds::ObjectId,
-    id::{Kind, Name},
+    id::{GroupKind, NamespacedName},
 };
 
 /// What is counted of one object.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Share {
-    pub(crate) kind: Kind,
-    pub(crate) name: Name,
+pub(crate) struct MemberEntry {
+    pub(crate) kind: GroupKind,
+    pub(crate) name: NamespacedName,
     pub(crate) state: State,
     pub(crate) progress: u8,
     pub(crate) settled: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Share {
 
 /// Who a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Whose {
+pub(crate) enum MemberId {
     /// An object that is there.
     Object(ObjectId),
     /// A named component that is not, or of which nobody can tell.
@@ -33,41 +33,41 @@ pub(crate) enum Whose {
 
 /// A place in the list: the worst first, then by kind and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SortKey {
     rank: usize,
-    kind: Kind,
-    name: Name,
-    whose: Whose,
+    kind: GroupKind,
+    name: NamespacedName,
+    whose: MemberId,
 }
 
-impl Place {
-    fn new(whose: Whose, share: &Share) -> Self {
+impl SortKey {
+    fn new(whose: MemberId, share: &MemberEntry) -> Self {
         Self { rank: rank(share.state), kind: share.kind.clone(), name: share.name.clone(), whose }
     }
 
     /// Before all of this kind and name that are in this state.
-    fn first(state: State, kind: Kind, name: Name) -> Self {
-        Self { rank: rank(state), kind, name, whose: Whose::Object(ObjectId::FIRST) }
+    fn first(state: State, kind: GroupKind, name: NamespacedName) -> Self {
+        Self { rank: rank(state), kind, name, whose: MemberId::Object(ObjectId::FIRST) }
     }
 }
 
 /// All of them, and what they come to.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
-    shares: HashMap<Whose, Share>,
-    order: BTreeSet<Place>,
-    unsettled: BTreeSet<(Kind, Name, Whose)>,
+    shares: HashMap<MemberId, MemberEntry>,
+    order: BTreeSet<SortKey>,
+    unsettled: BTreeSet<(GroupKind, NamespacedName, MemberId)>,
     counts: BTreeMap<State, usize>,
     progress: u64,
 }
 
 impl Members {
     /// Counts one, instead of what was counted of it before.
-    pub(crate) fn put(&mut self, whose: Whose, share: Share) {
+    pub(crate) fn put(&mut self, whose: MemberId, share: MemberEntry) {
         self.remove(whose);
         *self.counts.entry(share.state).or_default() += 1;
         self.progress += u64::from(share.progress);
-        self.order.insert(Place::new(whose, &share));
+        self.order.insert(SortKey::new(whose, &share));
         if !share.settled {
             self.unsettled.insert((share.kind.clone(), share.name.clone(), whose));
         }
@@ -75,20 +75,20 @@ impl Members {
     }
 
     /// Counts one no longer.
-    pub(crate) fn remove(&mut self, whose: Whose) -> Option<Share> {
+    pub(crate) fn remove(&mut self, whose: MemberId) -> Option<MemberEntry> {
         let share = self.shares.remove(&whose)?;
         if let Some(count) = self.counts.get_mut(&share.state) {
             *count -= 1;
         }
         self.progress -= u64::from(share.progress);
-        self.order.remove(&Place::new(whose, &share));
+        self.order.remove(&SortKey::new(whose, &share));
         if !share.settled {
             self.unsettled.remove(&(share.kind.clone(), share.name.clone(), whose));
         }
         Some(share)
     }
 
-    pub(crate) fn get(&self, whose: Whose) -> Option<&Share> {
+    pub(crate) fn get(&self, whose: MemberId) -> Option<&MemberEntry> {
         self.shares.get(&whose)
     }
 
@@ -123,40 +123,40 @@ impl Members {
     }
 
     /// All of them, the worst first, then by kind and name.
-    pub(crate) fn worst_first(&self) -> impl Iterator<Item = (Whose, &Share)> {
+    pub(crate) fn worst_first(&self) -> impl Iterator<Item = (MemberId, &MemberEntry)> {
         self.order.iter().filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
     }
 
     /// Those in a state, by kind and name.
-    pub(crate) fn in_state(&self, state: State) -> impl Iterator<Item = (Whose, &Share)> {
-        let first = Place::first(state, Kind::new("", ""), Name::new("", ""));
+    pub(crate) fn in_state(&self, state: State) -> impl Iterator<Item = (MemberId, &MemberEntry)> {
+        let first = SortKey::first(state, GroupKind::new("", ""), NamespacedName::new("", ""));
         let rank = first.rank;
         let places = self.order.range(first..).take_while(move |place| place.rank == rank);
         places.filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
     }
 
     /// Those whose controllers have not acted on their latest generation.
-    pub(crate) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&Kind, &Name)> {
+    pub(crate) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&GroupKind, &NamespacedName)> {
         self.unsettled.iter().map(|(kind, name, _)| (kind, name))
     }
 
     /// Since when they are in their states, as far as anybody knows.
-    pub(crate) fn times(&self) -> impl Iterator<Item = (Kind, Name, State, Timestamp)> {
+    pub(crate) fn times(&self) -> impl Iterator<Item = (GroupKind, NamespacedName, State, Timestamp)> {
         self.shares
             .values()
             .filter_map(|share| Some((share.kind.clone(), share.name.clone(), share.state, share.since?)))
     }
 
     /// Those of this kind and name that are in a state.
-    pub(crate) fn named(&self, kind: &Kind, name: &Name, state: State) -> Vec<Whose> {
-        let first = Place::first(state, kind.clone(), name.clone());
+    pub(crate) fn named(&self, kind: &GroupKind, name: &NamespacedName, state: State) -> Vec<MemberId> {
+        let first = SortKey::first(state, kind.clone(), name.clone());
         let is_named =
-            |place: &&Place| place.rank == first.rank && place.kind == *kind && place.name == *name;
+            |place: &&SortKey| place.rank == first.rank && place.kind == *kind && place.name == *name;
         self.order.range(&first..).take_while(is_named).map(|place| place.whose).collect()
     }
 
     /// Takes over since when one is in its state.
-    pub(crate) fn date(&mut self, whose: Whose, since: Option<Timestamp>) {
+    pub(crate) fn date(&mut self, whose: MemberId, since: Option<Timestamp>) {
         if let Some(share) = self.shares.get_mut(&whose) {
             share.since = since;
         }
@@ -168,8 +168,8 @@ impl Members {
             .shares
             .keys()
             .filter_map(|whose| match whose {
-                Whose::Object(id) => Some(*id),
-                Whose::Component(_) => None,
+                MemberId::Object(id) => Some(*id),
+                MemberId::Component(_) => None,
             })
             .collect();
         objects.sort_unstable();

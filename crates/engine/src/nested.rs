@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use bellwether_health::Verdict;
 
 use crate::{
+    component_conditions::{ComponentCondition, ComponentConditions},
     condition_types::RESOLVED,
-    desk::Changed,
+    effect_queue::Changed,
     facts::Facts,
     group_ref::GroupRef,
-    operator::{OperatorCondition, OperatorFacts},
     view::{Detail, Group},
 };
 
@@ -32,12 +32,12 @@ impl Nested {
 
 /// How the object of a group is to be judged.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Judgement {
+pub(crate) struct Reassessment {
     verdict: Verdict,
-    operator: Option<Box<OperatorFacts>>,
+    operator: Option<Box<ComponentConditions>>,
 }
 
-impl Judgement {
+impl Reassessment {
     /// As the group was evaluated; nothing if its object is judged so already.
     pub(crate) fn of(group: &Group, facts: &Facts) -> Option<Self> {
         let verdict = group.verdict(&facts.verdict)?;
@@ -52,12 +52,12 @@ impl Judgement {
 }
 
 /// What is said of a group in the words of operators. Only a Rollup speaks so; others stay as they were read.
-fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
+fn as_operator(group: &Group, before: &ComponentConditions) -> ComponentConditions {
     if let Detail::Application { .. } = group.detail {
         return before.clone();
     }
     let conditions = group.conditions.iter().filter(|condition| condition.kind != RESOLVED);
-    let conditions = conditions.map(|condition| OperatorCondition {
+    let conditions = conditions.map(|condition| ComponentCondition {
         kind: condition.kind,
         status: condition.says.status,
         reason: condition.says.reason.as_ref().into(),
@@ -65,5 +65,5 @@ fn as_operator(group: &Group, before: &OperatorFacts) -> OperatorFacts {
         since: group.since,
         observed_generation: before.generation,
     });
-    OperatorFacts { conditions: conditions.collect(), ..before.clone() }
+    ComponentConditions { conditions: conditions.collect(), ..before.clone() }
 }

@@ -9,16 +9,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    contest::Contest,
-    desk::{Desk, Timer},
-    effect::{Change, Effect, Haste, Part, Slot, Turn, Warning},
+    effect::{Change, Effect, Part, Slot, Transition, Urgency, Warning},
+    effect_queue::{EffectQueue, Timer},
     event::Outcome,
-    facts::{Facts, Version},
+    facts::{Facts, ResourceVersion},
     group_ref::GroupRef,
     planted::Bug,
     reasons,
-    said::{self, Form, Written},
+    stored_condition::{self, ConditionShape, StoredCondition},
     stored_status::StoredStatus,
+    write_conflict::WriteConflict,
 };
 
 /// So long is waited for news of what a write conflicts with.
@@ -26,14 +26,14 @@ pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// What the status of a kind says in conditions.
 #[derive(Debug)]
-pub(crate) struct Manner {
+pub(crate) struct ConditionSet {
     /// The types of the conditions that are ours.
     pub(crate) own: &'static [&'static str],
     /// The types of the conditions whose turns people are told of, and what they are when all is well; nothing if they
     /// may be either.
     pub(crate) told: &'static [(&'static str, Option<ConditionStatus>)],
     /// What those conditions have besides.
-    pub(crate) form: Form,
+    pub(crate) form: ConditionShape,
     /// If another controller may write the same: how to stop one of the two.
     pub(crate) contested: Option<&'static str>,
 }
@@ -43,38 +43,38 @@ pub(crate) struct Manner {
 pub(crate) struct Publication {
     group: GroupRef,
     slot: Slot,
-    manner: &'static Manner,
+    manner: &'static ConditionSet,
     pub(crate) uid: Box<str>,
-    version: Version,
+    version: ResourceVersion,
     pub(crate) generation: i64,
     /// The status as the cluster has it, as far as we know.
     stored: StoredStatus,
     /// The conditions as they were when they were last looked at.
-    looks: Vec<Look>,
+    looks: Vec<DesiredCondition>,
     /// Of each condition whose turns people are told of, what they were told.
-    tellings: Vec<Telling>,
+    tellings: Vec<Announcement>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
-    outdated: Option<Version>,
-    contest: Contest,
+    outdated: Option<ResourceVersion>,
+    contest: WriteConflict,
 }
 
 /// What people are told of a condition.
 #[derive(Debug)]
-struct Telling {
+struct Announcement {
     kind: &'static str,
     /// What it is when all is well; nothing if it may be either.
     good: Option<ConditionStatus>,
     /// A turn that may have been written: the API server has not answered.
-    in_doubt: Option<Turn>,
+    in_doubt: Option<Transition>,
     /// What they were told last, as long as that is stored, and the version in which it was.
     told: Option<ConditionStatus>,
-    told_of: Option<Version>,
+    told_of: Option<ResourceVersion>,
 }
 
 /// A condition as it should be.
 #[derive(Debug)]
-struct Look {
+struct DesiredCondition {
     kind: &'static str,
     /// What it is, if it is there.
     status: Option<ConditionStatus>,
@@ -88,7 +88,7 @@ impl Publication {
     /// Of an object that has been found.
     pub(crate) fn new(
         group: GroupRef,
-        manner: &'static Manner,
+        manner: &'static ConditionSet,
         facts: &Facts,
         generation: i64,
         status: &impl Serialize,
@@ -102,9 +102,9 @@ impl Publication {
             generation,
             stored: StoredStatus::of(status),
             looks: Vec::new(),
-            tellings: manner.told.iter().map(|(kind, good)| Telling::new(kind, *good)).collect(),
+            tellings: manner.told.iter().map(|(kind, good)| Announcement::new(kind, *good)).collect(),
             outdated: None,
-            contest: Contest::default(),
+            contest: WriteConflict::default(),
         }
     }
 
@@ -119,16 +119,17 @@ impl Publication {
     }
 
     /// The conditions that the cluster has, as far as we know.
-    pub(crate) fn stored(&self) -> &[Written] {
+    pub(crate) fn stored(&self) -> &[StoredCondition] {
         &self.stored.conditions
     }
 
     /// What was said last in our conditions, if that was about the object as it is written now, and if it is what was found
     /// when they were last looked at: nobody may have written that yet.
     pub(crate) fn last_said(&self) -> Option<Vec<(&'static str, Statement)>> {
-        let said = |kind: &&'static str| Some((*kind, said::statement(self.stored(), kind)?));
+        let said = |kind: &&'static str| Some((*kind, stored_condition::statement(self.stored(), kind)?));
         let is_current = self.stored.observed_generation == Some(self.generation);
-        let is_said = |look: &Look| said::status(self.stored(), look.kind) == look.status;
+        let is_said =
+            |look: &DesiredCondition| stored_condition::status(self.stored(), look.kind) == look.status;
         let is_true = !self.looks.is_empty() && self.looks.iter().all(is_said);
         (is_current && (is_true || Bug::TellTheLastWord.is_planted()))
             .then(|| self.manner.own.iter().filter_map(said).collect())
@@ -137,12 +138,13 @@ impl Publication {
     /// Since when a condition has this status: as is stored, or else since it was seen to.
     pub(crate) fn since(&self, kind: &str, status: ConditionStatus) -> Option<Timestamp> {
         let stored = || {
-            let has_status = |condition: &&Written| *condition.kind == *kind && condition.status() == status;
+            let has_status =
+                |condition: &&StoredCondition| *condition.kind == *kind && condition.status() == status;
             Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
         };
         let seen = || {
             let look = self.looks.iter().find(|look| look.kind == kind && look.status == Some(status))?;
-            said::whole_seconds(look.since)
+            stored_condition::whole_seconds(look.since)
         };
         stored().or_else(seen)
     }
@@ -152,13 +154,13 @@ impl Publication {
         &self,
         statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
         now: Timestamp,
-    ) -> Vec<Written> {
+    ) -> Vec<StoredCondition> {
         let since = |kind: &str, status: ConditionStatus| {
-            let is_it = |look: &&Look| look.kind == kind && look.status == Some(status);
+            let is_it = |look: &&DesiredCondition| look.kind == kind && look.status == Some(status);
             self.looks.iter().find(is_it).map_or(now, |look| look.since)
         };
         let manner = (self.manner.own, self.manner.form);
-        said::conditions(self.stored(), manner, statements, self.generation, now, since)
+        stored_condition::conditions(self.stored(), manner, statements, self.generation, now, since)
     }
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
@@ -167,7 +169,7 @@ impl Publication {
         facts: &Facts,
         generation: i64,
         status: &impl Serialize,
-        desk: &mut Desk,
+        desk: &mut EffectQueue,
     ) -> bool {
         let stored = StoredStatus::of(status);
         if stored != self.stored {
@@ -196,29 +198,30 @@ impl Publication {
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
         is_urgent: bool,
         now: Timestamp,
-        desk: &mut Desk,
+        desk: &mut EffectQueue,
     ) {
         let before = std::mem::take(&mut self.looks);
         let mut turns = is_urgent || self.stored.observed_generation != Some(self.generation);
         for (kind, status) in conditions {
-            let stored = said::status(self.stored(), kind) == status;
+            let stored = stored_condition::status(self.stored(), kind) == status;
             turns |= !stored;
             // Where it is as before, and is not stored so any more, somebody has overwritten it.
-            let is_kept =
-                |look: &&Look| look.kind == kind && look.status == status && (stored || !look.stored);
+            let is_kept = |look: &&DesiredCondition| {
+                look.kind == kind && look.status == status && (stored || !look.stored)
+            };
             let since = before.iter().find(is_kept).map_or(now, |look| look.since);
-            self.looks.push(Look { kind, status, since, stored });
+            self.looks.push(DesiredCondition { kind, status, since, stored });
         }
         if let Some(until) = self.contest.rests_until(now) {
             desk.at(until, self.timer());
             return self.withdraw(desk);
         }
-        let haste = if turns { Haste::Turn } else { Haste::Words };
+        let haste = if turns { Urgency::Transition } else { Urgency::MessageOnly };
         desk.effects.push(Effect::Want(self.slot.clone(), Some(haste)));
     }
 
     /// Nothing is to be written any more.
-    pub(crate) fn withdraw(&self, desk: &mut Desk) {
+    pub(crate) fn withdraw(&self, desk: &mut EffectQueue) {
         desk.effects.push(Effect::Want(self.slot.clone(), None));
     }
 
@@ -244,15 +247,15 @@ impl Publication {
     }
 
     /// The turns that people are told of once this patch is written.
-    fn told(&self, patch: &Value) -> Box<[Turn]> {
+    fn told(&self, patch: &Value) -> Box<[Transition]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
-        let turn = |telling: &Telling| {
+        let turn = |telling: &Announcement| {
             let condition = find(&patched.conditions, telling.kind)?;
-            let from = said::status(self.stored(), telling.kind);
+            let from = stored_condition::status(self.stored(), telling.kind);
             let to = condition.status();
             let since = condition.last_transition_time.as_ref()?.0;
-            (from != Some(to)).then(|| Turn {
+            (from != Some(to)).then(|| Transition {
                 object: self.slot.object.clone(),
                 uid: self.uid.clone(),
                 condition: telling.kind,
@@ -273,8 +276,8 @@ impl Publication {
         change: &Change,
         outcome: &Outcome,
         now: Timestamp,
-        desk: &mut Desk,
-    ) -> Option<Version> {
+        desk: &mut EffectQueue,
+    ) -> Option<ResourceVersion> {
         let Change::Status { uid, version: before, patch, told, .. } = change else { return None };
         // An answer may come so late that the name is another object's by now.
         if *uid != self.uid {
@@ -317,7 +320,7 @@ impl Publication {
             desk.effects.push(Effect::Warn(self.warning(way_out)));
         }
         for look in &mut self.looks {
-            look.stored = said::status(&self.stored.conditions, look.kind) == look.status;
+            look.stored = stored_condition::status(&self.stored.conditions, look.kind) == look.status;
         }
         Some(version.clone())
     }
@@ -355,34 +358,40 @@ impl Publication {
     }
 }
 
-impl Telling {
+impl Announcement {
     fn new(kind: &'static str, good: Option<ConditionStatus>) -> Self {
         Self { kind, good, in_doubt: None, told: None, told_of: None }
     }
 
     /// Nobody has answered to a patch that would have made these turns. An earlier turn may be in doubt still, and whatever
     /// became of it, this attempt does not say.
-    fn doubt(&mut self, told: &[Turn]) {
+    fn doubt(&mut self, told: &[Transition]) {
         if let Some(turn) = told.iter().find(|turn| turn.condition == self.kind) {
             self.in_doubt = Some(turn.clone());
         }
     }
 
     /// A turn that is stored in this version was written, though the answer was lost.
-    fn resolve_doubt(&mut self, stored: &[Written], version: &Version, desk: &mut Desk) {
-        let status = said::status(stored, self.kind);
+    fn resolve_doubt(
+        &mut self,
+        stored: &[StoredCondition],
+        version: &ResourceVersion,
+        desk: &mut EffectQueue,
+    ) {
+        let status = stored_condition::status(stored, self.kind);
         self.told.take_if(|told| Some(*told) != status);
         let since = find(stored, self.kind).and_then(|condition| condition.last_transition_time.as_ref());
         // Somebody else may have written the same, at another time.
-        let is_it =
-            |turn: &mut Turn| status == Some(turn.to) && since.is_some_and(|since| since.0 == turn.since);
+        let is_it = |turn: &mut Transition| {
+            status == Some(turn.to) && since.is_some_and(|since| since.0 == turn.since)
+        };
         if let Some(turn) = self.in_doubt.take_if(is_it) {
             self.tell(turn, Some(version), desk);
         }
     }
 
     /// Tells people of a turn, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, turn: Turn, version: Option<&Version>, desk: &mut Desk) {
+    fn tell(&mut self, turn: Transition, version: Option<&ResourceVersion>, desk: &mut EffectQueue) {
         if version.is_some() && self.told_of.as_ref() == version {
             return;
         }
@@ -393,6 +402,6 @@ impl Telling {
     }
 }
 
-fn find<'a>(conditions: &'a [Written], kind: &str) -> Option<&'a Written> {
+fn find<'a>(conditions: &'a [StoredCondition], kind: &str) -> Option<&'a StoredCondition> {
     conditions.iter().find(|condition| *condition.kind == *kind)
 }

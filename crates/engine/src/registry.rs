@@ -5,16 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use slab::Slab;
 
 use crate::{
-    anchors::take,
-    desk::Desk,
+    context::Context,
     effect::Change,
+    effect_queue::EffectQueue,
     event::Outcome,
-    facts::{Facts, Version},
+    facts::{Facts, ResourceVersion},
     feeds::Feeds,
     group_ref::GroupRef,
-    id::{Cluster, FeedId, Kind},
+    id::{Cluster, FeedId, GroupKind},
     publication::Publication,
-    room::Room,
+    selector_index::take,
     wanted::Wanted,
 };
 
@@ -88,7 +88,7 @@ impl<T> Registry<T> {
     }
 
     /// Forgets a group. The feeds that it uses have to be released by then, or right after.
-    pub(crate) fn remove(&mut self, name: &GroupRef, desk: &mut Desk) -> Option<(GroupId, T)> {
+    pub(crate) fn remove(&mut self, name: &GroupRef, desk: &mut EffectQueue) -> Option<(GroupId, T)> {
         desk.group_changed(name);
         let id = self.by_name.remove(name)?;
         self.dirty.remove(&id);
@@ -137,9 +137,9 @@ impl<T> Registry<T> {
         &mut self,
         id: GroupId,
         cluster: &Cluster,
-        kind: &Kind,
+        kind: &GroupKind,
         wanted: &Wanted,
-        room: &mut Room<'_>,
+        room: &mut Context<'_>,
     ) -> FeedId {
         let feed = room.feeds.acquire(cluster, kind, wanted, &mut room.desk.effects);
         self.users.entry(feed).or_default().insert(id);
@@ -167,7 +167,7 @@ impl<T: Published> Registry<T> {
     }
 
     /// The next group to evaluate.
-    pub(crate) fn next_dirty(&mut self, desk: &mut Desk) -> Option<GroupId> {
+    pub(crate) fn next_dirty(&mut self, desk: &mut EffectQueue) -> Option<GroupId> {
         let id = self.dirty.pop_first()?;
         if let Some(group) = self.get_mut(id) {
             desk.group_changed(group.publication().group());
@@ -176,7 +176,7 @@ impl<T: Published> Registry<T> {
     }
 
     /// What is said of the users of a feed may change without an evaluation: a list of it has begun.
-    pub(crate) fn users_changed(&mut self, feed: FeedId, desk: &mut Desk) {
+    pub(crate) fn users_changed(&mut self, feed: FeedId, desk: &mut EffectQueue) {
         for id in self.users(feed) {
             if let Some(group) = self.get_mut(id) {
                 desk.group_changed(group.publication().group());
@@ -200,8 +200,8 @@ impl<T: Published> Registry<T> {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
-    ) -> Option<Version> {
+        room: &mut Context<'_>,
+    ) -> Option<ResourceVersion> {
         let id = self.id(group)?;
         let publication = self.get_mut(id)?.publication();
         let version = publication.written(change, outcome, room.now, room.desk);

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    id::Name,
-    view::{Detail, Group, Member, OperatorSays, StandsFor, Summary},
+    id::NamespacedName,
+    view::{Detail, Group, Member, ReportedConditions, StandsFor, StatusSummary},
 };
 
 /// All groups, and what the Applications come to by type and version.
@@ -19,13 +19,13 @@ use crate::{
 pub struct Reports<'g> {
     applications: Vec<Report<'g>>,
     rollups: Vec<Report<'g>>,
-    types: Vec<Type<'g>>,
+    types: Vec<TypeReport<'g>>,
 }
 
 /// How the Applications of a type and version are.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Type<'g> {
+struct TypeReport<'g> {
     #[serde(rename = "type")]
     name: &'g str,
     version: &'g str,
@@ -58,15 +58,15 @@ pub struct Report<'g> {
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
     object_counts: ObjectCounts,
-    conditions: Vec<Condition<'g>>,
+    conditions: Vec<ConditionReport<'g>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     dependencies: &'g [DependencyStatus],
-    objects: Vec<Object<'g>>,
+    objects: Vec<MemberReport<'g>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Condition<'g> {
+struct ConditionReport<'g> {
     #[serde(rename = "type")]
     type_: &'g str,
     status: ConditionStatus,
@@ -83,7 +83,7 @@ struct Condition<'g> {
 /// a spec that nobody understands its place.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Called<'g> {
+pub enum MemberKey<'g> {
     /// The name of an object.
     Name(&'g str),
     /// The text of a selector.
@@ -92,9 +92,9 @@ pub enum Called<'g> {
     Entry(&'g str),
 }
 
-impl<'g> Called<'g> {
+impl<'g> MemberKey<'g> {
     /// What a member is called.
-    pub fn new(name: &'g Name, stands_for: StandsFor) -> Self {
+    pub fn new(name: &'g NamespacedName, stands_for: StandsFor) -> Self {
         match stands_for {
             StandsFor::Object => Self::Name(&name.name),
             StandsFor::Selector => Self::Selector(&name.name),
@@ -104,16 +104,16 @@ impl<'g> Called<'g> {
 }
 
 #[derive(Serialize)]
-struct Object<'g> {
+struct MemberReport<'g> {
     group: &'g str,
     kind: &'g str,
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'g str,
     #[serde(flatten)]
-    called: Called<'g>,
+    called: MemberKey<'g>,
     state: State,
     #[serde(flatten)]
-    operator: Option<Operator>,
+    operator: Option<ConditionsReport>,
     progress: u8,
     reason: &'g str,
     message: &'g str,
@@ -125,7 +125,7 @@ struct Object<'g> {
 
 /// What an operator says of a component.
 #[derive(Serialize)]
-struct Operator {
+struct ConditionsReport {
     available: ConditionStatus,
     progressing: ConditionStatus,
     degraded: ConditionStatus,
@@ -148,7 +148,7 @@ impl<'g> Reports<'g> {
                 Detail::Rollup { .. } => rollups.push(Report::of(group)),
             }
         }
-        let types = types.into_iter().map(|((name, version), states)| Type {
+        let types = types.into_iter().map(|((name, version), states)| TypeReport {
             name,
             version,
             total: states.values().sum(),
@@ -182,27 +182,27 @@ impl<'g> Report<'g> {
             conditions: group
                 .conditions
                 .iter()
-                .map(|condition| Condition {
+                .map(|condition| ConditionReport {
                     held_until: condition.held_until.map(|until| until.to_string()),
-                    ..Condition::of(condition.kind, &condition.says, condition.since)
+                    ..ConditionReport::of(condition.kind, &condition.says, condition.since)
                 })
                 .collect(),
             dependencies: group.dependencies(),
-            objects: group.members.iter().map(Object::of).collect(),
+            objects: group.members.iter().map(MemberReport::of).collect(),
         }
     }
 }
 
-impl<'g> Object<'g> {
+impl<'g> MemberReport<'g> {
     fn of(member: &'g Member) -> Self {
         Self {
             group: &member.kind.group,
             kind: &member.kind.kind,
             namespace: &member.name.namespace,
-            called: Called::new(&member.name, member.stands_for),
+            called: MemberKey::new(&member.name, member.stands_for),
             state: member.state,
             operator: member.operator.map(
-                |OperatorSays { available, progressing, degraded, upgradeable }| Operator {
+                |ReportedConditions { available, progressing, degraded, upgradeable }| ConditionsReport {
                     available,
                     progressing,
                     degraded,
@@ -218,7 +218,7 @@ impl<'g> Object<'g> {
     }
 }
 
-impl<'g> Condition<'g> {
+impl<'g> ConditionReport<'g> {
     fn of(type_: &'g str, says: &'g Statement, since: Option<Timestamp>) -> Self {
         Self {
             type_,
@@ -251,10 +251,10 @@ struct SummaryReport<'s> {
     since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<&'s str>,
-    conditions: Vec<Condition<'s>>,
+    conditions: Vec<ConditionReport<'s>>,
 }
 
-impl Serialize for Summary {
+impl Serialize for StatusSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         SummaryReport {
             api_group: &self.kind.group,
@@ -268,7 +268,7 @@ impl Serialize for Summary {
             conditions: self
                 .conditions
                 .iter()
-                .map(|(type_, says)| Condition::of(type_, says, None))
+                .map(|(type_, says)| ConditionReport::of(type_, says, None))
                 .collect(),
         }
         .serialize(serializer)

@@ -9,27 +9,27 @@ use jiff::Timestamp;
 
 use crate::{
     condition_types::VALID,
+    context::Context,
     effect::Change,
     event::Outcome,
-    facts::{Facts, Own, Version},
+    facts::{Facts, OwnObject, ResourceVersion},
     feeds::Feeds,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::Name,
-    publication::{Manner, Publication},
+    id::NamespacedName,
+    publication::{ConditionSet, Publication},
     reasons::health_rule as reasons,
     registry::{Published, Registry},
-    room::Room,
-    said,
+    stored_condition,
 };
 
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
-const MANNER: Manner = Manner {
+const MANNER: ConditionSet = ConditionSet {
     own: &[VALID],
     told: &[(VALID, Some(ConditionStatus::True))],
-    form: said::Form::Generation,
+    form: stored_condition::ConditionShape::Generation,
     contested: None,
 };
 
@@ -56,7 +56,7 @@ impl Published for Rule {
 
 impl Rules {
     /// Judges by the rules that are valid from now on.
-    fn enforce(&mut self, room: &mut Room<'_>) {
+    fn enforce(&mut self, room: &mut Context<'_>) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
@@ -78,13 +78,13 @@ impl Grouping for Rules {
         &[OwnKind::HealthRule]
     }
 
-    fn sync(&mut self, room: &mut Room<'_>) {
+    fn sync(&mut self, room: &mut Context<'_>) {
         self.rules.sync();
         self.enforce(room);
     }
 
-    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
-        let Own::HealthRule(written) = own else { return };
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
+        let OwnObject::HealthRule(written) = own else { return };
         let group = GroupRef::new(OwnKind::HealthRule, name.clone());
         if let Some(id) = self.rules.id(&group)
             && let Some(rule) = self.rules.get_mut(id)
@@ -111,7 +111,7 @@ impl Grouping for Rules {
         self.rules.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
         if let Some((_, rule)) = self.rules.remove(group, room.desk) {
             self.changed = true;
             rule.publication.withdraw(room.desk);
@@ -122,7 +122,7 @@ impl Grouping for Rules {
         self.rules.wake(group);
     }
 
-    fn flush(&mut self, room: &mut Room<'_>) {
+    fn flush(&mut self, room: &mut Context<'_>) {
         if !self.rules.is_synced() {
             return;
         }
@@ -150,8 +150,8 @@ impl Grouping for Rules {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
-    ) -> Option<Version> {
+        room: &mut Context<'_>,
+    ) -> Option<ResourceVersion> {
         self.rules.status_written(group, change, outcome, room)
     }
 }

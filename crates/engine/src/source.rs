@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     effect::Effect,
-    event::{Event, News, Outcome, Unreadable},
+    event::{Event, FeedEvent, Outcome, Unreadable},
     facts::Served,
-    id::{Cluster, FeedId, Kind},
+    id::{Cluster, FeedId, GroupKind},
     lens::Lens,
 };
 
@@ -14,13 +14,13 @@ use crate::{
 /// the engine as [`Event::Feed`], by whatever way whoever drives the engine has for that.
 pub trait Source {
     /// Lists and watches a kind. A feed that is followed already is listed again, through the new lens.
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>);
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>);
 
     /// Ends a feed. News of it that is on its way may still arrive.
     fn leave(&mut self, feed: FeedId);
 
     /// How the cluster serves a kind; nothing if it does not, or if discovery has not answered yet.
-    fn served(&self, kind: &Kind) -> Option<Served>;
+    fn served(&self, kind: &GroupKind) -> Option<Served>;
 }
 
 /// The sources of an engine, by cluster.
@@ -92,7 +92,7 @@ impl<S: Source> Sources<S> {
                 Effect::Follow { feed, cluster, kind, lens } => match self.get_mut(&cluster) {
                     Ok(source) => source.follow(feed, &kind, lens),
                     Err(NoSource(_)) => {
-                        unread.push(Event::Feed(feed, News::Unreadable(Unreadable::NotConnected)));
+                        unread.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
                     }
                 },
                 // What is not connected is not followed.
@@ -109,7 +109,7 @@ impl<S: Source> Sources<S> {
 }
 
 impl<S: Source + ?Sized> Source for &mut S {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         (**self).follow(feed, kind, lens);
     }
 
@@ -117,7 +117,7 @@ impl<S: Source + ?Sized> Source for &mut S {
         (**self).leave(feed);
     }
 
-    fn served(&self, kind: &Kind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<Served> {
         (**self).served(kind)
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     struct Log(Vec<String>);
 
     impl Source for Log {
-        fn follow(&mut self, feed: FeedId, kind: &Kind, _lens: Arc<Lens>) {
+        fn follow(&mut self, feed: FeedId, kind: &GroupKind, _lens: Arc<Lens>) {
             self.0.push(format!("follow {feed} {kind}"));
         }
 
@@ -158,13 +158,13 @@ mod tests {
             self.0.push(format!("leave {feed}"));
         }
 
-        fn served(&self, _kind: &Kind) -> Option<Served> {
+        fn served(&self, _kind: &GroupKind) -> Option<Served> {
             None
         }
     }
 
     fn follow(feed: u32, cluster: &Cluster) -> Effect {
-        let (kind, cluster) = (Kind::pod(), cluster.clone());
+        let (kind, cluster) = (GroupKind::pod(), cluster.clone());
         let lens = Arc::new(Engine::new().lens(&kind));
         Effect::Follow { feed: FeedId(feed), cluster, kind, lens }
     }
@@ -193,7 +193,10 @@ mod tests {
             vec![Effect::Wake(None)]
         });
         assert_eq!(others, [Effect::Wake(None)], "what follows from it is not lost");
-        assert!(matches!(&told[..], [Event::Feed(FeedId(2), News::Unreadable(Unreadable::NotConnected))]));
+        assert!(matches!(
+            &told[..],
+            [Event::Feed(FeedId(2), FeedEvent::Unreadable(Unreadable::NotConnected))]
+        ));
         assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "least of all in the hub");
         let error = sources.get(&east).err().unwrap();
         assert_eq!(Outcome::from(error), Outcome::Failed("cluster east is not connected".into()));

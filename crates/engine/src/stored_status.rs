@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{digest::Digest, planted::Bug, said::Written};
+use crate::{digest::Digest, planted::Bug, stored_condition::StoredCondition};
 
 /// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StoredStatus {
     pub(crate) observed_generation: Option<i64>,
-    pub(crate) conditions: Vec<Written>,
+    pub(crate) conditions: Vec<StoredCondition>,
     fields: BTreeMap<Box<str>, Digest>,
 }
 
@@ -44,7 +44,7 @@ impl StoredStatus {
                 "observedGeneration" => self.observed_generation = value.as_i64(),
                 "conditions" => {
                     let all = value.as_array().into_iter().flatten();
-                    self.conditions = all.filter_map(|one| Written::deserialize(one).ok()).collect();
+                    self.conditions = all.filter_map(|one| StoredCondition::deserialize(one).ok()).collect();
                 }
                 _ => {}
             }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(stored, StoredStatus::of(&after));
         assert_eq!(stored.observed_generation, Some(2));
         assert_eq!(
-            crate::said::status(&stored.conditions, "Ready"),
+            crate::stored_condition::status(&stored.conditions, "Ready"),
             Some(bellwether_api::ConditionStatus::True)
         );
         assert_eq!(stored.patch(&after), None);

@@ -8,16 +8,16 @@ use jiff::Timestamp;
 
 use crate::{
     event::Unreadable,
-    id::{Kind, Name},
+    id::{GroupKind, NamespacedName},
 };
 
 /// Objects that belong together, and how they are as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// What it is: an Application, a Rollup.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
     /// How it is: as its worst member that keeps it from being ready.
     pub state: State,
     /// Since when, as far as anybody knows.
@@ -71,11 +71,11 @@ pub struct Condition {
 
 /// How a group is as one, without its members: however many they are, it costs no more than its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct StatusSummary {
     /// What it is.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
     /// Whether all is well with it.
     pub healthy: bool,
     /// How it is: as its worst member that keeps it from being well.
@@ -90,30 +90,30 @@ pub struct Summary {
 
 /// What can be said of a group that somebody names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Insight {
+pub enum GroupStatus {
     /// It is there.
-    Known(Box<Summary>),
+    Known(Box<StatusSummary>),
     /// There is no such group.
-    Absent,
+    NotFound,
     /// Nobody can tell: the cluster has been silent for too long.
     Silent {
         /// Since when.
         since: Timestamp,
     },
     /// Nobody can tell: these kinds have not been listed yet, or cannot be read.
-    Unknown(Vec<(Kind, Option<Unreadable>)>),
+    Unknown(Vec<(GroupKind, Option<Unreadable>)>),
 }
 
-impl Insight {
+impl GroupStatus {
     /// Nobody can tell before these kinds have been listed.
-    pub(crate) fn waits_for(kinds: impl IntoIterator<Item = Kind>) -> Self {
+    pub(crate) fn waits_for(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         Self::Unknown(kinds.into_iter().map(|kind| (kind, None)).collect())
     }
 
     /// The group is not among those that are kept: there is none, unless its kind cannot be read.
-    pub(crate) fn missed(kind: &Kind, unreadable: Option<Unreadable>) -> Self {
+    pub(crate) fn missed(kind: &GroupKind, unreadable: Option<Unreadable>) -> Self {
         match unreadable {
-            None | Some(Unreadable::NotServed) => Self::Absent,
+            None | Some(Unreadable::NotServed) => Self::NotFound,
             unreadable => Self::Unknown(vec![(kind.clone(), unreadable)]),
         }
     }
@@ -123,9 +123,9 @@ impl Insight {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name, or what it has instead.
-    pub name: Name,
+    pub name: NamespacedName,
     /// What there should be.
     pub stands_for: StandsFor,
     /// Its identity, if it is there.
@@ -143,7 +143,7 @@ pub struct Member {
     /// The rule that judged it, if it is there.
     pub rule: Option<Rule>,
     /// What its operator says of it, if it is a component of a Rollup.
-    pub operator: Option<OperatorSays>,
+    pub operator: Option<ReportedConditions>,
 }
 
 /// What is meant by a member of a group.
@@ -159,7 +159,7 @@ pub enum StandsFor {
 
 /// What an operator says of a component in its conditions, or what has to be assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OperatorSays {
+pub struct ReportedConditions {
     /// It works.
     pub available: ConditionStatus,
     /// It is being changed.
@@ -174,9 +174,9 @@ pub struct OperatorSays {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The kind of the group.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name.
-    pub group: Name,
+    pub group: NamespacedName,
     /// What it is to the object.
     pub relation: Relation,
 }
@@ -203,7 +203,7 @@ pub enum Relation {
     Selects,
 }
 
-impl Summary {
+impl StatusSummary {
     /// What a condition of it says, if there is one of that type.
     pub fn condition(&self, kind: &str) -> Option<&Statement> {
         self.conditions.iter().find(|(other, _)| *other == kind).map(|(_, says)| says)

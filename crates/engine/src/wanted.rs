@@ -85,8 +85,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        id::Kind,
-        lens::{Lens, Light},
+        id::GroupKind,
+        lens::{Lens, LookContext},
     };
 
     #[test]
@@ -118,10 +118,10 @@ mod tests {
     fn what_was_seen_through_a_lens_says_which_values_were_wanted() {
         let json = br#"{"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {"replicas": 3}, "status": {"phase": "Up"}}"#;
         let look = |wanted: Wanted| {
-            let kind = Kind::new("acme.io", "Widget");
+            let kind = GroupKind::new("acme.io", "Widget");
             let lens = Lens::with(&kind, Arc::new(UserRules::default()), Arc::new(wanted));
             let object = Object::from_json(json, lens.plan()).unwrap();
-            lens.look(&object, Light { now: Timestamp::UNIX_EPOCH, has_status: None }).1.facts.values
+            lens.look(&object, LookContext { now: Timestamp::UNIX_EPOCH, has_status: None }).1.facts.values
         };
         let replicas = Wanted::paths([&["spec", "replicas"][..]]);
         let both = replicas.and(&Wanted::paths([&["status", "phase"][..]]));

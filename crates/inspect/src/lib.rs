@@ -5,9 +5,9 @@
 //! name. Which arguments a command has, when its text is printed and with which code the process ends is not known here.
 #![expect(missing_docs, reason = "only the binary uses it, and most names say what there is to say")]
 
-pub mod family;
+pub mod observe;
+pub mod owner_tree;
 mod shell;
-pub mod sight;
 pub mod status;
 pub mod tree;
 pub mod wait;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Called, Group, Kind, StandsFor};
+use bellwether_engine::{Group, GroupKind, MemberKey, StandsFor};
 use bellwether_model::State;
 use bellwether_terminal::{Screen, columns, cut, cut_middle, how_long, printable, sign, style};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::family::{Node, called, is_bad};
+use crate::owner_tree::{Node, called, is_bad};
 
 /// A line of the drawing.
 struct Line {
@@ -166,7 +166,7 @@ pub struct Branch<'n> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'n str,
     #[serde(flatten)]
-    called: Called<'n>,
+    called: MemberKey<'n>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
@@ -189,7 +189,7 @@ impl<'n> Branch<'n> {
             group: &group.kind.group,
             kind: &group.kind.kind,
             namespace: &group.name.namespace,
-            called: Called::new(&group.name, StandsFor::Object),
+            called: MemberKey::new(&group.name, StandsFor::Object),
             state: group.state,
             progress: group.progress,
             reason,
@@ -201,12 +201,12 @@ impl<'n> Branch<'n> {
     }
 
     fn of(node: &'n Node) -> Self {
-        let Kind { group, kind } = &node.kind;
+        let GroupKind { group, kind } = &node.kind;
         Self {
             group,
             kind,
             namespace: &node.name.namespace,
-            called: Called::new(&node.name, node.stands_for),
+            called: MemberKey::new(&node.name, node.stands_for),
             state: node.state,
             progress: Some(node.progress),
             reason: &node.reason,

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Detail, Group, Kind, Member, Name, condition_types};
+use bellwether_engine::{Detail, Group, GroupKind, Member, NamespacedName, condition_types};
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{Screen, bar, columns, cut, first_items, how_long, printable, sign, style};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    family::{causes, family_of, in_full, is_bad},
-    sight::Sight,
+    observe::Observation,
+    owner_tree::{causes, family_of, in_full, is_bad},
     status::{title, why},
 };
 
@@ -28,7 +28,7 @@ pub enum Goal {
 
 /// How long to wait, and for what.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct WaitOptions {
     pub goal: Goal,
     /// The goal must have been reached for so long.
     pub stable: SignedDuration,
@@ -39,7 +39,7 @@ pub struct Terms {
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum WaitOutcome {
     Reached,
     Failed,
     TimedOut,
@@ -48,22 +48,22 @@ pub enum Ending {
 
 /// What is waited for, and how far that has come.
 #[derive(Debug)]
-pub struct Vigil {
-    terms: Terms,
+pub struct WaitState {
+    terms: WaitOptions,
     /// Since when it has been reached.
     reached: Option<SignedDuration>,
 }
 
 /// How it ended, and why.
 #[derive(Debug, PartialEq, Eq)]
-pub struct End {
-    pub ending: Ending,
+pub struct WaitEnd {
+    pub ending: WaitOutcome,
     pub says: String,
 }
 
-impl Vigil {
+impl WaitState {
     /// Fails if a group such as this one has no such goal.
-    pub fn new(group: &Group, terms: Terms) -> Result<Self> {
+    pub fn new(group: &Group, terms: WaitOptions) -> Result<Self> {
         let api = if group.kind.is_own() { String::new() } else { format!(" of {}", group.kind.group) };
         ensure!(
             progress(terms.goal, group).is_some(),
@@ -77,20 +77,20 @@ impl Vigil {
     /// how it ended, if it did.
     pub fn look(
         &mut self,
-        group: Result<&Group, &Kind>,
+        group: Result<&Group, &GroupKind>,
         elapsed: SignedDuration,
         silent: Option<Timestamp>,
-    ) -> Option<End> {
+    ) -> Option<WaitEnd> {
         let group = match group {
             Ok(group) => group,
             Err(kind) => {
                 let says = format!("cannot tell: the {} was deleted", kind.kind);
-                return Some(End { ending: Ending::CannotTell, says });
+                return Some(WaitEnd { ending: WaitOutcome::CannotTell, says });
             }
         };
         if group.state == State::Terminating {
-            return Some(End {
-                ending: Ending::CannotTell,
+            return Some(WaitEnd {
+                ending: WaitOutcome::CannotTell,
                 says: "cannot tell: it is being deleted".to_owned(),
             });
         }
@@ -108,19 +108,19 @@ impl Vigil {
             let but = group.held_back().filter(|_| self.terms.goal == Goal::Ready);
             let but = but.map(|held| format!("; {}", first_items(&held.says.message))).unwrap_or_default();
             let says = format!("{} after {}{but}", self.word(), in_short(since));
-            return Some(End { ending: Ending::Reached, says });
+            return Some(WaitEnd { ending: WaitOutcome::Reached, says });
         }
         self.reached = None;
         let failed = self.terms.fail_fast && has_failed(group);
-        failed.then(|| End { ending: Ending::Failed, says: format!("failed: {}", why(group)) })
+        failed.then(|| WaitEnd { ending: WaitOutcome::Failed, says: format!("failed: {}", why(group)) })
     }
 
     /// There is no more time, or no time will help.
-    pub fn time_is_up(&self, group: &Group, for_ever: bool, silent: Option<Timestamp>) -> End {
+    pub fn time_is_up(&self, group: &Group, for_ever: bool, silent: Option<Timestamp>) -> WaitEnd {
         if let Some(silent) = silent {
             let long = how_long(silent, Timestamp::now());
             let says = format!("cannot tell: the cluster has not been heard from for {long}");
-            return End { ending: Ending::CannotTell, says };
+            return WaitEnd { ending: WaitOutcome::CannotTell, says };
         }
         let when = if for_ever { String::new() } else { format!(" after {}", in_short(self.terms.timeout)) };
         let what = match (self.terms.goal, self.reached) {
@@ -131,16 +131,19 @@ impl Vigil {
         let is_unknown = matches!(progress(self.terms.goal, group), None | Some(ConditionStatus::Unknown));
         match group.state {
             State::Failed if self.terms.goal == Goal::Ready => {
-                End { ending: Ending::Failed, says: format!("failed{when}: {what}") }
+                WaitEnd { ending: WaitOutcome::Failed, says: format!("failed{when}: {what}") }
             }
             _ if is_unknown && self.reached.is_none() => {
-                End { ending: Ending::CannotTell, says: format!("cannot tell{when}: {what}") }
+                WaitEnd { ending: WaitOutcome::CannotTell, says: format!("cannot tell{when}: {what}") }
             }
             _ if for_ever => {
                 let says = format!("not {}, and files do not change: {what}", self.word());
-                End { ending: Ending::TimedOut, says }
+                WaitEnd { ending: WaitOutcome::TimedOut, says }
             }
-            _ => End { ending: Ending::TimedOut, says: format!("timed out{when}: still waiting for {what}") },
+            _ => WaitEnd {
+                ending: WaitOutcome::TimedOut,
+                says: format!("timed out{when}: still waiting for {what}"),
+            },
         }
     }
 
@@ -201,7 +204,7 @@ fn named(group: &Group, member: &Member) -> String {
 const MOST_CAUSES: usize = 3;
 
 /// What holds up the members, a line each.
-pub fn because(group: &Group, sight: &Sight) -> Result<String> {
+pub fn because(group: &Group, sight: &Observation) -> Result<String> {
     let (family, _) = family_of(group, sight, false)?;
     let mut text = String::new();
     for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
@@ -262,13 +265,13 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
 
 /// What was last said, where each change is a line.
 #[derive(Default)]
-pub struct Log {
+pub struct ProgressLog {
     whole: String,
     /// Each with its name.
-    members: BTreeMap<(Kind, Name), (String, String)>,
+    members: BTreeMap<(GroupKind, NamespacedName), (String, String)>,
 }
 
-impl Log {
+impl ProgressLog {
     /// A line for whatever is not as it was.
     pub fn changes(&mut self, group: &Group, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");

@@ -4,23 +4,25 @@ use std::fmt::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use bellwether_api::APPLICATION_ANNOTATION;
-use bellwether_engine::{Claim, Dialect, Facts, HEALTH_CHECK_LABEL, Kind, Light, Name, Owner, Relation};
+use bellwether_engine::{
+    Claim, Dialect, Facts, GroupKind, HEALTH_CHECK_LABEL, LookContext, NamespacedName, Owner, Relation,
+};
 use bellwether_model::Object;
 use bellwether_terminal::{Screen, printable, wrap};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::sight::{Place, Sight};
+use crate::observe::{Location, Observation};
 
 /// What was found out about an object.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct ObjectOwners {
     kind: String,
     namespace: String,
     name: String,
     /// How far the way from the object to its Application led.
-    step: Step,
+    step: OwnerStep,
     /// The Application that its annotation names.
     #[serde(skip_serializing_if = "Option::is_none")]
     annotation: Option<String>,
@@ -28,18 +30,18 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<String>,
     /// The Applications that count it.
-    counted_by: Vec<Counts>,
+    counted_by: Vec<CountingApplication>,
     /// The Rollups that it is a component of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     component_of: Vec<Rollup>,
     /// What owns it and is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    through: Option<Through>,
+    through: Option<ViaOwner>,
 }
 
 /// An Application that counts an object.
 #[derive(Serialize)]
-struct Counts {
+struct CountingApplication {
     kind: String,
     name: String,
     /// Whether it owns it.
@@ -49,7 +51,7 @@ struct Counts {
 }
 
 /// Applications of other APIs name theirs.
-impl fmt::Display for Counts {
+impl fmt::Display for CountingApplication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if self.is_own_api { Ok(()) } else { write!(f, " ({})", self.kind) }
@@ -60,12 +62,12 @@ impl fmt::Display for Counts {
 #[derive(Serialize)]
 struct Rollup {
     name: String,
-    by: By,
+    by: ComponentMatch,
 }
 
 /// How a Rollup says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-enum By {
+enum ComponentMatch {
     Name,
     Selector,
 }
@@ -73,17 +75,17 @@ enum By {
 /// An object that owns the one in question, itself or through others, and that groups count.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Through {
+struct ViaOwner {
     kind: String,
     name: String,
-    counted_by: Vec<Counts>,
+    counted_by: Vec<CountingApplication>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     component_of: Vec<Rollup>,
 }
 
 /// Where the way from an object to its Application ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-enum Step {
+enum OwnerStep {
     /// The object has no annotation: nobody was given it.
     NotAnnotated,
     /// It is the Pod of an Application's health check.
@@ -105,8 +107,8 @@ enum Step {
 }
 
 /// What was found out about an object, and what could not be.
-pub struct Answer {
-    pub found: Found,
+pub struct WhoseAnswer {
+    pub found: ObjectOwners,
     /// What is to be said where no group has anything to do with it.
     pub denial: Option<String>,
     /// What could not be read, a sentence each.
@@ -114,10 +116,10 @@ pub struct Answer {
 }
 
 /// Finds the groups that count an object, which a person calls `deploy/web`. It must be there.
-pub fn ask(place: &Place, now: Timestamp, object: &str) -> Result<Answer> {
-    let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
+pub fn ask(place: &Location, now: Timestamp, object: &str) -> Result<WhoseAnswer> {
+    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
     let own: Vec<_> = own.into_iter().chain([Dialect::AppK8sIo.kind()]).collect();
-    let sight = Sight::glimpse(place, now, &own)?;
+    let sight = Observation::glimpse(place, now, &own)?;
     let (kind, name) = sight.object_named(object)?;
     let facts = look(&sight, &kind, &name)?;
     let facts =
@@ -128,12 +130,12 @@ pub fn ask(place: &Place, now: Timestamp, object: &str) -> Result<Answer> {
     let mut is_hidden = false;
     if found.is_nobodys() {
         match look_above(&sight, &name.namespace, facts) {
-            Above::Counted(through) => found.through = Some(through),
-            Above::Hidden(why) => {
+            OwnerChain::Counted(through) => found.through = Some(through),
+            OwnerChain::Hidden(why) => {
                 problems.push(why);
                 is_hidden = true;
             }
-            Above::Nobody => {}
+            OwnerChain::Nobody => {}
         }
     }
     // What could not be read is no reason to deny anything.
@@ -143,12 +145,13 @@ pub fn ask(place: &Place, now: Timestamp, object: &str) -> Result<Answer> {
         "" => Some(format!("No Application {} counts it.", sight.whereabouts())),
         _ => Some("No Application counts it.".to_owned()),
     };
-    Ok(Answer { found, denial, problems })
+    Ok(WhoseAnswer { found, denial, problems })
 }
 
-fn look(sight: &Sight, kind: &Kind, name: &Name) -> Result<Option<Facts>> {
+fn look(sight: &Observation, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Facts>> {
     let lens = sight.lens(kind);
-    let look = |object: &Object<'_>| lens.look(object, Light { now: sight.now, has_status: None }).1.facts;
+    let look =
+        |object: &Object<'_>| lens.look(object, LookContext { now: sight.now, has_status: None }).1.facts;
     sight.with(kind, name, &look)
 }
 
@@ -156,16 +159,16 @@ fn look(sight: &Sight, kind: &Kind, name: &Name) -> Result<Option<Facts>> {
 const MOST_OWNERS: usize = 8;
 
 /// What there is above an object.
-enum Above {
+enum OwnerChain {
     /// The first of those that own it, and own its owners, that a group counts.
-    Counted(Through),
+    Counted(ViaOwner),
     /// Nobody whom a group counts.
     Nobody,
     /// Somebody who cannot be read, and why.
     Hidden(String),
 }
 
-fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Above {
+fn look_above(sight: &Observation, namespace: &str, mut facts: Facts) -> OwnerChain {
     for _ in 0..MOST_OWNERS {
         let is_managing = |owner: &&Owner| owner.controller == Some(true);
         let Some(owner) = facts.owners.iter().find(is_managing).or(facts.owners.first()) else { break };
@@ -174,12 +177,12 @@ fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Above {
         let above = match look(sight, &kind, &name) {
             Ok(Some(above)) => above,
             Ok(None) => break,
-            Err(error) => return Above::Hidden(format!("{error:#}")),
+            Err(error) => return OwnerChain::Hidden(format!("{error:#}")),
         };
         let claims = sight.claims(&kind, &name, &above);
         let (counted_by, component_of) = (counted_by(&claims), component_of(&claims));
         if !counted_by.is_empty() || !component_of.is_empty() {
-            return Above::Counted(Through {
+            return OwnerChain::Counted(ViaOwner {
                 kind: kind.to_string(),
                 name: name.name.to_string(),
                 counted_by,
@@ -188,19 +191,19 @@ fn look_above(sight: &Sight, namespace: &str, mut facts: Facts) -> Above {
         }
         facts = above;
     }
-    Above::Nobody
+    OwnerChain::Nobody
 }
 
-fn kind_of(owner: &Owner) -> Kind {
+fn kind_of(owner: &Owner) -> GroupKind {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-    Kind::new(group, &owner.kind)
+    GroupKind::new(group, &owner.kind)
 }
 
 /// The Applications that count an object.
-fn counted_by(claims: &[Claim]) -> Vec<Counts> {
+fn counted_by(claims: &[Claim]) -> Vec<CountingApplication> {
     let counts =
         |claim: &&Claim| matches!(claim.relation, Relation::Counts | Relation::OwnerToBe | Relation::Owner);
-    let told = |claim: &Claim| Counts {
+    let told = |claim: &Claim| CountingApplication {
         kind: claim.kind.to_string(),
         name: claim.group.name.to_string(),
         owns: claim.relation == Relation::Owner,
@@ -213,8 +216,8 @@ fn counted_by(claims: &[Claim]) -> Vec<Counts> {
 fn component_of(claims: &[Claim]) -> Vec<Rollup> {
     let told = |claim: &Claim| {
         let by = match claim.relation {
-            Relation::Names => By::Name,
-            Relation::Selects => By::Selector,
+            Relation::Names => ComponentMatch::Name,
+            Relation::Selects => ComponentMatch::Selector,
             _ => return None,
         };
         Some(Rollup { name: claim.group.name.to_string(), by })
@@ -223,31 +226,37 @@ fn component_of(claims: &[Claim]) -> Vec<Rollup> {
 }
 
 /// The Application whose health check a Pod is.
-fn checks(kind: &Kind, facts: &Facts) -> Option<String> {
-    let is_check = *kind == Kind::pod() && facts.labels.get(HEALTH_CHECK_LABEL).is_some();
+fn checks(kind: &GroupKind, facts: &Facts) -> Option<String> {
+    let is_check = *kind == GroupKind::pod() && facts.labels.get(HEALTH_CHECK_LABEL).is_some();
     let mut owners = facts.owners.iter().filter(|_| is_check);
     owners.find(|owner| kind_of(owner) == Dialect::Bellwether.kind()).map(|owner| owner.name.to_string())
 }
 
-fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim], all_read: bool) -> Found {
+fn find(
+    kind: &GroupKind,
+    name: &NamespacedName,
+    facts: &Facts,
+    claims: &[Claim],
+    all_read: bool,
+) -> ObjectOwners {
     let checks = checks(kind, facts);
     let named = facts.application.as_deref();
     let is_named =
         |claim: &&Claim| claim.kind == Dialect::Bellwether.kind() && Some(&*claim.group.name) == named;
     let claim = claims.iter().find(is_named);
     let step = match (named, claim.map(|claim| claim.relation)) {
-        _ if checks.is_some() => Step::HealthCheck,
-        (None, _) => Step::NotAnnotated,
-        (Some(_), None) if all_read => Step::ApplicationAbsent,
-        (Some(_), None) => Step::ApplicationUnknown,
-        (_, Some(Relation::NotSelected | Relation::NotAMember)) => Step::LabelsDoNotMatch,
+        _ if checks.is_some() => OwnerStep::HealthCheck,
+        (None, _) => OwnerStep::NotAnnotated,
+        (Some(_), None) if all_read => OwnerStep::ApplicationAbsent,
+        (Some(_), None) => OwnerStep::ApplicationUnknown,
+        (_, Some(Relation::NotSelected | Relation::NotAMember)) => OwnerStep::LabelsDoNotMatch,
         // Of an Application there are no others.
-        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => Step::KindNotCounted,
-        (_, Some(Relation::OwnerToBe)) => Step::NotYetOwned,
-        (_, Some(Relation::Counts)) => Step::Member,
-        (_, Some(Relation::Owner)) => Step::Owned,
+        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => OwnerStep::KindNotCounted,
+        (_, Some(Relation::OwnerToBe)) => OwnerStep::NotYetOwned,
+        (_, Some(Relation::Counts)) => OwnerStep::Member,
+        (_, Some(Relation::Owner)) => OwnerStep::Owned,
     };
-    Found {
+    ObjectOwners {
         kind: kind.to_string(),
         namespace: name.namespace.to_string(),
         name: name.name.to_string(),
@@ -260,7 +269,7 @@ fn find(kind: &Kind, name: &Name, facts: &Facts, claims: &[Claim], all_read: boo
     }
 }
 
-impl Found {
+impl ObjectOwners {
     /// Whether no group has anything to do with it, as far as is known.
     pub fn is_nobodys(&self) -> bool {
         let is_counted = !self.counted_by.is_empty() || !self.component_of.is_empty();
@@ -269,45 +278,45 @@ impl Found {
 
     /// In words, for a person.
     pub fn told(&self, denial: Option<&str>, screen: Screen) -> String {
-        let object = format!("{} {}", self.kind, Name::new(&self.namespace, &self.name));
+        let object = format!("{} {}", self.kind, NamespacedName::new(&self.namespace, &self.name));
         let application = self.checks.as_deref().or(self.annotation.as_deref()).unwrap_or_default();
         let (is, way_out) = match self.step {
-            Step::NotAnnotated => (
+            OwnerStep::NotAnnotated => (
                 format!("was handed over to no Application: it has no annotation {APPLICATION_ANNOTATION}."),
                 String::new(),
             ),
-            Step::HealthCheck => (
+            OwnerStep::HealthCheck => (
                 format!("is the health check of Application {application}, and is deleted with it."),
                 String::new(),
             ),
-            Step::ApplicationUnknown => (
+            OwnerStep::ApplicationUnknown => (
                 format!("was handed over to Application {application}, of which nothing could be read."),
                 String::new(),
             ),
-            Step::ApplicationAbsent => (
+            OwnerStep::ApplicationAbsent => (
                 format!("was handed over to Application {application}, which is not there."),
                 "It was deleted, or is not created yet.".to_owned(),
             ),
-            Step::LabelsDoNotMatch => (
+            OwnerStep::LabelsDoNotMatch => (
                 format!(
                     "is an orphan: its annotation names Application {application}, whose selector its labels do not match."
                 ),
                 format!("Label it as {application} selects, or take the annotation away."),
             ),
-            Step::KindNotCounted => (
+            OwnerStep::KindNotCounted => (
                 format!(
                     "was handed over to Application {application}, which does not count objects of its kind."
                 ),
                 format!("Name the kind in components or componentKinds of {application}."),
             ),
-            Step::NotYetOwned => (
+            OwnerStep::NotYetOwned => (
                 format!("is a member of Application {application}, which does not own it yet."),
                 "A controller that runs sets that in a moment: bellwether controller.".to_owned(),
             ),
-            Step::Member => {
+            OwnerStep::Member => {
                 (format!("is a member of Application {application}, which owns nothing."), String::new())
             }
-            Step::Owned => {
+            OwnerStep::Owned => {
                 (format!("is a member of Application {application}, and is deleted with it."), String::new())
             }
         };
@@ -315,7 +324,8 @@ impl Found {
         for line in wrap(&printable(&format!("{object} {is} {way_out}")), screen.page()) {
             let _ = writeln!(text, "{line}");
         }
-        let is_told = |one: &&Counts| one.is_own_api && Some(&*one.name) == self.annotation.as_deref();
+        let is_told =
+            |one: &&CountingApplication| one.is_own_api && Some(&*one.name) == self.annotation.as_deref();
         let others = self.counted_by.iter().filter(|one| !is_told(one));
         let (owners, others): (Vec<_>, Vec<_>) = others.partition(|one| one.owns);
         if !others.is_empty() {
@@ -326,12 +336,12 @@ impl Found {
         }
         for Rollup { name, by } in &self.component_of {
             let how = match by {
-                By::Name => "names it",
-                By::Selector => "selects it by its labels",
+                ComponentMatch::Name => "names it",
+                ComponentMatch::Selector => "selects it by its labels",
             };
             say(&mut text, &format!("It is a component of Rollup {name}, which {how}."));
         }
-        if let Some(Through { kind, name, counted_by, component_of }) = &self.through {
+        if let Some(ViaOwner { kind, name, counted_by, component_of }) = &self.through {
             let members: Vec<_> = counted_by.iter().collect();
             let rollups: Vec<_> = component_of.iter().map(|rollup| &*rollup.name).collect();
             let member = (!members.is_empty()).then(|| format!("a member of {}", listed(&members)));
@@ -354,6 +364,6 @@ fn say(text: &mut String, sentence: &str) {
     let _ = writeln!(text, "{}", printable(sentence));
 }
 
-fn listed(applications: &[&Counts]) -> String {
+fn listed(applications: &[&CountingApplication]) -> String {
     applications.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

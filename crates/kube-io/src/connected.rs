@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_engine::{Cluster, ClusterEvent, FeedId, Kind, Lens, News, Served, Source};
+use bellwether_engine::{Cluster, ClusterEvent, FeedEvent, FeedId, GroupKind, Lens, Served, Source};
 use bellwether_wire::{ErrorClass, Verb};
 use kube::Client;
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl ConnectedCluster {
         cluster: Cluster,
         client: Client,
         settings: Settings,
-        news: mpsc::Sender<(FeedId, News)>,
+        news: mpsc::Sender<(FeedId, FeedEvent)>,
         events: mpsc::Sender<(Cluster, ClusterEvent)>,
     ) -> Self {
         let reader = Reader::start(client.clone(), settings, news);
@@ -76,7 +76,7 @@ impl Drop for ConnectedCluster {
 }
 
 impl Source for ConnectedCluster {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         debug!("follows {kind}");
         self.reader.follow(feed, kind.clone(), lens);
     }
@@ -85,7 +85,7 @@ impl Source for ConnectedCluster {
         self.reader.leave(feed);
     }
 
-    fn served(&self, kind: &Kind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<Served> {
         self.reader.served(kind)
     }
 }

@@ -1,10 +1,10 @@
 //! What talks to clusters: it reads them into news for the engine, and writes what the engine wants.
 
-pub mod audience;
 mod connected;
+pub mod controller_loop;
+pub mod metrics;
 pub mod read;
-pub mod spine;
-pub mod vitals;
+pub mod status_queries;
 pub mod write;
 
 mod clock;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use bellwether_engine::{Kind, Name, Served};
+use bellwether_engine::{GroupKind, NamespacedName, Served};
 use serde_json::{Value, json};
 
 use crate::object::{Object, Stored, identity};
@@ -15,9 +15,9 @@ pub struct MemoryCluster<O = Object> {
     /// No watch can begin before this revision.
     pub compacted: u64,
     /// The kinds that are served.
-    pub kinds: BTreeMap<Kind, Served>,
+    pub kinds: BTreeMap<GroupKind, Served>,
     /// All objects.
-    pub objects: BTreeMap<(Kind, Name), Rc<O>>,
+    pub objects: BTreeMap<(GroupKind, NamespacedName), Rc<O>>,
     /// All changes, or those since somebody took them, oldest first.
     pub log: Vec<LogEntry<O>>,
     /// How many objects have been created.
@@ -53,18 +53,18 @@ impl<O> Clone for LogEntry<O> {
 impl<O: Stored> MemoryCluster<O> {
     /// A cluster without objects. `uid` makes the UID of the object that is created first, second and so on. Those of two
     /// clusters may be the same, as after one was restored from a backup of the other.
-    pub fn new(kinds: BTreeMap<Kind, Served>, uid: fn(u64) -> String) -> Self {
+    pub fn new(kinds: BTreeMap<GroupKind, Served>, uid: fn(u64) -> String) -> Self {
         let (objects, log) = (BTreeMap::new(), Vec::new());
         Self { revision: 0, compacted: 0, kinds, objects, log, created: 0, uid }
     }
 
     /// An object.
-    pub fn get(&self, kind: &Kind, name: &Name) -> Option<&Rc<O>> {
+    pub fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Rc<O>> {
         self.objects.get(&(kind.clone(), name.clone()))
     }
 
     /// All objects of a kind, by name.
-    pub fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &Rc<O>> {
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = &Rc<O>> {
         self.objects.iter().filter(move |((other, _), _)| other == kind).map(|(_, object)| object)
     }
 
@@ -92,7 +92,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 
     /// Changes an object that exists, without any precondition. What changes nothing makes no new version.
-    pub fn edit(&mut self, kind: &Kind, name: &Name, edit: impl FnOnce(&mut Value)) {
+    pub fn edit(&mut self, kind: &GroupKind, name: &NamespacedName, edit: impl FnOnce(&mut Value)) {
         let Some(before) = self.get(kind, name).cloned() else { return };
         let mut value = before.object().value.clone();
         edit(&mut value);
@@ -102,7 +102,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 
     /// Removes an object, whatever keeps it. The last state of it has a version of its own. Gives whether it existed.
-    pub fn remove(&mut self, kind: &Kind, name: &Name) -> bool {
+    pub fn remove(&mut self, kind: &GroupKind, name: &NamespacedName) -> bool {
         let Some(object) = self.objects.remove(&(kind.clone(), name.clone())) else { return false };
         self.revision += 1;
         let mut value = object.object().value.clone();
@@ -113,7 +113,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 
     /// Serves a kind no longer, and removes its objects.
-    pub fn unserve(&mut self, kind: &Kind) -> Option<Served> {
+    pub fn unserve(&mut self, kind: &GroupKind) -> Option<Served> {
         let names: Vec<_> = self.of_kind(kind).map(|object| object.object().name.clone()).collect();
         for name in names {
             self.remove(kind, &name);
@@ -137,12 +137,12 @@ pub fn served(versions: &[&str], plural: &str, namespaced: bool) -> Served {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn application() -> Kind {
-        Kind::own("Application")
+    pub(crate) fn application() -> GroupKind {
+        GroupKind::own("Application")
     }
 
-    pub(crate) fn web() -> Name {
-        Name::new("shop", "web")
+    pub(crate) fn web() -> NamespacedName {
+        NamespacedName::new("shop", "web")
     }
 
     pub(crate) fn manifest(api_version: &str, kind: &str) -> Value {

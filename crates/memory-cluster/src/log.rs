@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 
 use crate::{
     cluster::{LogEntry, MemoryCluster},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<O: Stored> LogEntry<O> {
-    fn is_of(&self, kind: &Kind, name: &Name) -> bool {
+    fn is_of(&self, kind: &GroupKind, name: &NamespacedName) -> bool {
         let object = self.object.object();
         object.kind == *kind && object.name == *name
     }
@@ -19,7 +19,7 @@ impl<O: Stored> LogEntry<O> {
 /// The past, as far back as [`MemoryCluster::log`] reaches.
 impl<O: Stored> MemoryCluster<O> {
     /// All objects of a kind as of a revision.
-    pub fn at(&self, kind: &Kind, revision: u64) -> BTreeMap<Name, Rc<O>> {
+    pub fn at(&self, kind: &GroupKind, revision: u64) -> BTreeMap<NamespacedName, Rc<O>> {
         let mut objects = BTreeMap::new();
         for entry in self.log.iter().take_while(|entry| entry.revision <= revision) {
             let object = entry.object.object();
@@ -36,13 +36,13 @@ impl<O: Stored> MemoryCluster<O> {
     }
 
     /// An object as of a revision, if it existed.
-    pub fn get_at(&self, kind: &Kind, name: &Name, revision: u64) -> Option<&Rc<O>> {
+    pub fn get_at(&self, kind: &GroupKind, name: &NamespacedName, revision: u64) -> Option<&Rc<O>> {
         let is_it = |entry: &&LogEntry<O>| entry.revision <= revision && entry.is_of(kind, name);
         self.log.iter().rfind(is_it).filter(|entry| !entry.gone).map(|entry| &entry.object)
     }
 
     /// An object as of a revision, and then each of its later states in order; none where it does not exist.
-    pub fn since(&self, kind: &Kind, name: &Name, revision: u64) -> Vec<Option<&Rc<O>>> {
+    pub fn since(&self, kind: &GroupKind, name: &NamespacedName, revision: u64) -> Vec<Option<&Rc<O>>> {
         let mut states = vec![None];
         for entry in self.log.iter().filter(|entry| entry.is_of(kind, name)) {
             if entry.revision <= revision {

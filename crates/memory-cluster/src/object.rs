@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use bellwether_engine::{Kind, Lens, Light, Name, Seen};
+use bellwether_engine::{GroupKind, Lens, LookContext, NamespacedName, ObservedObject};
 use bellwether_model::Object as Decoded;
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Object {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name.
-    pub name: Name,
+    pub name: NamespacedName,
     /// All of it.
     pub value: Value,
     text: OnceCell<Box<[u8]>>,
@@ -78,20 +78,20 @@ impl Object {
     }
 
     /// The facts that a lens keeps of it; none if it cannot be decoded.
-    pub fn seen(&self, lens: &Lens, light: Light) -> Option<(Name, Seen)> {
+    pub fn seen(&self, lens: &Lens, light: LookContext) -> Option<(NamespacedName, ObservedObject)> {
         let decoded = Decoded::from_json(self.text(), lens.plan()).ok()?;
         Some(lens.look(&decoded, light))
     }
 }
 
 /// The kind and name of a manifest.
-pub fn identity(object: &Value) -> (Kind, Name) {
+pub fn identity(object: &Value) -> (GroupKind, NamespacedName) {
     let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
     let api_version = text(&object["apiVersion"]);
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let metadata = &object["metadata"];
     (
-        Kind::new(group, &text(&object["kind"])),
-        Name::new(&text(&metadata["namespace"]), &text(&metadata["name"])),
+        GroupKind::new(group, &text(&object["kind"])),
+        NamespacedName::new(&text(&metadata["namespace"]), &text(&metadata["name"])),
     )
 }

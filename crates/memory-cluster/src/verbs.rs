@@ -2,7 +2,7 @@
 
 use std::{fmt, rc::Rc};
 
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 use serde_json::{Value, json};
 
 use crate::{
@@ -52,7 +52,7 @@ impl<O: Stored> MemoryCluster<O> {
     pub fn create(&mut self, manifest: Value, dry_run: bool) -> Result<Option<Rc<O>>, Rejection> {
         let (kind, name) = identity(&manifest);
         let image = manifest["spec"]["containers"][0]["image"].as_str();
-        if kind == Kind::pod() && image.unwrap_or_default().is_empty() {
+        if kind == GroupKind::pod() && image.unwrap_or_default().is_empty() {
             return Err(Rejection::Invalid("spec.containers[0].image: Required value"));
         }
         if self.get(&kind, &name).is_some() {
@@ -83,8 +83,8 @@ impl<O: Stored> MemoryCluster<O> {
     /// makes no new version. Gives the object as it is then.
     pub fn patch(
         &mut self,
-        kind: &Kind,
-        name: &Name,
+        kind: &GroupKind,
+        name: &NamespacedName,
         subresource: Subresource,
         patch: &Value,
     ) -> Result<Rc<O>, Rejection> {
@@ -105,7 +105,7 @@ impl<O: Stored> MemoryCluster<O> {
         Ok(if value == object.value { before } else { self.put(value) })
     }
 
-    fn has_status(&self, kind: &Kind) -> bool {
+    fn has_status(&self, kind: &GroupKind) -> bool {
         self.kinds.get(kind).is_none_or(|served| served.has_status)
     }
 
@@ -113,8 +113,8 @@ impl<O: Stored> MemoryCluster<O> {
     /// object as it was.
     pub fn delete(
         &mut self,
-        kind: &Kind,
-        name: &Name,
+        kind: &GroupKind,
+        name: &NamespacedName,
         uid: Option<&str>,
         now: &str,
     ) -> Result<Rc<O>, Rejection> {
@@ -122,7 +122,7 @@ impl<O: Stored> MemoryCluster<O> {
         if uid.is_some_and(|uid| uid != before.object().uid()) {
             return Err(Rejection::OtherUid);
         }
-        if *kind != Kind::pod() {
+        if *kind != GroupKind::pod() {
             self.remove(kind, name);
         } else if !before.object().is_deleting() {
             self.edit(kind, name, |pod| pod["metadata"]["deletionTimestamp"] = json!(now));
@@ -165,7 +165,8 @@ mod tests {
         assert_eq!(patch("u1", "1"), Ok(true));
         assert_eq!(patch("u1", "2"), Ok(true), "nothing changes");
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 1, 2));
-        let nothing = cluster.patch(&application(), &Name::new("shop", "db"), Subresource::None, &json!({}));
+        let nothing =
+            cluster.patch(&application(), &NamespacedName::new("shop", "db"), Subresource::None, &json!({}));
         assert_eq!(nothing.err(), Some(Rejection::NotFound));
     }
 
@@ -222,10 +223,13 @@ mod tests {
     fn a_pod_ends_before_it_is_gone() {
         let mut cluster = cluster();
         cluster.put(manifest("v1", "Pod"));
-        assert_eq!(cluster.delete(&Kind::pod(), &web(), Some("u9"), NOW).err(), Some(Rejection::OtherUid));
+        assert_eq!(
+            cluster.delete(&GroupKind::pod(), &web(), Some("u9"), NOW).err(),
+            Some(Rejection::OtherUid)
+        );
         for _ in 0..2 {
-            assert!(cluster.delete(&Kind::pod(), &web(), Some("u2"), NOW).is_ok());
-            let pod = cluster.get(&Kind::pod(), &web()).expect("its node has not removed it");
+            assert!(cluster.delete(&GroupKind::pod(), &web(), Some("u2"), NOW).is_ok());
+            let pod = cluster.get(&GroupKind::pod(), &web()).expect("its node has not removed it");
             assert_eq!((&pod.metadata()["deletionTimestamp"], pod.version()), (&json!(NOW), 3));
         }
         assert!(cluster.delete(&application(), &web(), None, NOW).is_ok());

@@ -1,6 +1,6 @@
 //! The changes that the engine wants, made at once: for those who have no requests in between.
 
-use bellwether_engine::{Change, Exists, Outcome, Slot, Version};
+use bellwether_engine::{Change, Exists, Outcome, ResourceVersion, Slot};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,7 +14,8 @@ impl<O: Stored> MemoryCluster<O> {
     /// Makes a change, if the object is still the one that it is meant for.
     pub fn write(&mut self, slot: &Slot, change: &Change, now: &str) -> Outcome {
         let (kind, name) = (&slot.object.kind, &slot.object.name);
-        let guard = |uid: &str, version: &Version| json!({ "uid": uid, "resourceVersion": version.as_str() });
+        let guard =
+            |uid: &str, version: &ResourceVersion| json!({ "uid": uid, "resourceVersion": version.as_str() });
         let written = match change {
             Change::Status { uid, version, patch, .. } => {
                 let patch = json!({ "metadata": guard(uid, version), "status": &**patch });
@@ -55,22 +56,22 @@ impl<O: Stored> MemoryCluster<O> {
     }
 }
 
-fn version(object: &Object) -> Version {
-    Version::new(object.metadata()["resourceVersion"].as_str().unwrap_or_default())
+fn version(object: &Object) -> ResourceVersion {
+    ResourceVersion::new(object.metadata()["resourceVersion"].as_str().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use bellwether_engine::{Cluster, Kind, ObjectKey, Part};
+    use bellwether_engine::{Cluster, GroupKind, ObjectKey, Part};
 
     use super::*;
     use crate::cluster::tests::{application, cluster, manifest, metadata, web};
 
     const NOW: &str = "2026-11-14T10:00:00Z";
 
-    fn slot(kind: Kind, part: Part) -> Slot {
+    fn slot(kind: GroupKind, part: Part) -> Slot {
         Slot { object: ObjectKey { cluster: Cluster::hub(), kind, name: web() }, part }
     }
 
@@ -80,7 +81,7 @@ mod tests {
         let write = |cluster: &mut MemoryCluster, uid: &str, version: &str| {
             let change = Change::Status {
                 uid: uid.into(),
-                version: Version::new(version),
+                version: ResourceVersion::new(version),
                 patch: Arc::new(json!({ "progress": 7 })),
                 told: Box::default(),
                 claims: Box::default(),
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(write(&mut cluster, "u2", "1"), Outcome::Conflict);
         assert_eq!(write(&mut cluster, "u1", "0"), Outcome::Conflict);
         assert_eq!(metadata(&cluster).2, 1, "nothing was written");
-        assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Done(Some(Version::new("2"))));
+        assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Done(Some(ResourceVersion::new("2"))));
         let object = cluster.get(&application(), &web()).expect("it is there");
         assert_eq!(object.value["status"]["progress"], 7);
         cluster.remove(&application(), &web());
@@ -104,7 +105,7 @@ mod tests {
         let mut write = |owner: &str| {
             let change = Change::Owners {
                 uid: "u2".into(),
-                version: Version::new("2"),
+                version: ResourceVersion::new("2"),
                 owners: Arc::new([]),
                 requires: Some(Box::new(Exists {
                     kind: application(),
@@ -114,7 +115,7 @@ mod tests {
                     uid: owner.into(),
                 })),
             };
-            cluster.write(&slot(Kind::new("", "Service"), Part::Owners), &change, NOW)
+            cluster.write(&slot(GroupKind::new("", "Service"), Part::Owners), &change, NOW)
         };
         assert!(matches!(write("another"), Outcome::Failed(_)));
         assert!(matches!(write("u1"), Outcome::Done(_)));

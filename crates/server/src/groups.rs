@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use bellwether_engine::{Dialect, GroupRef, Name, OwnKind, Summary};
+use bellwether_engine::{Dialect, GroupRef, NamespacedName, OwnKind, StatusSummary};
 use serde::Serialize;
 
 use crate::Process;
@@ -17,7 +17,7 @@ use crate::Process;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// How it is.
-    Known(Box<Summary>),
+    Known(Box<StatusSummary>),
     /// There is none. The sentence says what is not there.
     Absent(String),
     /// Nobody can tell now. The sentence says what is waited for.
@@ -60,7 +60,7 @@ pub(crate) fn body(group: &GroupRef, answer: &Answer) -> Response {
         Answer::Known(summary) => Json(summary).into_response(),
         Answer::Absent(message) | Answer::Unknown(message) => {
             let kind = group.kind.kind();
-            let Name { namespace, name } = &group.name;
+            let NamespacedName { namespace, name } = &group.name;
             let (api_group, kind) = (&*kind.group, &*kind.kind);
             Json(Nothing { api_group, kind, namespace, name, healthy: false, message }).into_response()
         }
@@ -72,7 +72,9 @@ pub(crate) async fn rollup(
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     match path {
-        Ok(Path(name)) => told(&*process, &GroupRef::new(OwnKind::Rollup, Name::new("", &name))).await,
+        Ok(Path(name)) => {
+            told(&*process, &GroupRef::new(OwnKind::Rollup, NamespacedName::new("", &name))).await
+        }
         Err(_) => refused(),
     }
 }
@@ -84,7 +86,7 @@ pub(crate) async fn application(
     match path {
         Ok(Path((namespace, name))) => {
             let kind = OwnKind::Application(Dialect::Bellwether);
-            told(&*process, &GroupRef::new(kind, Name::new(&namespace, &name))).await
+            told(&*process, &GroupRef::new(kind, NamespacedName::new(&namespace, &name))).await
         }
         Err(_) => refused(),
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_memory_cluster::{Rejection, Subresource};
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE, response::Parts};
 use serde_json::{Value, json};
@@ -11,21 +11,21 @@ use crate::{object::Object, store::Store};
 
 /// An answer, whole.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) parts: Parts,
     pub(crate) body: Vec<u8>,
 }
 
 /// What a request has done.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum RequestEffect {
     /// An object is another than before; none was before if it was created.
     Changed { before: Option<Rc<Object>>, after: Rc<Object> },
     /// An object is deleted, or is about to be.
     Deleted(Rc<Object>),
 }
 
-impl Answer {
+impl ApiResponse {
     pub(crate) fn status(code: StatusCode, reason: &str, message: &str) -> Self {
         Self::with(
             code,
@@ -63,7 +63,7 @@ impl Answer {
 
 /// Where a request goes.
 struct Address {
-    kind: Kind,
+    kind: GroupKind,
     namespace: String,
     name: Option<String>,
     subresource: Subresource,
@@ -80,7 +80,7 @@ impl Address {
             "namespaces" => (words.next()?.to_owned(), words.next()?),
             plural => (String::new(), plural),
         };
-        let is_it = |kind: &Kind, plurals: &str| *kind.group == *group && plurals == plural;
+        let is_it = |kind: &GroupKind, plurals: &str| *kind.group == *group && plurals == plural;
         let kind = store.kinds.iter().find(|(kind, served)| is_it(kind, &served.plural))?.0.clone();
         let name = words.next().map(str::to_owned);
         let subresource =
@@ -91,11 +91,15 @@ impl Address {
 }
 
 /// Does what a request asks, and answers it.
-pub(crate) fn handle(store: &mut Store, request: &Request<Vec<u8>>, now: &str) -> (Answer, Option<Deed>) {
+pub(crate) fn handle(
+    store: &mut Store,
+    request: &Request<Vec<u8>>,
+    now: &str,
+) -> (ApiResponse, Option<RequestEffect>) {
     let address = Address::read(store, request).ok_or(Rejection::NotFound);
     match address.and_then(|address| answer(store, &address, request, now)) {
         Ok(answered) => answered,
-        Err(rejection) => (Answer::rejected(rejection), None),
+        Err(rejection) => (ApiResponse::rejected(rejection), None),
     }
 }
 
@@ -109,36 +113,36 @@ fn answer(
     address: &Address,
     request: &Request<Vec<u8>>,
     now: &str,
-) -> Result<(Answer, Option<Deed>), Rejection> {
+) -> Result<(ApiResponse, Option<RequestEffect>), Rejection> {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let kind = &address.kind;
     let Some(name) = &address.name else {
         return Ok(match store.create(body, address.dry_run)? {
-            Some(after) => (Answer::of(&after), Some(Deed::Changed { before: None, after })),
-            None => (Answer::with(StatusCode::CREATED, &Value::Null), None),
+            Some(after) => (ApiResponse::of(&after), Some(RequestEffect::Changed { before: None, after })),
+            None => (ApiResponse::with(StatusCode::CREATED, &Value::Null), None),
         });
     };
-    let name = Name::new(&address.namespace, name);
+    let name = NamespacedName::new(&address.namespace, name);
     let before = Rc::clone(store.get(kind, &name).ok_or(Rejection::NotFound)?);
     Ok(match *request.method() {
-        Method::GET => (Answer::of(&before), None),
+        Method::GET => (ApiResponse::of(&before), None),
         // It has no field managers.
         Method::PATCH if is_apply(request) => {
-            (Answer::status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", ""), None)
+            (ApiResponse::status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", ""), None)
         }
         Method::PUT if address.subresource == Subresource::None => {
             let after = store.replace(body)?;
-            (Answer::of(&after), Some(Deed::Changed { before: Some(before), after }))
+            (ApiResponse::of(&after), Some(RequestEffect::Changed { before: Some(before), after }))
         }
         Method::PATCH => {
             let after = store.patch(kind, &name, address.subresource, &body)?;
-            (Answer::of(&after), Some(Deed::Changed { before: Some(before), after }))
+            (ApiResponse::of(&after), Some(RequestEffect::Changed { before: Some(before), after }))
         }
         Method::DELETE => {
             store.delete(kind, &name, body["preconditions"]["uid"].as_str(), now)?;
             let done = json!({ "kind": "Status", "status": "Success" });
-            (Answer::with(StatusCode::OK, &done), Some(Deed::Deleted(before)))
+            (ApiResponse::with(StatusCode::OK, &done), Some(RequestEffect::Deleted(before)))
         }
-        _ => (Answer::status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", ""), None),
+        _ => (ApiResponse::status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", ""), None),
     })
 }

@@ -3,36 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{Application, Ownership};
-use bellwether_engine::{Change, Kind, Part, Slot, Turn};
+use bellwether_engine::{Change, GroupKind, Part, Slot, Transition};
 use http::{Method, Request};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    api::Deed,
-    asked::Sayings,
+    api::RequestEffect,
     known::Known,
     object::Object,
     oracle::{Oracle, belongs, is_announced, is_counted, shape},
     past::Past,
+    query_checks::ReportedStatuses,
     rollup_checks, rollup_oracle,
     store::Store,
-    wrong::{Wrong, difference},
+    violation::{Violation, difference},
 };
 
 /// What there is to say of an Application or a Rollup by what is known; nothing if it is not known itself.
 pub(crate) fn expected(
-    views: &BTreeMap<Kind, Known>,
+    views: &BTreeMap<GroupKind, Known>,
     (slot, change): (&Slot, &Change),
     store: &Store,
     now: Timestamp,
-) -> Result<Option<Value>, Wrong> {
+) -> Result<Option<Value>, Violation> {
     let (kind, name) = (&slot.object.kind, &slot.object.name);
     let oracle = Oracle { kinds: views.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
-    if *kind == Kind::own("Rollup") {
+    if *kind == GroupKind::own("Rollup") {
         return rollup_checks::expected(&oracle, name, change, store);
     }
-    let apps = oracle.kinds.get(&Kind::own("Application")).map(|known| &known.objects);
+    let apps = oracle.kinds.get(&GroupKind::own("Application")).map(|known| &known.objects);
     let Some(app) = apps.and_then(|apps| apps.get(name)).and_then(|app| app.application()) else {
         return Ok(None);
     };
@@ -52,26 +52,26 @@ pub(crate) struct Context<'a> {
     /// When the controller that sends it began, unless its clock was put back since.
     pub(crate) began: Option<Timestamp>,
     /// What it had told those who asked about the object.
-    pub(crate) told: &'a Sayings,
+    pub(crate) told: &'a ReportedStatuses,
 }
 
 impl Context<'_> {
     /// Whether what was done is right.
-    pub(crate) fn check(&self, deed: &Deed) -> Result<(), Wrong> {
+    pub(crate) fn check(&self, deed: &RequestEffect) -> Result<(), Violation> {
         match (deed, self.change) {
-            (Deed::Changed { before: Some(before), after }, Change::Status { .. }) => {
+            (RequestEffect::Changed { before: Some(before), after }, Change::Status { .. }) => {
                 self.status(before, after)
             }
-            (Deed::Changed { before: Some(before), after }, Change::Owners { .. }) => {
+            (RequestEffect::Changed { before: Some(before), after }, Change::Owners { .. }) => {
                 self.owners(before, after)
             }
-            (Deed::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
-            (Deed::Deleted(object), Change::Delete { .. }) => self.deleted(object),
-            (deed, change) => Err(Wrong::new(format!("{deed:?} came of {change:?}"))),
+            (RequestEffect::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
+            (RequestEffect::Deleted(object), Change::Delete { .. }) => self.deleted(object),
+            (deed, change) => Err(Violation::new(format!("{deed:?} came of {change:?}"))),
         }
     }
 
-    fn status(&self, before: &Object, after: &Object) -> Result<(), Wrong> {
+    fn status(&self, before: &Object, after: &Object) -> Result<(), Violation> {
         let name = &before.name;
         must!(
             before.value != after.value,
@@ -137,7 +137,7 @@ impl Context<'_> {
     /// A condition that turns says when: not before the controller first said so to those who asked, nor later than now. By a
     /// clock that was put back, nobody can tell. The first time it is, because what a component says of the future may hold
     /// a turn back that was told already.
-    fn has_turned(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Wrong> {
+    fn has_turned(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Violation> {
         let Some(began) = self.began else { return Ok(()) };
         let told = self.told.get(kind).into_iter().flatten().find(|(told, _)| json!(told) == *status);
         let (first, last) = (told.map_or(began, |(_, since)| *since), self.past.now);
@@ -148,7 +148,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn owners(&self, before: &Object, after: &Object) -> Result<(), Wrong> {
+    fn owners(&self, before: &Object, after: &Object) -> Result<(), Violation> {
         let (kind, name) = (&before.kind, &before.name);
         let owners =
             |object: &Object| object.metadata()["ownerReferences"].as_array().cloned().unwrap_or_default();
@@ -173,7 +173,7 @@ impl Context<'_> {
                 self.was_so(
                     uid,
                     |app, stays| stays && owns(app, before),
-                    self.past.knew(&Kind::own("Application"))
+                    self.past.knew(&GroupKind::own("Application"))
                 ),
                 "{kind} {name} is given to {uid}, which has no right to it"
             );
@@ -191,7 +191,7 @@ impl Context<'_> {
                 self.was_so(
                     uid,
                     |app, stays| !stays || !owns(app, before),
-                    self.past.knew(&Kind::own("Application"))
+                    self.past.knew(&GroupKind::own("Application"))
                 ),
                 "{kind} {name} is taken from {uid}, which has a right to it"
             );
@@ -200,9 +200,13 @@ impl Context<'_> {
     }
 
     /// Whether the status of an Application has named a kind before something of it came to be owned.
-    fn was_announced(&self, uid: &str, kind: &Kind) -> Result<(), Wrong> {
+    fn was_announced(&self, uid: &str, kind: &GroupKind) -> Result<(), Violation> {
         must!(
-            self.was_so(uid, |app, _| is_announced(app, kind), self.past.knew(&Kind::own("Application"))),
+            self.was_so(
+                uid,
+                |app, _| is_announced(app, kind),
+                self.past.knew(&GroupKind::own("Application"))
+            ),
             "{uid} owns something of {kind}, and does not say where to look for it"
         );
         Ok(())
@@ -219,7 +223,7 @@ impl Context<'_> {
         })
     }
 
-    fn deleted(&self, pod: &Object) -> Result<(), Wrong> {
+    fn deleted(&self, pod: &Object) -> Result<(), Violation> {
         must!(pod.is_check(), "{} {} is deleted, which is not ours", pod.kind, pod.name);
         let uid = pod.owners().next().unwrap_or_default();
         let asks_for_it = |app: &Application| {
@@ -234,7 +238,7 @@ impl Context<'_> {
                 || self.was_so(
                     uid,
                     |app, stays| !stays || !asks_for_it(app),
-                    self.past.knew(&Kind::own("Application"))
+                    self.past.knew(&GroupKind::own("Application"))
                 ),
             "{} is deleted, and {uid} needs it",
             pod.name
@@ -242,30 +246,30 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn created(&self, after: &Object) -> Result<(), Wrong> {
+    fn created(&self, after: &Object) -> Result<(), Violation> {
         must!(after.is_check(), "{} {} is created, which is none of ours", after.kind, after.name);
         let uid = after.owners().next().unwrap_or_default();
         let has_check = |app: &Application, stays: bool| stays && app.spec.health_check.is_some();
         must!(
-            self.was_so(uid, has_check, self.past.knew(&Kind::own("Application"))),
+            self.was_so(uid, has_check, self.past.knew(&GroupKind::own("Application"))),
             "{} is created for {uid}, which has no check",
             after.name
         );
-        self.was_announced(uid, &Kind::pod())
+        self.was_announced(uid, &GroupKind::pod())
     }
 }
 
 /// How often people were told of a turn in one life of a controller. One that begins anew with a list from the past may
 /// take the turn that the last one has told for its own.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<(Life, Box<str>, &'static str, String), usize>);
+pub(crate) struct EventCounts(BTreeMap<(Life, Box<str>, &'static str, String), usize>);
 
 /// A controller, and how often it has been started.
 type Life = (usize, u64);
 
-impl Told {
+impl EventCounts {
     /// People are told of a turn: not more often than there were turns.
-    pub(crate) fn note(&mut self, life: Life, turn: &Turn, store: &Store) -> Result<(), Wrong> {
+    pub(crate) fn note(&mut self, life: Life, turn: &Transition, store: &Store) -> Result<(), Violation> {
         let to = json!(turn.to);
         let told = self.0.entry((life, turn.uid.clone(), turn.condition, to.to_string())).or_default();
         *told += 1;
@@ -294,8 +298,10 @@ pub(crate) struct Adopted(BTreeSet<(String, String)>);
 
 impl Adopted {
     /// Takes note of what was done.
-    pub(crate) fn note(&mut self, deed: &Deed, change: &Change) {
-        if let (Deed::Changed { before: Some(before), after }, Change::Owners { .. }) = (deed, change) {
+    pub(crate) fn note(&mut self, deed: &RequestEffect, change: &Change) {
+        if let (RequestEffect::Changed { before: Some(before), after }, Change::Owners { .. }) =
+            (deed, change)
+        {
             let new = after.owners().filter(|uid| !before.owners().any(|other| other == *uid));
             self.0.extend(new.map(|uid| (after.uid().to_owned(), uid.to_owned())));
         }
@@ -307,9 +313,9 @@ impl Adopted {
 }
 
 /// Whether an Application may own objects of a kind, by its spec.
-pub(crate) fn may_own(app: &Application, kind: &Kind) -> bool {
+pub(crate) fn may_own(app: &Application, kind: &GroupKind) -> bool {
     app.spec.ownership == Ownership::Adopt && is_counted(app, kind)
-        || app.spec.health_check.is_some() && *kind == Kind::pod()
+        || app.spec.health_check.is_some() && *kind == GroupKind::pod()
 }
 
 /// Whether an object is an Application's own.
@@ -322,7 +328,7 @@ fn owns(app: &Application, object: &Object) -> bool {
 }
 
 /// Whether a request asks for no more than it has to: API servers ignore the rest of some of them, and not of others.
-pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), Wrong> {
+pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), Violation> {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let fields = |value: &Value| -> Vec<String> {
         value.as_object().into_iter().flatten().map(|(field, _)| field.clone()).collect()

@@ -1,14 +1,14 @@
 //! A kind that a controller follows, and what its engine must know of it.
 
-use bellwether_engine::{News, Served, Unreadable};
-use bellwether_wire::Follower;
+use bellwether_engine::{FeedEvent, Served, Unreadable};
+use bellwether_wire::Reflector;
 
 use crate::site::Site;
 
 /// One kind that is followed.
 pub(crate) struct Feed {
     pub(crate) site: Site,
-    pub(crate) follower: Follower,
+    pub(crate) follower: Reflector,
     /// What was asked last. Answers to what was asked before are dropped.
     pub(crate) ticket: u64,
     /// Whether an answer is awaited, or a watch is open.
@@ -49,10 +49,10 @@ impl View {
     }
 
     /// The engine is told, and knows everything up to this change then.
-    pub(crate) fn hear(&mut self, news: &News, revision: Option<u64>) {
+    pub(crate) fn hear(&mut self, news: &FeedEvent, revision: Option<u64>) {
         match news {
-            News::Served(served) => self.served = Some(served.clone()),
-            News::Unreadable(why) => {
+            FeedEvent::Served(served) => self.served = Some(served.clone()),
+            FeedEvent::Unreadable(why) => {
                 // A list that broke off has told something all the same.
                 if *why == Unreadable::NotServed {
                     (self.empty, self.telling) = (true, false);
@@ -61,8 +61,8 @@ impl View {
                 self.fickle |= is_known && self.unreadable.as_ref() != Some(why);
                 self.unreadable = Some(why.clone());
             }
-            News::Listing => self.telling = true,
-            News::Listed => {
+            FeedEvent::ListStarted => self.telling = true,
+            FeedEvent::ListCompleted => {
                 self.fickle |= self.unreadable.is_some();
                 self.listed = true;
                 self.telling = false;
@@ -71,7 +71,7 @@ impl View {
                 self.refocused = false;
                 self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }
-            News::PutBack | News::Seen(..) | News::Gone(_) => {}
+            FeedEvent::Restored | FeedEvent::Applied(..) | FeedEvent::Deleted(_) => {}
         }
         self.revision = self.revision.max(revision.unwrap_or_default());
     }

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::{hunt::try_out, plan::Plan};
+use crate::{plan::Plan, search::try_out};
 
 /// Where the histories of this repository are.
 pub const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/histories");

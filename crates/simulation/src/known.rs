@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use bellwether_engine::{Name, Served, Unreadable};
+use bellwether_engine::{NamespacedName, Served, Unreadable};
 
 use crate::object::Object;
 
@@ -18,7 +18,7 @@ pub struct Known {
     /// Whether a list has begun and is not complete.
     pub listing: bool,
     /// Its objects.
-    pub objects: BTreeMap<Name, Rc<Object>>,
+    pub objects: BTreeMap<NamespacedName, Rc<Object>>,
 }
 
 impl Known {

@@ -5,28 +5,28 @@
 //! that may be behind, a network that is slow and loses things, clocks that jump, and a garbage collector. What happens,
 //! and when, is drawn from a seed: a run that goes wrong can be run again, and made shorter until it can be read.
 
+pub mod app_k8s_io_oracle;
 pub mod history;
-pub mod hunt;
 pub mod known;
 pub mod needed;
 pub mod object;
 pub mod objects;
-pub mod old_oracle;
 pub mod operators;
 pub mod oracle;
 pub mod plan;
 pub mod rollup_oracle;
+pub mod search;
 
 mod api;
 #[macro_use]
-mod wrong;
-mod asked;
+mod violation;
 mod checks;
-mod ends;
 mod feed;
+mod final_checks;
 mod load;
 mod past;
 mod process;
+mod query_checks;
 mod rollup_checks;
 mod shrink;
 mod site;
@@ -35,20 +35,20 @@ mod world;
 
 pub use plan::Plan;
 pub use shrink::shrink;
+pub use violation::Violation;
 pub use world::Tally;
-pub use wrong::Wrong;
 
 use world::World;
 
 /// Lets a plan happen.
-pub fn run(plan: &Plan) -> Result<Tally, Wrong> {
+pub fn run(plan: &Plan) -> Result<Tally, Violation> {
     World::new(plan, false).run()
 }
 
 /// Lets a plan happen, and tells all of it.
 pub fn story(plan: &Plan) -> Vec<String> {
     let mut world = World::new(plan, true);
-    let end = hunt::caught(|| world.run());
+    let end = search::caught(|| world.run());
     let mut story = world.into_story();
     story.push(match end {
         Ok(_) => "all is well".to_owned(),

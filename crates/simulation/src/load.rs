@@ -21,7 +21,7 @@ use crate::{
 pub(crate) type Text = Cow<'static, str>;
 
 /// An object of the cluster: its kind and its name.
-pub(crate) type Target = (Text, Text);
+pub(crate) type ObjectRef = (Text, Text);
 
 /// The kind of Applications.
 pub(crate) const APP: &str = "Application.bellwether.dev";
@@ -36,34 +36,34 @@ const NAMES: [&str; 3] = ["x", "y", "z"];
 /// Something that somebody does to an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Action {
+pub(crate) enum UserAction {
     /// Creates or replaces it. Its owners stay, and what others say in its status.
     Put(Value),
     /// Deletes it.
-    Delete(Target),
+    Delete(ObjectRef),
     /// Deletes it, and creates it anew at once.
-    Recreate(Target),
+    Recreate(ObjectRef),
     /// Deletes it; a finalizer keeps it.
-    Mark(Target),
+    Mark(ObjectRef),
     /// Makes an Application its owner.
-    Own(Target, Text),
+    Own(ObjectRef, Text),
     /// Says something of one's own in the status of one of ours.
-    Remark(Target, bool),
+    Remark(ObjectRef, bool),
     /// Turns a condition in the status of one of ours over.
-    Overwrite(Target, Text),
+    Overwrite(ObjectRef, Text),
     /// Clears the status of one of ours, or all of it except for what it says of its owning.
-    Clear(Target, bool),
+    Clear(ObjectRef, bool),
     /// Gives one of ours the spec that it had before.
-    Revert(Target),
+    Revert(ObjectRef),
     /// An operator says this of it.
-    Say(Target, Value),
+    Say(ObjectRef, Value),
     /// Gives it this tier, or takes it away.
-    Label(Target, Option<Text>),
+    Label(ObjectRef, Option<Text>),
     /// Changes something that means nothing to us.
-    Annotate(Target, u32),
+    Annotate(ObjectRef, u32),
 }
 
-impl Action {
+impl UserAction {
     /// Something, by chance.
     pub(crate) fn draw(chance: &mut impl Rng) -> Self {
         match chance.random_range(0..37) {
@@ -87,7 +87,7 @@ impl Action {
 
     /// Does it, as far as there is anything to do it to.
     pub(crate) fn apply(&self, store: &mut Store, now: Timestamp) {
-        let key = |(kind, name): &Target| objects::key(kind, name);
+        let key = |(kind, name): &ObjectRef| objects::key(kind, name);
         match self {
             Self::Put(value) => put(store, dated(value, now)),
             Self::Delete(target) => {
@@ -157,9 +157,9 @@ impl Action {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for UserAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let one = |(kind, name): &Target| format!("{kind} {name}");
+        let one = |(kind, name): &ObjectRef| format!("{kind} {name}");
         match self {
             Self::Put(value) => write!(f, "puts {value}"),
             Self::Delete(target) => write!(f, "deletes {}", one(target)),
@@ -243,7 +243,7 @@ fn put(store: &mut Store, mut value: Value) {
     store.put(value);
 }
 
-fn edit(store: &mut Store, (kind, name): &Target, edit: impl FnOnce(&mut Value)) {
+fn edit(store: &mut Store, (kind, name): &ObjectRef, edit: impl FnOnce(&mut Value)) {
     let (kind, name) = objects::key(kind, name);
     store.edit(&kind, &name, edit);
 }
@@ -252,16 +252,16 @@ pub(crate) fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
     among[chance.random_range(0..among.len())]
 }
 
-fn target(chance: &mut impl Rng) -> Target {
+fn target(chance: &mut impl Rng) -> ObjectRef {
     (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
 }
 
-fn app_target(chance: &mut impl Rng) -> Target {
+fn app_target(chance: &mut impl Rng) -> ObjectRef {
     (APP.into(), pick(chance, &APPS).into())
 }
 
 /// An object, or an Application.
-fn any(chance: &mut impl Rng) -> Target {
+fn any(chance: &mut impl Rng) -> ObjectRef {
     if chance.random() { target(chance) } else { app_target(chance) }
 }
 

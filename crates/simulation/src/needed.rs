@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_engine::{Dialect, Kind};
+use bellwether_engine::{Dialect, GroupKind};
 
-use crate::{old_oracle, oracle::Oracle, rollup_oracle};
+use crate::{app_k8s_io_oracle, oracle::Oracle, rollup_oracle};
 
 /// The kinds that Applications ask for.
-pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<Kind> {
+pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<GroupKind> {
     oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
 }
 
 /// The kinds that our own work and that of all Applications and Rollups need.
-pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = Kind> {
-    let own = ["Application", "HealthRule", "Rollup"].map(Kind::own);
+pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = GroupKind> {
+    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
     let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);
     let rollups = rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec));
-    let old = old_oracle::applications(oracle).flat_map(|(_, app)| old_oracle::wishes(app));
+    let old = app_k8s_io_oracle::applications(oracle).flat_map(|(_, app)| app_k8s_io_oracle::wishes(app));
     wished(oracle).into_iter().chain(own).chain(old).chain(rollups).collect::<BTreeSet<_>>().into_iter()
 }

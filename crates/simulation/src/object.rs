@@ -7,7 +7,7 @@ use std::{
 };
 
 use bellwether_api::{Application, CelClause, HealthRule, Rollup};
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use bellwether_health::{
     Context, Verdict,
     user::{Clause, CompiledRule, Form, JudgedKind, UserRule, UserRules},
@@ -26,19 +26,19 @@ pub struct Object {
     application: OnceCell<Option<Box<Application>>>,
     rollup: OnceCell<Option<Box<Rollup>>>,
     health_rule: OnceCell<Option<Arc<CompiledRule>>>,
-    verdict: RefCell<Option<Judged>>,
+    verdict: RefCell<Option<CachedVerdict>>,
 }
 
 /// A verdict, and what it was reached by.
 #[derive(Debug)]
-struct Judged {
+struct CachedVerdict {
     now: Timestamp,
     has_status: Option<bool>,
     rules: Box<[Arc<CompiledRule>]>,
     verdict: Verdict,
 }
 
-impl Judged {
+impl CachedVerdict {
     /// Whether the same would be said at this time, by these rules.
     fn holds(&self, rules: &[Arc<CompiledRule>], now: Timestamp, has_status: Option<bool>) -> bool {
         let are_same = self.rules.len() == rules.len()
@@ -79,14 +79,14 @@ impl Object {
     pub fn application(&self) -> Option<&Application> {
         let read = || serde_json::from_value(self.value.clone()).ok();
         self.application
-            .get_or_init(|| (self.kind == Kind::own("Application")).then(read).flatten())
+            .get_or_init(|| (self.kind == GroupKind::own("Application")).then(read).flatten())
             .as_deref()
     }
 
     /// What it says, if it is a Rollup.
     pub fn rollup(&self) -> Option<&Rollup> {
         let read = || serde_json::from_value(self.value.clone()).ok();
-        self.rollup.get_or_init(|| (self.kind == Kind::own("Rollup")).then(read).flatten()).as_deref()
+        self.rollup.get_or_init(|| (self.kind == GroupKind::own("Rollup")).then(read).flatten()).as_deref()
     }
 
     /// The rule that it is, if it is a HealthRule that is valid.
@@ -96,7 +96,7 @@ impl Object {
             user_rule(&self.name.name, rule).compile().ok().map(Arc::new)
         };
         let rule =
-            self.health_rule.get_or_init(|| (self.kind == Kind::own("HealthRule")).then(read).flatten());
+            self.health_rule.get_or_init(|| (self.kind == GroupKind::own("HealthRule")).then(read).flatten());
         rule.as_ref()
     }
 
@@ -123,14 +123,14 @@ impl Object {
             Ok(object) => bellwether_health::assess(&object, &context),
             Err(error) => unreachable!("what was written can be read: {error}"),
         };
-        let judged = Judged { now, has_status, rules: rules.into(), verdict: verdict.clone() };
+        let judged = CachedVerdict { now, has_status, rules: rules.into(), verdict: verdict.clone() };
         *self.verdict.borrow_mut() = Some(judged);
         verdict
     }
 
     /// Whether it is a Pod that checks the health of an Application.
     pub fn is_check(&self) -> bool {
-        self.kind == Kind::pod() && !self.metadata()["labels"]["bellwether.dev/health-check"].is_null()
+        self.kind == GroupKind::pod() && !self.metadata()["labels"]["bellwether.dev/health-check"].is_null()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
-use bellwether_engine::{Kind, Name, Served};
+use bellwether_engine::{GroupKind, NamespacedName, Served};
 use bellwether_memory_cluster::served;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::object::merge;
 pub const NAMESPACE: &str = "shop";
 
 /// The kinds that the cluster serves.
-pub fn kinds() -> BTreeMap<Kind, Served> {
+pub fn kinds() -> BTreeMap<GroupKind, Served> {
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
@@ -32,17 +32,17 @@ pub fn kinds() -> BTreeMap<Kind, Served> {
 }
 
 /// The kind that kubectl writes like this: `Deployment.apps`.
-pub fn kind(text: &str) -> Kind {
+pub fn kind(text: &str) -> GroupKind {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-    Kind::new(group, kind)
+    GroupKind::new(group, kind)
 }
 
 /// An object of the stories.
-pub fn key(text: &str, name: &str) -> (Kind, Name) {
+pub fn key(text: &str, name: &str) -> (GroupKind, NamespacedName) {
     let kind = kind(text);
     let is_nowhere = matches!(&*kind.kind, "HealthRule" | "ClusterRole" | "Rollup" | "Platform");
     let namespace = if is_nowhere { "" } else { NAMESPACE };
-    (kind, Name::new(namespace, name))
+    (kind, NamespacedName::new(namespace, name))
 }
 
 fn object(api_version: &str, kind: &str, name: &str) -> Value {

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng as _, rngs::SmallRng};
 use serde_json::{Value, json};
 
 use crate::{
-    load::{Action, ROLLUP, Target, belongings, dated, pick},
+    load::{ObjectRef, ROLLUP, UserAction, belongings, dated, pick},
     objects::{self, NAMESPACE, deployment, platform, rollup, widget, with},
 };
 
@@ -26,31 +26,32 @@ pub fn any_component(number: u64, now: Timestamp) -> Value {
 }
 
 /// Something that concerns Rollups.
-pub(crate) fn draw(chance: &mut impl Rng) -> Action {
+pub(crate) fn draw(chance: &mut impl Rng) -> UserAction {
     match chance.random_range(0..40) {
-        0..9 => Action::Put(some_rollup(chance)),
-        9..17 => Action::Put(component(chance)),
-        17..26 => Action::Say(target(chance), conditions(chance)),
-        26..28 => {
-            Action::Label(target(chance), pick(chance, &[Some("core"), Some("edge"), None]).map(Into::into))
-        }
-        28..30 => Action::Delete(target(chance)),
-        30 => Action::Recreate(target(chance)),
-        31 => Action::Mark(any(chance)),
-        32 => Action::Delete(one(chance)),
-        33 => Action::Recreate(one(chance)),
-        34 => Action::Remark(one(chance), chance.random()),
+        0..9 => UserAction::Put(some_rollup(chance)),
+        9..17 => UserAction::Put(component(chance)),
+        17..26 => UserAction::Say(target(chance), conditions(chance)),
+        26..28 => UserAction::Label(
+            target(chance),
+            pick(chance, &[Some("core"), Some("edge"), None]).map(Into::into),
+        ),
+        28..30 => UserAction::Delete(target(chance)),
+        30 => UserAction::Recreate(target(chance)),
+        31 => UserAction::Mark(any(chance)),
+        32 => UserAction::Delete(one(chance)),
+        33 => UserAction::Recreate(one(chance)),
+        34 => UserAction::Remark(one(chance), chance.random()),
         35..37 => {
-            Action::Overwrite(one(chance), pick(chance, &["Available", "Progressing", "Degraded"]).into())
+            UserAction::Overwrite(one(chance), pick(chance, &["Available", "Progressing", "Degraded"]).into())
         }
-        37 => Action::Clear(one(chance), true),
-        38 => Action::Revert(one(chance)),
-        _ => Action::Annotate(any(chance), chance.random_range(0..1000)),
+        37 => UserAction::Clear(one(chance), true),
+        38 => UserAction::Revert(one(chance)),
+        _ => UserAction::Annotate(any(chance), chance.random_range(0..1000)),
     }
 }
 
 /// What is there before anything happens: a Rollup whose components are all well, and some that are none yet.
-pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<Action> {
+pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<UserAction> {
     let there = ["Widget.acme.io x", "Widget.acme.io y", "Deployment.apps x", "Platform.acme.io x"];
     let mut actions = Vec::new();
     let mut components = Vec::new();
@@ -58,7 +59,7 @@ pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<Action> {
         if chance.random_bool(0.8) {
             let object = operated(chance, kind, name);
             let status = all_well(chance);
-            actions.push(Action::Put(with(object, &json!({"status": status}))));
+            actions.push(UserAction::Put(with(object, &json!({"status": status}))));
             if chance.random_bool(0.6) {
                 let (kind, name) = objects::key(kind, name);
                 let namespace = Some(&*name.namespace).filter(|namespace| !namespace.is_empty());
@@ -70,19 +71,19 @@ pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<Action> {
     if components.is_empty() {
         components.push(entry(chance));
     }
-    actions.push(Action::Put(rolled_up(chance, &components)));
+    actions.push(UserAction::Put(rolled_up(chance, &components)));
     actions
 }
 
-fn target(chance: &mut impl Rng) -> Target {
+fn target(chance: &mut impl Rng) -> ObjectRef {
     (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
 }
 
-fn one(chance: &mut impl Rng) -> Target {
+fn one(chance: &mut impl Rng) -> ObjectRef {
     (ROLLUP.into(), pick(chance, &ROLLUPS).into())
 }
 
-fn any(chance: &mut impl Rng) -> Target {
+fn any(chance: &mut impl Rng) -> ObjectRef {
     if chance.random_bool(0.3) { one(chance) } else { target(chance) }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
-use bellwether_engine::{Kind, Name, Served, Unreadable};
+use bellwether_engine::{GroupKind, NamespacedName, Served, Unreadable};
 use bellwether_health::user::CompiledRule;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -22,7 +22,7 @@ use crate::{known::Known, object::Object};
 /// All that has been told, at a time.
 pub struct Oracle<'a> {
     /// What is known of each kind.
-    pub kinds: BTreeMap<Kind, &'a Known>,
+    pub kinds: BTreeMap<GroupKind, &'a Known>,
     /// The time.
     pub now: Timestamp,
 }
@@ -31,7 +31,7 @@ pub struct Oracle<'a> {
 #[derive(Debug)]
 pub struct Part {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its name, in the namespace of the Application.
     pub name: String,
     /// Its state.
@@ -46,7 +46,7 @@ pub struct Part {
 
 /// What an Application comes to: its objects of one kind, or of all kinds.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct Totals {
     /// The members, and the components that are missing or cannot be read.
     pub parts: Vec<Part>,
     /// The components that are members.
@@ -57,7 +57,7 @@ pub struct Share {
     unclear: bool,
 }
 
-impl Share {
+impl Totals {
     fn join(mut self, other: Self) -> Self {
         self.parts.extend(other.parts);
         self.installed.extend(other.installed);
@@ -71,7 +71,7 @@ impl Part {
     /// What the message about Ready says of it.
     fn in_a_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
-        if self.kind == Kind::own("Application") {
+        if self.kind == GroupKind::own("Application") {
             return format!("is {} ({reason})", self.state.name());
         }
         message.clone()
@@ -80,8 +80,8 @@ impl Part {
 
 impl Oracle<'_> {
     /// All Applications that have been told of.
-    pub fn applications(&self) -> impl Iterator<Item = (&Name, &Application)> {
-        let known = self.kinds.get(&Kind::own("Application"));
+    pub fn applications(&self) -> impl Iterator<Item = (&NamespacedName, &Application)> {
+        let known = self.kinds.get(&GroupKind::own("Application"));
         let objects = known.into_iter().flat_map(|known| &known.objects);
         objects.filter_map(|(name, object)| Some((name, object.application()?)))
     }
@@ -90,28 +90,28 @@ impl Oracle<'_> {
     pub fn is_open(&self) -> bool {
         ["Application", "HealthRule", "Rollup"]
             .iter()
-            .all(|own| self.kinds.get(&Kind::own(own)).is_some_and(|known| known.is_known()))
+            .all(|own| self.kinds.get(&GroupKind::own(own)).is_some_and(|known| known.is_known()))
     }
 
     /// The kinds that an Application asks for, and the versions of each.
-    pub fn wishes(spec: &ApplicationSpec) -> BTreeMap<Kind, BTreeSet<String>> {
-        let mut wishes: BTreeMap<Kind, BTreeSet<String>> = BTreeMap::new();
+    pub fn wishes(spec: &ApplicationSpec) -> BTreeMap<GroupKind, BTreeSet<String>> {
+        let mut wishes: BTreeMap<GroupKind, BTreeSet<String>> = BTreeMap::new();
         for component in spec.components.values() {
-            let versions = wishes.entry(Kind::new(&component.group, &component.kind)).or_default();
+            let versions = wishes.entry(GroupKind::new(&component.group, &component.kind)).or_default();
             versions.extend(component.version.clone());
         }
         for kind in &spec.component_kinds {
-            wishes.entry(Kind::new(&kind.group, &kind.kind)).or_default();
+            wishes.entry(GroupKind::new(&kind.group, &kind.kind)).or_default();
         }
         if spec.health_check.is_some() {
-            wishes.entry(Kind::pod()).or_default();
+            wishes.entry(GroupKind::pod()).or_default();
         }
         wishes
     }
 
     /// What is to be said of an Application; nothing as long as a kind that it needs is not known.
     pub fn status(&self, app: &Application) -> Option<Value> {
-        let Share { parts, mut installed, mut missing, unclear } = self.parts(app)?;
+        let Totals { parts, mut installed, mut missing, unclear } = self.parts(app)?;
         let unresolved = self.unresolved(app);
         let dependencies = self.dependencies(app);
         for dependency in &dependencies {
@@ -155,20 +155,21 @@ impl Oracle<'_> {
     /// The kinds that the status has to name, because something of them is to be owned.
     fn owned_kinds(&self, app: &Application, parts: &[Part]) -> Value {
         let members = parts.iter().filter(|part| part.handed_over).map(|part| part.kind.clone());
-        let has_check = app.spec.health_check.is_some() && self.kinds[&Kind::pod()].unreadable.is_none();
-        let kinds: BTreeSet<_> = members.chain(has_check.then(Kind::pod)).collect();
+        let has_check = app.spec.health_check.is_some() && self.kinds[&GroupKind::pod()].unreadable.is_none();
+        let kinds: BTreeSet<_> = members.chain(has_check.then(GroupKind::pod)).collect();
         kinds.iter().map(|kind| json!({"group": *kind.group, "kind": *kind.kind})).collect()
     }
 
     /// The members of an Application and the components that it misses, worst first.
-    fn parts(&self, app: &Application) -> Option<Share> {
-        let known = |kind: &Kind| self.kinds.get(kind);
-        let is_known = |kind: &Kind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
+    fn parts(&self, app: &Application) -> Option<Totals> {
+        let known = |kind: &GroupKind| self.kinds.get(kind);
+        let is_known =
+            |kind: &GroupKind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
         if !self.is_open() || !Self::wishes(&app.spec).keys().all(is_known) {
             return None;
         }
         let kinds = self.kinds.keys().filter(|kind| is_counted(app, kind));
-        let mut all = kinds.map(|kind| self.share(app, kind)).fold(Share::default(), Share::join);
+        let mut all = kinds.map(|kind| self.share(app, kind)).fold(Totals::default(), Totals::join);
         all.parts.sort_by_key(|part| {
             let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
             (rank, part.kind.clone(), part.name.clone())
@@ -179,9 +180,9 @@ impl Oracle<'_> {
     /// The members of an Application of a kind that it counts, and its components of that kind that are not members.
     ///
     /// Nothing else has to be known than that kind and the HealthRules.
-    pub fn share(&self, app: &Application, kind: &Kind) -> Share {
-        let Some(known) = self.kinds.get(kind) else { return Share::default() };
-        let mut share = Share { parts: self.members(app, kind, known), ..Share::default() };
+    pub fn share(&self, app: &Application, kind: &GroupKind) -> Totals {
+        let Some(known) = self.kinds.get(kind) else { return Totals::default() };
+        let mut share = Totals { parts: self.members(app, kind, known), ..Totals::default() };
         let components = app.spec.components.iter();
         for (key, component) in components.filter(|(_, it)| it.group == *kind.group && it.kind == *kind.kind)
         {
@@ -194,7 +195,7 @@ impl Oracle<'_> {
                 // One that is seen while the kind comes back is there, but all the rest is not known yet.
                 Some(Unreadable::NotServed) => {
                     let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
-                    !known.objects.contains_key(&Name::new(namespace, name))
+                    !known.objects.contains_key(&NamespacedName::new(namespace, name))
                 }
                 Some(_) => false,
                 None => known.served.as_ref().is_some_and(|served| served.namespaced),
@@ -253,13 +254,13 @@ impl Oracle<'_> {
     }
 
     /// The objects of a kind in the namespace that belong to an Application.
-    fn members(&self, app: &Application, kind: &Kind, known: &Known) -> Vec<Part> {
+    fn members(&self, app: &Application, kind: &GroupKind, known: &Known) -> Vec<Part> {
         let rules = self.rules();
-        let is_member = |name: &Name, object: &Object| {
+        let is_member = |name: &NamespacedName, object: &Object| {
             Some(&*name.namespace) == app.metadata.namespace.as_deref() && belongs(app, object)
         };
         let members = known.objects.iter().filter(|(name, object)| is_member(name, object));
-        let part = |(_, object): (&Name, &Rc<Object>)| {
+        let part = |(_, object): (&NamespacedName, &Rc<Object>)| {
             let handed_over =
                 is_handed_over(app, object) && known.unreadable.is_none() && !object.is_deleting();
             Part { handed_over, ..self.part(kind, known, object, &rules) }
@@ -269,12 +270,12 @@ impl Oracle<'_> {
 
     /// The HealthRules that are in force, as far as they are valid.
     pub(crate) fn rules(&self) -> Vec<Arc<CompiledRule>> {
-        let known = self.kinds.get(&Kind::own("HealthRule"));
+        let known = self.kinds.get(&GroupKind::own("HealthRule"));
         let objects = known.into_iter().flat_map(|known| known.objects.values());
         objects.filter_map(|object| object.health_rule().cloned()).collect()
     }
 
-    fn part(&self, kind: &Kind, known: &Known, object: &Object, rules: &[Arc<CompiledRule>]) -> Part {
+    fn part(&self, kind: &GroupKind, known: &Known, object: &Object, rules: &[Arc<CompiledRule>]) -> Part {
         let has_status = known.served.as_ref().map(|served| served.has_status);
         let verdict = object.verdict_by(rules, self.now, has_status);
         let is_readable = known.unreadable.is_none();
@@ -323,7 +324,7 @@ impl Oracle<'_> {
         wishes.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
     }
 
-    fn is_unresolved(&self, kind: &Kind, versions: &BTreeSet<String>) -> bool {
+    fn is_unresolved(&self, kind: &GroupKind, versions: &BTreeSet<String>) -> bool {
         let known = self.kinds[kind];
         let serves = |served: &Served| {
             let has = |version: &String| served.versions.iter().any(|other| **other == **version);
@@ -335,7 +336,7 @@ impl Oracle<'_> {
     /// The readiness of the Pod that was made from the template, if there is to be one.
     fn health_check(&self, app: &Application) -> Option<&'static str> {
         let template = json!(app.spec.health_check.as_ref()?.template.spec);
-        let known = self.kinds[&Kind::pod()];
+        let known = self.kinds[&GroupKind::pod()];
         if known.unreadable.is_some() {
             return Some("Unknown");
         }
@@ -395,7 +396,7 @@ impl Oracle<'_> {
     }
 
     /// The uids of those that should own an object, in their order; nothing if that is not ours to say.
-    pub fn owners(&self, kind: &Kind, object: &Object) -> Option<Vec<String>> {
+    pub fn owners(&self, kind: &GroupKind, object: &Object) -> Option<Vec<String>> {
         let metadata = object.metadata();
         if metadata["namespace"].is_null()
             || object.is_deleting()
@@ -433,9 +434,9 @@ impl Oracle<'_> {
 }
 
 /// Whether the objects of a kind count for an Application.
-pub(crate) fn is_counted(app: &Application, kind: &Kind) -> bool {
-    let named = app.spec.components.values().map(|it| Kind::new(&it.group, &it.kind));
-    let kinds = app.spec.component_kinds.iter().map(|it| Kind::new(&it.group, &it.kind));
+pub(crate) fn is_counted(app: &Application, kind: &GroupKind) -> bool {
+    let named = app.spec.components.values().map(|it| GroupKind::new(&it.group, &it.kind));
+    let kinds = app.spec.component_kinds.iter().map(|it| GroupKind::new(&it.group, &it.kind));
     named.chain(kinds).any(|other| other == *kind)
 }
 
@@ -446,9 +447,9 @@ fn is_handed_over(app: &Application, object: &Object) -> bool {
 }
 
 /// Whether the status of an Application says that it may own objects of a kind.
-pub fn is_announced(app: &Application, kind: &Kind) -> bool {
+pub fn is_announced(app: &Application, kind: &GroupKind) -> bool {
     let mut kinds = app.status.iter().flat_map(|status| &status.owned_kinds);
-    kinds.any(|named| Kind::new(&named.group, &named.kind) == *kind)
+    kinds.any(|named| GroupKind::new(&named.group, &named.kind) == *kind)
 }
 
 /// Whether an object of its namespace belongs to an Application.

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng as _, rngs::SmallRng};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    load::{APP, Action, ROLLUP, Text},
+    load::{APP, ROLLUP, Text, UserAction},
     operators,
 };
 
@@ -26,19 +26,19 @@ pub struct Plan {
     /// Whether in the end all controllers begin anew.
     pub(crate) encore: bool,
     /// What happens, in its order.
-    pub(crate) deeds: Vec<(Moment, Deed)>,
+    pub(crate) deeds: Vec<(Moment, PlannedAction)>,
 }
 
 /// Something that happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Deed {
+pub(crate) enum PlannedAction {
     /// Somebody does something to an object.
-    Act(Action),
+    Act(UserAction),
     /// Something goes wrong.
     Fault(Fault),
     /// One of both, in the other cluster.
-    Elsewhere(Box<Deed>),
+    Elsewhere(Box<PlannedAction>),
 }
 
 /// Where a controller ends.
@@ -98,7 +98,8 @@ impl Plan {
         let theme = Theme::ALL[chance.random_range(0..Theme::ALL.len())];
         let processes = if theme == Theme::Leaders || chance.random_bool(0.1) { 2 } else { 1 };
         let (acts, faults) = (chance.random_range(2..16), chance.random_range(0..7));
-        let mut deeds: Vec<_> = (0..acts).map(|_| Deed::Act(Action::draw(&mut chance))).collect();
+        let mut deeds: Vec<_> =
+            (0..acts).map(|_| PlannedAction::Act(UserAction::draw(&mut chance))).collect();
         // Rollups come on top of what Applications have to go through; now and then they are alone.
         if chance.random_bool(0.1) {
             deeds.clear();
@@ -107,15 +108,15 @@ impl Plan {
             if deeds.is_empty() || chance.random_bool(0.5) { chance.random_range(2..14) } else { 0 };
         for _ in 0..rollups {
             let place = chance.random_range(0..=deeds.len());
-            deeds.insert(place, Deed::Act(operators::draw(&mut chance)));
+            deeds.insert(place, PlannedAction::Act(operators::draw(&mut chance)));
         }
         if rollups > 0 && chance.random_bool(0.7) {
-            let beginning = operators::beginning(&mut chance).into_iter().map(Deed::Act);
+            let beginning = operators::beginning(&mut chance).into_iter().map(PlannedAction::Act);
             deeds.splice(0..0, beginning);
         }
         for _ in 0..faults {
             let place = chance.random_range(0..=deeds.len());
-            deeds.insert(place, Deed::Fault(Fault::draw(&mut chance, theme, processes)));
+            deeds.insert(place, PlannedAction::Fault(Fault::draw(&mut chance, theme, processes)));
         }
         let mut moment = 0;
         let deeds = deeds.into_iter().map(|deed| {
@@ -129,10 +130,11 @@ impl Plan {
         });
         let mut deeds: Vec<_> = deeds.collect();
         // Who ends, or takes over, knows only what is written: that must not be lost then.
-        let ends = |(_, deed): &(Moment, Deed)| matches!(deed, Deed::Fault(Fault::Crash { .. }));
+        let ends =
+            |(_, deed): &(Moment, PlannedAction)| matches!(deed, PlannedAction::Fault(Fault::Crash { .. }));
         if processes > 1 || deeds.iter().any(ends) {
             for (_, deed) in &mut deeds {
-                if let Deed::Act(Action::Clear(_, whole)) = deed {
+                if let PlannedAction::Act(UserAction::Clear(_, whole)) = deed {
                     *whole = false;
                 }
             }
@@ -146,7 +148,7 @@ impl Plan {
 
     /// Whether anything happens in the other cluster.
     pub(crate) fn goes_elsewhere(&self) -> bool {
-        self.deeds.iter().any(|(_, deed)| matches!(deed, Deed::Elsewhere(_)))
+        self.deeds.iter().any(|(_, deed)| matches!(deed, PlannedAction::Elsewhere(_)))
     }
 
     /// How many things happen.
@@ -161,21 +163,21 @@ impl Plan {
 }
 
 /// Lets something happen in the other cluster meanwhile: to objects of the same names, and to its API servers.
-fn happen_elsewhere(deeds: &mut Vec<(Moment, Deed)>, chance: &mut impl Rng) {
+fn happen_elsewhere(deeds: &mut Vec<(Moment, PlannedAction)>, chance: &mut impl Rng) {
     let end = deeds.last().map_or(0, |(moment, _)| *moment);
     for _ in 0..chance.random_range(1..10) {
         let moment = chance.random_range(0..=end);
         let deed = if chance.random_bool(0.8) {
-            Deed::Act(Action::draw(chance))
+            PlannedAction::Act(UserAction::draw(chance))
         } else {
             let mut fault = Fault::draw(chance, Theme::Any, 1);
-            while Deed::Fault(fault.clone()).process().is_some() {
+            while PlannedAction::Fault(fault.clone()).process().is_some() {
                 fault = Fault::draw(chance, Theme::Any, 1);
             }
-            Deed::Fault(fault)
+            PlannedAction::Fault(fault)
         };
         let place = deeds.partition_point(|(other, _)| *other <= moment);
-        deeds.insert(place, (moment, Deed::Elsewhere(Box::new(deed))));
+        deeds.insert(place, (moment, PlannedAction::Elsewhere(Box::new(deed))));
     }
 }
 
@@ -274,7 +276,7 @@ impl fmt::Display for Plan {
     }
 }
 
-impl Deed {
+impl PlannedAction {
     /// The controller that it concerns, if it is one alone.
     pub(crate) fn process(&self) -> Option<usize> {
         match self {
@@ -286,7 +288,7 @@ impl Deed {
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for PlannedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Act(action) => write!(f, "{action}"),

@@ -8,19 +8,19 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Dialect, Driver, Engine, FeedId, Kind, Lens, News, OwnKind, Served};
-use bellwether_wire::{Follower, Found, backoff::Pauses, election::Election};
+use bellwether_engine::{Dialect, Driver, Engine, FeedEvent, FeedId, GroupKind, Lens, OwnKind, Served};
+use bellwether_wire::{Discovered, Reflector, backoff::BackoffLimits, election::Election};
 use jiff::Timestamp;
 
 use crate::{
-    asked::Answers,
     feed::{Feed, View},
     known::Known,
     object::Object,
     plan::{Moment, Plan, Point},
+    query_checks::Answers,
     site::Site,
     store::Store,
-    wrong::Wrong,
+    violation::Violation,
 };
 
 /// How many writes are under way at a time.
@@ -43,9 +43,9 @@ pub(crate) struct Process {
     pub(crate) driver: Driver,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
     /// What waits for the engine, and how much it knows after each.
-    pub(crate) inbox: VecDeque<(FeedId, News, Option<u64>)>,
+    pub(crate) inbox: VecDeque<(FeedId, FeedEvent, Option<u64>)>,
     /// The kinds that each cluster has, as far as it knows.
-    pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<Kind, Served>>>,
+    pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<GroupKind, Served>>>,
     /// None if there is no other.
     pub(crate) election: Option<Election>,
     /// When it was started, by its clock.
@@ -133,7 +133,13 @@ impl Process {
     }
 
     /// Follows a kind, or lists it anew through another lens.
-    pub(crate) fn follow(&mut self, id: FeedId, (site, kind): (Site, &Kind), lens: &Arc<Lens>, seed: u64) {
+    pub(crate) fn follow(
+        &mut self,
+        id: FeedId,
+        (site, kind): (Site, &GroupKind),
+        lens: &Arc<Lens>,
+        seed: u64,
+    ) {
         if let Some(feed) = self.feeds.get_mut(&id) {
             feed.follower.refocus(Arc::clone(lens));
             feed.ticket += 1;
@@ -141,7 +147,7 @@ impl Process {
             feed.view.refocused = true;
             return;
         }
-        let follower = Follower::new(kind.clone(), None, Arc::clone(lens), Pauses::default(), seed);
+        let follower = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
         self.feeds.insert(id, Feed { site, follower, ticket: 0, busy: false, view: View::default() });
     }
 
@@ -151,16 +157,16 @@ impl Process {
     }
 
     /// Whether a cluster serves a kind, as far as it knows.
-    pub(crate) fn find(&self, site: Site, kind: &Kind) -> Found {
+    pub(crate) fn find(&self, site: Site, kind: &GroupKind) -> Discovered {
         match self.kinds.get(&site).map(|kinds| kinds.get(kind)) {
-            Some(Some(served)) => Found::Served(served.clone()),
-            Some(None) => Found::NotServed,
-            None => Found::Unknown,
+            Some(Some(served)) => Discovered::Served(served.clone()),
+            Some(None) => Discovered::NotServed,
+            None => Discovered::Unknown,
         }
     }
 
     /// Takes from what waits for the engine.
-    pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, News)> {
+    pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, FeedEvent)> {
         let count = most.min(self.inbox.len());
         self.has_news |= count > 0;
         let mut taken = Vec::with_capacity(count);
@@ -174,17 +180,17 @@ impl Process {
     }
 
     /// Up to which change it knows each kind of the hub.
-    pub(crate) fn knew(&self) -> Vec<(Kind, u64)> {
+    pub(crate) fn knew(&self) -> Vec<(GroupKind, u64)> {
         self.feeds_of(Site::Hub).map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
     }
 
     /// Whether a kind of the hub could be read and then not, or the other way round.
-    pub(crate) fn is_fickle(&self, kind: &Kind) -> bool {
+    pub(crate) fn is_fickle(&self, kind: &GroupKind) -> bool {
         self.feeds_of(Site::Hub).any(|feed| feed.follower.kind() == kind && feed.view.fickle)
     }
 
     /// Somebody asks it about everything, unless it would say what it said before.
-    pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Wrong> {
+    pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Violation> {
         if !mem::take(&mut self.has_news) {
             return Ok(());
         }
@@ -195,7 +201,7 @@ impl Process {
     }
 
     /// What it must know of all kinds of the hub by now.
-    pub(crate) fn views(&self, store: &Store) -> BTreeMap<Kind, Known> {
+    pub(crate) fn views(&self, store: &Store) -> BTreeMap<GroupKind, Known> {
         let known = |feed: &Feed| {
             let (kind, view) = (feed.follower.kind(), &feed.view);
             let mut objects = if view.empty { BTreeMap::new() } else { store.at(kind, view.revision) };

@@ -1,6 +1,6 @@
 //! What must be so whenever something is written about a Rollup.
 
-use bellwether_engine::{Change, Kind, Name};
+use bellwether_engine::{Change, GroupKind, NamespacedName};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use crate::{
     oracle::Oracle,
     rollup_oracle,
     store::Store,
-    wrong::Wrong,
+    violation::Violation,
 };
 
 /// What there is to say of a Rollup by what is known; nothing if it is not known itself. What is stored counts, too: a turn
 /// for the worse may have to last before it is told.
 pub(crate) fn expected(
     oracle: &Oracle<'_>,
-    name: &Name,
+    name: &NamespacedName,
     change: &Change,
     store: &Store,
-) -> Result<Option<Value>, Wrong> {
+) -> Result<Option<Value>, Violation> {
     let Some((_, rollup)) = rollup_oracle::rollups(oracle).find(|(other, _)| *other == name) else {
         return Ok(None);
     };
@@ -35,7 +35,7 @@ pub(crate) fn expected(
 }
 
 /// What is written of components that are not there, and when.
-pub(crate) struct Missed<'a> {
+pub(crate) struct MissingComponents<'a> {
     pub(crate) store: &'a Store,
     /// The Rollup.
     pub(crate) uid: &'a str,
@@ -45,23 +45,23 @@ pub(crate) struct Missed<'a> {
     pub(crate) now: Timestamp,
 }
 
-impl Missed<'_> {
+impl MissingComponents<'_> {
     /// Whether it can be since then that they are missed: as was written before, or since a moment of this life. What never
     /// was there, and was said to be missed, is missed since then still, unless for a while nobody could tell.
     pub(crate) fn check(
         &self,
         version: &str,
         patch: &Value,
-        is_fickle: impl Fn(&Kind) -> bool,
-    ) -> Result<(), Wrong> {
+        is_fickle: impl Fn(&GroupKind) -> bool,
+    ) -> Result<(), Violation> {
         let log = || self.store.log.iter().map(|entry| &entry.object);
         let mine = || log().filter(|it| *it.uid() == *self.uid);
-        let before = |miss: &Miss, object: &Object| {
+        let before = |miss: &MissingComponent, object: &Object| {
             missed(&object.value["status"])
                 .find(|other| (&other.kind, &other.name) == (&miss.kind, &miss.name))
         };
         for miss in missed(patch) {
-            let Miss { kind, name, presence, since } = &miss;
+            let MissingComponent { kind, name, presence, since } = &miss;
             let stored = mine().find(|it| it.version().to_string() == version);
             let stored =
                 stored.and_then(|stored| before(&miss, stored)).filter(|it| it.presence == *presence);
@@ -81,21 +81,21 @@ impl Missed<'_> {
 }
 
 /// A component that is said not to be there.
-struct Miss {
-    kind: Kind,
-    name: Name,
+struct MissingComponent {
+    kind: GroupKind,
+    name: NamespacedName,
     presence: String,
     since: Option<Timestamp>,
 }
 
 /// The components that a status says are not there.
-fn missed(status: &Value) -> impl Iterator<Item = Miss> {
+fn missed(status: &Value) -> impl Iterator<Item = MissingComponent> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let components = status["components"].as_array().into_iter().flatten();
     let components = components.filter(|it| it["presence"].is_string());
-    components.map(move |it| Miss {
-        kind: Kind::new(&text(&it["group"]), &text(&it["kind"])),
-        name: Name::new(&text(&it["namespace"]), &text(&it["name"])),
+    components.map(move |it| MissingComponent {
+        kind: GroupKind::new(&text(&it["group"]), &text(&it["kind"])),
+        name: NamespacedName::new(&text(&it["namespace"]), &text(&it["name"])),
         presence: text(&it["presence"]),
         since: text(&it["since"]).parse().ok(),
     })

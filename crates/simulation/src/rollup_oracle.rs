@@ -11,13 +11,13 @@ use bellwether_api::{
     ConditionStatus::{self, False, True, Unknown},
     ProgressingPolicy, Rollup, RollupSpec, State,
 };
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_model::text::legal_reason;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::oracle::Oracle;
-use components::{Component, Found, Says, Since, find, good, state};
+use components::{Component, Discovered, ReportedCondition, Since, find, good, state};
 pub(crate) use components::{is_well, means, objects_to_upgrades};
 use words::{joined, meaning, said_as, words};
 
@@ -35,31 +35,31 @@ pub struct Expected {
 }
 
 /// All Rollups that have been told of.
-pub fn rollups<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o Name, &'o Rollup)> {
-    let known = oracle.kinds.get(&Kind::own("Rollup"));
+pub fn rollups<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o NamespacedName, &'o Rollup)> {
+    let known = oracle.kinds.get(&GroupKind::own("Rollup"));
     let objects = known.into_iter().flat_map(|known| &known.objects);
     objects.filter_map(|(name, object)| Some((name, object.rollup()?)))
 }
 
 /// The kinds that one asks for. Entries that nobody can understand ask for nothing.
-pub fn wishes(spec: &RollupSpec) -> BTreeSet<Kind> {
+pub fn wishes(spec: &RollupSpec) -> BTreeSet<GroupKind> {
     let entries = spec.components.iter().filter(|entry| entry.name.is_some() != entry.selector.is_some());
-    entries.map(|entry| Kind::new(&entry.group, &entry.kind)).collect()
+    entries.map(|entry| GroupKind::new(&entry.group, &entry.kind)).collect()
 }
 
 /// What is to be said of a Rollup whose status is `stored`; nothing as long as a kind that it needs is not known. `said` is
 /// the status that is to be judged, which alone can tell since when something is missed.
 pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value) -> Option<Expected> {
     let is_known =
-        |kind: &Kind| oracle.kinds.get(kind).is_some_and(|known| known.is_known() && !known.is_torn());
+        |kind: &GroupKind| oracle.kinds.get(kind).is_some_and(|known| known.is_known() && !known.is_torn());
     if !oracle.is_open() || !wishes(&rollup.spec).iter().all(is_known) {
         return None;
     }
-    let Found { mut components, problems } = find(oracle, rollup, said);
+    let Discovered { mut components, problems } = find(oracle, rollup, said);
     let kinds = wishes(&rollup.spec);
     components.sort_by_key(|it| identity(it, &kinds));
     let mode = rollup.spec.progressing;
-    let judge = |kind: &'static str, which: fn(&Component) -> Option<&Says>| Judgement {
+    let judge = |kind: &'static str, which: fn(&Component) -> Option<&ReportedCondition>| ConditionInput {
         kind,
         good: good(kind, mode),
         which,
@@ -112,7 +112,7 @@ fn status_of(value: &Value) -> ConditionStatus {
 }
 
 /// What is told of a component besides words. What a selector is called is not for us to say.
-pub fn in_a_line(kind: &Kind, name: &str, state: State, says: Option<[ConditionStatus; 3]>) -> String {
+pub fn in_a_line(kind: &GroupKind, name: &str, state: State, says: Option<[ConditionStatus; 3]>) -> String {
     format!("{kind} {name} is {state:?}: {says:?}")
 }
 
@@ -124,7 +124,7 @@ fn member(it: &Component) -> String {
 }
 
 /// Where a component stands among the others: its kind, with its group where two groups have it, its namespace, its name.
-fn identity(it: &Component, kinds: &BTreeSet<Kind>) -> (String, String, String) {
+fn identity(it: &Component, kinds: &BTreeSet<GroupKind>) -> (String, String, String) {
     let is_ambiguous = kinds.iter().any(|kind| kind.kind == it.kind.kind && kind.group != it.kind.group);
     let kind = if is_ambiguous { it.kind.to_string() } else { it.kind.kind.to_string() };
     (kind, it.name.namespace.to_string(), it.name.name.to_string())
@@ -136,13 +136,13 @@ fn is_stuck(it: &Component) -> bool {
 }
 
 /// Many conditions of one type.
-struct Judgement<'a> {
+struct ConditionInput<'a> {
     kind: &'static str,
     good: ConditionStatus,
-    which: fn(&Component) -> Option<&Says>,
+    which: fn(&Component) -> Option<&ReportedCondition>,
     /// By their identities.
     components: &'a [Component],
-    kinds: &'a BTreeSet<Kind>,
+    kinds: &'a BTreeSet<GroupKind>,
 }
 
 /// What may hold a turn for the worse back.
@@ -152,7 +152,7 @@ struct Damping<'a> {
     now: Timestamp,
 }
 
-impl Judgement<'_> {
+impl ConditionInput<'_> {
     fn bad(&self) -> ConditionStatus {
         if self.good == True { False } else { True }
     }
@@ -271,7 +271,7 @@ impl Judgement<'_> {
         if !it.is_one {
             return None;
         }
-        let Name { namespace, name } = &it.name;
+        let NamespacedName { namespace, name } = &it.name;
         let others = || self.components.iter().filter(|other| other.is_one);
         if others().filter(|other| other.name.name == *name).count() == 1 {
             return Some(name.to_string());
@@ -295,7 +295,7 @@ impl Judgement<'_> {
 }
 
 /// The components: those in error, those of which there is something to tell, the others.
-fn listed(components: &[&Component], kinds: &BTreeSet<Kind>, upgradeable: bool) -> Vec<Value> {
+fn listed(components: &[&Component], kinds: &BTreeSet<GroupKind>, upgradeable: bool) -> Vec<Value> {
     let mut components: Vec<_> = components.to_vec();
     components.sort_by_key(|it| {
         let triple = [&it.available, &it.progressing, &it.degraded].map(|says| json!(says.status));

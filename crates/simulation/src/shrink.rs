@@ -1,6 +1,6 @@
 //! Makes a plan that goes wrong shorter, as long as it goes wrong.
 
-use crate::{hunt::try_out, plan::Plan};
+use crate::{plan::Plan, search::try_out};
 
 /// So many plans are tried.
 const MOST: usize = 5_000;

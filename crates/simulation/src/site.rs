@@ -1,6 +1,6 @@
 //! The clusters of a run: the hub, and another one whose objects have the same names.
 
-use bellwether_engine::{Cluster, Kind};
+use bellwether_engine::{Cluster, GroupKind};
 
 use crate::objects;
 
@@ -26,7 +26,7 @@ impl Site {
     }
 
     /// The kinds that are followed there, whatever groups need.
-    pub(crate) fn observed(self) -> impl Iterator<Item = Kind> {
+    pub(crate) fn observed(self) -> impl Iterator<Item = GroupKind> {
         let kinds = match self {
             Self::Hub => &[][..],
             Self::East => {

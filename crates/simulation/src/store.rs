@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use bellwether_memory_cluster::MemoryCluster;
 
 use crate::{known::Known, object::Object, objects};
@@ -17,7 +17,7 @@ pub(crate) fn empty() -> Store {
 }
 
 /// All that there is of a kind now.
-pub(crate) fn known(store: &Store, kind: &Kind) -> Known {
+pub(crate) fn known(store: &Store, kind: &GroupKind) -> Known {
     let served = store.kinds.get(kind).cloned();
     let objects = store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object)));
     Known { served, listed: true, objects: objects.collect(), ..Known::default() }

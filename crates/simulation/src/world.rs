@@ -3,12 +3,12 @@
 //! Everything that takes time is on an agenda, and chance says how long it takes. Nothing else decides what happens first,
 //! so that one seed gives one history.
 
+mod active_faults;
 mod clusters;
-mod course;
 mod leading;
 mod reading;
+mod run;
 mod tidying;
-mod trouble;
 mod writing;
 
 use std::{
@@ -23,16 +23,16 @@ use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 
 use crate::{
-    checks::{Adopted, Told},
+    checks::{Adopted, EventCounts},
     plan::{Moment, Plan},
     process::Process,
     site::Site,
-    wrong::Wrong,
+    violation::Violation,
 };
 use clusters::Clusters;
 use leading::Lead;
-use reading::{Asker, Connection, Input, Question};
-use writing::{Flight, Journey};
+use reading::{Connection, Input, ReadRequest, RequestOrigin};
+use writing::{InFlightWrite, WriteStage};
 
 /// When every run begins.
 const BEGINNING: i64 = 1_794_650_400;
@@ -41,9 +41,9 @@ const BEGINNING: i64 = 1_794_650_400;
 const NOTICED: Moment = 60_000;
 
 /// Something on the agenda.
-enum Happening {
+enum ScheduledEvent {
     /// Something of the plan.
-    Deed(usize),
+    Planned(usize),
     /// The plan is over, and so is all that went wrong.
     Calm,
     /// A controller is started.
@@ -55,13 +55,13 @@ enum Happening {
     /// A controller learns which kinds there are in a cluster.
     Kinds(usize, u64, Site),
     /// A question reaches an API server.
-    Ask(Asker, Question),
+    Ask(RequestOrigin, ReadRequest),
     /// What came of it reaches the controller.
-    Hear(Asker, Input),
+    Hear(RequestOrigin, Input),
     /// What a watch has to say of its own accord.
     Bookmark(u64),
     /// A write is on its way.
-    Fly(Box<Flight>, Journey),
+    Fly(Box<InFlightWrite>, WriteStage),
     /// The election.
     Lead(usize, u64, Lead),
     /// The garbage collector looks.
@@ -90,7 +90,7 @@ pub(crate) struct World<'p> {
     now: Moment,
     begun: Instant,
     clusters: Clusters,
-    agenda: BTreeMap<(Moment, u64), Happening>,
+    agenda: BTreeMap<(Moment, u64), ScheduledEvent>,
     number: u64,
     /// How much of the agenda is more than the passing of time.
     foreground: usize,
@@ -101,9 +101,9 @@ pub(crate) struct World<'p> {
     collecting: bool,
     running_pods: bool,
     adopted: Adopted,
-    told: Told,
+    told: EventCounts,
     /// What went wrong on the way.
-    wrong: Option<Wrong>,
+    wrong: Option<Violation>,
     /// Whether everything was right once after the last fault. From then on nothing may be written.
     was_right: bool,
     /// When all controllers began anew, and how much the leader had kept until then.
@@ -131,7 +131,7 @@ impl<'p> World<'p> {
             collecting: false,
             running_pods: false,
             adopted: Adopted::default(),
-            told: Told::default(),
+            told: EventCounts::default(),
             wrong: None,
             was_right: false,
             begun_anew: None,
@@ -140,15 +140,15 @@ impl<'p> World<'p> {
         };
         for process in 0..plan.processes {
             let at = world.chance.random_range(0..50);
-            world.schedule(at, Happening::Start(process));
+            world.schedule(at, ScheduledEvent::Start(process));
         }
         for (number, (moment, _)) in plan.deeds.iter().enumerate() {
-            world.schedule(*moment, Happening::Deed(number));
+            world.schedule(*moment, ScheduledEvent::Planned(number));
         }
         let end = plan.deeds.last().map_or(0, |(moment, _)| *moment);
         let lasts = plan.deeds.iter().map(|(moment, deed)| moment + deed.lasts()).max().unwrap_or_default();
         let calm = world.chance.random_range(0..3_000);
-        world.schedule(end.max(lasts) + calm, Happening::Calm);
+        world.schedule(end.max(lasts) + calm, ScheduledEvent::Calm);
         world
     }
 
@@ -169,7 +169,7 @@ impl<'p> World<'p> {
             && process.election.as_ref().is_none_or(|election| election.leads_until().is_some_and(leads))
     }
 
-    fn happen(&mut self, number: u64, happening: Happening) -> Result<(), Wrong> {
+    fn happen(&mut self, number: u64, happening: ScheduledEvent) -> Result<(), Violation> {
         // Who stands still does everything later.
         if let Some((process, epoch)) = happening.whose() {
             let process = &self.processes[process];
@@ -185,25 +185,25 @@ impl<'p> World<'p> {
             }
         }
         match happening {
-            Happening::Deed(number) => self.deed(Site::Hub, &self.plan.deeds[number].1),
-            Happening::Calm => self.calm(),
-            Happening::Start(process) => self.start(process),
-            Happening::Step(process, _) => return self.step(process),
-            Happening::Wake(process, _) => return self.wake(process),
-            Happening::Kinds(process, _, site) => self.learn_kinds(process, site),
-            Happening::Ask(asker, question) => self.ask(asker, question),
-            Happening::Hear(asker, input) => self.hear(asker, input),
-            Happening::Bookmark(connection) => self.bookmark(connection),
-            Happening::Fly(flight, journey) => return self.fly(flight, journey),
-            Happening::Lead(process, epoch, lead) => self.lead(process, epoch, lead),
-            Happening::Collect => self.collect(),
-            Happening::RunPods => self.run_pods(),
-            Happening::CatchUp => {}
+            ScheduledEvent::Planned(number) => self.deed(Site::Hub, &self.plan.deeds[number].1),
+            ScheduledEvent::Calm => self.calm(),
+            ScheduledEvent::Start(process) => self.start(process),
+            ScheduledEvent::Step(process, _) => return self.step(process),
+            ScheduledEvent::Wake(process, _) => return self.wake(process),
+            ScheduledEvent::Kinds(process, _, site) => self.learn_kinds(process, site),
+            ScheduledEvent::Ask(asker, question) => self.ask(asker, question),
+            ScheduledEvent::Hear(asker, input) => self.hear(asker, input),
+            ScheduledEvent::Bookmark(connection) => self.bookmark(connection),
+            ScheduledEvent::Fly(flight, journey) => return self.fly(flight, journey),
+            ScheduledEvent::Lead(process, epoch, lead) => self.lead(process, epoch, lead),
+            ScheduledEvent::Collect => self.collect(),
+            ScheduledEvent::RunPods => self.run_pods(),
+            ScheduledEvent::CatchUp => {}
         }
         Ok(())
     }
 
-    fn schedule(&mut self, at: Moment, happening: Happening) {
+    fn schedule(&mut self, at: Moment, happening: ScheduledEvent) {
         self.number += 1;
         if !happening.is_background() {
             self.foreground += 1;
@@ -211,7 +211,7 @@ impl<'p> World<'p> {
         self.agenda.insert((at.max(self.now), self.number), happening);
     }
 
-    fn soon(&mut self, happening: Happening) {
+    fn soon(&mut self, happening: ScheduledEvent) {
         let at = self.now + self.latency();
         self.schedule(at, happening);
     }
@@ -257,13 +257,13 @@ impl<'p> World<'p> {
     }
 
     /// The engine takes some of what waits for it.
-    fn step(&mut self, process: usize) -> Result<(), Wrong> {
+    fn step(&mut self, process: usize) -> Result<(), Violation> {
         self.processes[process].steps = false;
         let most = if self.chance.random_bool(0.7) { 1024 } else { self.chance.random_range(1..4) };
         let news = self.processes[process].take(most);
         if let Some(feed) = self.processes[process].feeds.values().find(|feed| feed.view.old_list.is_some()) {
             let kind = feed.follower.kind();
-            return Err(Wrong::new(format!("controller {process} believes an old list of {kind}")));
+            return Err(Violation::new(format!("controller {process} believes an old list of {kind}")));
         }
         let now = self.clock(process);
         let events = news.into_iter().map(|(feed, news)| Event::Feed(feed, news));
@@ -273,7 +273,7 @@ impl<'p> World<'p> {
     }
 
     /// Time has passed for a controller.
-    fn wake(&mut self, process: usize) -> Result<(), Wrong> {
+    fn wake(&mut self, process: usize) -> Result<(), Violation> {
         let now = self.clock(process);
         self.processes[process].wakes = None;
         let effects = self.processes[process].driver.tick(now);
@@ -287,7 +287,7 @@ impl<'p> World<'p> {
                 Effect::Follow { feed, cluster, kind, lens } => {
                     let Some(site) = Site::of(&cluster) else {
                         let wrong =
-                            Wrong::new(format!("{kind} is followed in {cluster:?}, which is not there"));
+                            Violation::new(format!("{kind} is followed in {cluster:?}, which is not there"));
                         self.wrong = self.wrong.take().or(Some(wrong));
                         continue;
                     };
@@ -300,7 +300,8 @@ impl<'p> World<'p> {
                     self.close(process, feed);
                     let left = self.processes[process].feeds.remove(&feed);
                     if left.is_none_or(|left| left.site.cluster() != cluster) {
-                        let wrong = Wrong::new(format!("a feed of {cluster:?} is left that there was not"));
+                        let wrong =
+                            Violation::new(format!("a feed of {cluster:?} is left that there was not"));
                         self.wrong = self.wrong.take().or(Some(wrong));
                     }
                 }
@@ -325,7 +326,7 @@ impl<'p> World<'p> {
     }
 
     /// Writes what is due, and sees to what is next. Before that, somebody asks.
-    fn go_on(&mut self, process: usize) -> Result<(), Wrong> {
+    fn go_on(&mut self, process: usize) -> Result<(), Violation> {
         let now = self.wall(process);
         self.processes[process].ask(&self.clusters.hub.store, now)?;
         self.write(process)?;
@@ -335,13 +336,13 @@ impl<'p> World<'p> {
         let epoch = self.processes[process].epoch;
         if !self.processes[process].inbox.is_empty() && !self.processes[process].steps {
             self.processes[process].steps = true;
-            self.soon(Happening::Step(process, epoch));
+            self.soon(ScheduledEvent::Step(process, epoch));
         }
         let next = self.processes[process].driver.next().map_or(u64::MAX, |next| self.moment(process, next));
         let at = next.min(self.now + NOTICED);
         if self.processes[process].wakes.is_none_or(|wakes| at < wakes || wakes < self.now) {
             self.processes[process].wakes = Some(at);
-            self.schedule(at, Happening::Wake(process, epoch));
+            self.schedule(at, ScheduledEvent::Wake(process, epoch));
         }
         Ok(())
     }
@@ -372,12 +373,12 @@ impl<'p> World<'p> {
             if !self.collecting {
                 self.collecting = true;
                 let at = self.now + self.chance.random_range(20..800);
-                self.schedule(at, Happening::Collect);
+                self.schedule(at, ScheduledEvent::Collect);
             }
             if !self.running_pods {
                 self.running_pods = true;
                 let at = self.now + self.chance.random_range(20..800);
-                self.schedule(at, Happening::RunPods);
+                self.schedule(at, ScheduledEvent::RunPods);
             }
         }
         self.pump_all(site);
@@ -391,7 +392,7 @@ impl<'p> World<'p> {
     }
 }
 
-impl Happening {
+impl ScheduledEvent {
     /// Whether it is the passing of time alone.
     fn is_background(&self) -> bool {
         match self {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use bellwether_api::APPLICATION_ANNOTATION as HANDED_OVER;
-use bellwether_engine::{Kind as GroupKind, Name, Served};
+use bellwether_engine::{GroupKind, NamespacedName, Served};
 use bellwether_simulation::{known::Known, object::Object};
 use rand::{Rng, seq::IndexedRandom as _};
 use serde_json::{Value as Json, json};
@@ -42,7 +42,7 @@ const FINALIZER: &str = "soak.example.com/slow";
 pub(crate) const ANCHOR: &str = "anchor";
 
 /// Objects by name.
-pub(crate) type Objects = BTreeMap<Name, Rc<Object>>;
+pub(crate) type Objects = BTreeMap<NamespacedName, Rc<Object>>;
 
 /// The kinds of which members are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::Name;
+use bellwether_engine::NamespacedName;
 use bellwether_simulation::{known::Known, object::Object};
 
 use crate::cast::{Kind, Objects};
@@ -37,7 +37,7 @@ pub(crate) struct Chronicle {
 struct Record {
     /// As they were before all that is remembered.
     before: Objects,
-    changes: VecDeque<(Revision, Name, Option<Rc<Object>>)>,
+    changes: VecDeque<(Revision, NamespacedName, Option<Rc<Object>>)>,
     now: Objects,
 }
 
@@ -50,7 +50,13 @@ impl Chronicle {
     }
 
     /// A member is so now, or is gone.
-    pub(crate) fn note(&mut self, kind: Kind, name: &Name, revision: Revision, object: Option<Rc<Object>>) {
+    pub(crate) fn note(
+        &mut self,
+        kind: Kind,
+        name: &NamespacedName,
+        revision: Revision,
+        object: Option<Rc<Object>>,
+    ) {
         let record = self.records.entry((kind, name.namespace.to_string())).or_default();
         set(&mut record.now, name, object.as_ref());
         record.changes.push_back((revision, name.clone(), object));
@@ -161,7 +167,7 @@ impl Chronicle {
     }
 }
 
-fn set(objects: &mut Objects, name: &Name, object: Option<&Rc<Object>>) {
+fn set(objects: &mut Objects, name: &NamespacedName, object: Option<&Rc<Object>>) {
     match object {
         Some(object) => objects.insert(name.clone(), Rc::clone(object)),
         None => objects.remove(name),
@@ -204,7 +210,7 @@ mod tests {
             (35, "c", None),
         ];
         for (revision, name, uid) in changes {
-            chronicle.note(Kind::Widget, &Name::new("team", name), revision, uid.map(object));
+            chronicle.note(Kind::Widget, &NamespacedName::new("team", name), revision, uid.map(object));
         }
         assert_eq!(states(&chronicle, 0, 100), ["", "1", "12", "2"]);
         assert_eq!(states(&chronicle, 10, 100), ["1", "12", "2"]);
@@ -218,7 +224,7 @@ mod tests {
         let begun = Instant::now();
         let mut chronicle = Chronicle::default();
         for (revision, uid) in [(10, "1"), (20, "2"), (30, "3")] {
-            chronicle.note(Kind::Widget, &Name::new("team", "a"), revision, Some(object(uid)));
+            chronicle.note(Kind::Widget, &NamespacedName::new("team", "a"), revision, Some(object(uid)));
             chronicle.tick(revision, begun + Duration::from_secs(revision));
         }
         chronicle.forget(begun + MEMORY + Duration::from_secs(25));

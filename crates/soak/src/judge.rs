@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::Kind as GroupKind;
+use bellwether_engine::GroupKind;
 use bellwether_simulation::{
     known::Known,
     object::Object,
@@ -227,7 +227,7 @@ fn is_explained(seen: &Seen, deleted: &Deleted) -> bool {
 #[cfg(test)]
 mod tests {
     use bellwether_api::State;
-    use bellwether_engine::Name;
+    use bellwether_engine::NamespacedName;
     use rstest::rstest;
     use serde_json::json;
 
@@ -267,7 +267,7 @@ mod tests {
             },
         }));
         let application = app.application().expect("it is one").clone();
-        Published { name: Name::new("team-0", "shop-0"), app: application, revision: 20, seen: at }
+        Published { name: NamespacedName::new("team-0", "shop-0"), app: application, revision: 20, seen: at }
     }
 
     #[rstest]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use bellwether_engine::Name;
+use bellwether_engine::NamespacedName;
 use http::{Request, request::Builder};
 use kube::Client;
 use rand::{Rng, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -172,7 +172,7 @@ impl Load {
             _ => Kind::any(random),
         };
         let member = self.witness.any_member(kind, random)?;
-        let Name { namespace, name } = &member.name;
+        let NamespacedName { namespace, name } = &member.name;
         let (place, client) = (kind.place(), self.stage.client());
         let path = path(place, &member.name);
         match deed {
@@ -236,7 +236,7 @@ impl Load {
 
     async fn act_on_application(&self, deed: Deed, random: &mut StdRng) -> Option<()> {
         let app = self.witness.any_application(random)?;
-        let Name { namespace, name } = &app.name;
+        let NamespacedName { namespace, name } = &app.name;
         let (client, path) = (self.stage.client(), path(APPLICATION, &app.name));
         match deed {
             Deed::EditApplication if random.random_bool(0.2) => {
@@ -298,7 +298,7 @@ impl Load {
     }
 }
 
-fn path(place: Place, name: &Name) -> String {
+fn path(place: Place, name: &NamespacedName) -> String {
     format!("{}/{}", place.within(&name.namespace), name.name)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{Application, ApplicationStatus, State};
-use bellwether_simulation::oracle::{Oracle, Share};
+use bellwether_simulation::oracle::{Oracle, Totals};
 
 use crate::cast::Kind;
 
@@ -34,8 +34,8 @@ impl Statement {
     }
 }
 
-impl From<Share> for Statement {
-    fn from(share: Share) -> Self {
+impl From<Totals> for Statement {
+    fn from(share: Totals) -> Self {
         let objects = share.parts.into_iter().map(|part| (part.name, part.state)).collect();
         Self { objects, installed: share.installed, missing: share.missing }
     }

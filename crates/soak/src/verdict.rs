@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::Kind as GroupKind;
+use bellwether_engine::GroupKind;
 use bellwether_simulation::{
     known::Known,
     object::Object,

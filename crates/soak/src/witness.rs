@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use bellwether_api::{Application, ApplicationStatus};
-use bellwether_engine::Name;
+use bellwether_engine::NamespacedName;
 use bellwether_simulation::object::Object;
 use kube::Client;
 use rand::{Rng, seq::IteratorRandom as _};
@@ -53,7 +53,7 @@ pub(crate) struct Seen {
 /// A status that somebody else than the load has written.
 #[derive(Clone)]
 pub(crate) struct Published {
-    pub(crate) name: Name,
+    pub(crate) name: NamespacedName,
     pub(crate) app: Application,
     pub(crate) revision: Revision,
     pub(crate) seen: Instant,

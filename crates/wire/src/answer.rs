@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{Change, Outcome, Version};
+use bellwether_engine::{Change, Outcome, ResourceVersion};
 use http::response::Parts;
 use serde::Deserialize;
 
 use crate::{
     api_error::{ApiError, ErrorClass},
-    request::{Asked, Right},
+    request::{ChangeRequest, Permission},
 };
 
 /// How a change ended.
@@ -28,18 +28,18 @@ impl From<Outcome> for Done {
 
 /// Of an object: what says which version it is in.
 #[derive(Deserialize)]
-struct Answered {
+struct ObjectMetadata {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: VersionMetadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct VersionMetadata {
     resource_version: Option<Box<str>>,
 }
 
-impl Asked<'_> {
+impl ChangeRequest<'_> {
     /// What the answer means.
     pub(crate) fn answered(&self, answer: &Parts, body: &[u8]) -> Done {
         match ApiError::check(answer, body) {
@@ -49,12 +49,12 @@ impl Asked<'_> {
     }
 
     /// The version in which the object is now. What was only tried out has none.
-    fn version(&self, body: &[u8]) -> Option<Version> {
+    fn version(&self, body: &[u8]) -> Option<ResourceVersion> {
         if matches!(self.change, Change::Create { dry_run: true, .. }) {
             return None;
         }
-        let answered: Answered = serde_json::from_slice(body).ok()?;
-        answered.metadata.resource_version.as_deref().map(Version::new)
+        let answered: ObjectMetadata = serde_json::from_slice(body).ok()?;
+        answered.metadata.resource_version.as_deref().map(ResourceVersion::new)
     }
 
     fn refused(&self, error: &ApiError) -> Done {
@@ -82,7 +82,7 @@ impl Asked<'_> {
 
 impl Done {
     /// What an error means for a request that takes this right.
-    pub(crate) fn without(error: &ApiError, right: &Right<'_>) -> Self {
+    pub(crate) fn without(error: &ApiError, right: &Permission<'_>) -> Self {
         match error.class {
             ErrorClass::Forbidden => Outcome::Refused(right.to_string().into()).into(),
             ErrorClass::AdmissionDenied
@@ -101,7 +101,7 @@ impl Done {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, Kind, Name, ObjectKey, Part, Served, Slot};
+    use bellwether_engine::{Cluster, GroupKind, NamespacedName, ObjectKey, Part, Served, Slot};
     use http::{Response, header::RETRY_AFTER};
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -116,21 +116,25 @@ mod tests {
             namespaced: true,
             has_status: true,
         };
-        let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: Name::new("shop", "web") };
+        let object = ObjectKey {
+            cluster: Cluster::hub(),
+            kind: GroupKind::pod(),
+            name: NamespacedName::new("shop", "web"),
+        };
         let slot = Slot { object, part: Part::Status };
         let mut answer = Response::builder().status(status);
         if let Some(header) = header {
             answer = answer.header(RETRY_AFTER, header);
         }
         let (answer, ()) = answer.body(()).unwrap().into_parts();
-        Asked { served: &served, slot: &slot, change }.answered(&answer, body)
+        ChangeRequest { served: &served, slot: &slot, change }.answered(&answer, body)
     }
 
     fn status() -> Change {
         let patch = json!({}).into();
         Change::Status {
             uid: "u".into(),
-            version: Version::new("7"),
+            version: ResourceVersion::new("7"),
             patch,
             told: Box::default(),
             claims: Box::default(),
@@ -165,7 +169,7 @@ mod tests {
         #[case] version: Option<&str>,
     ) {
         let done = answered(&change, 200, None, body.to_string().as_bytes());
-        assert_eq!(done, Outcome::Done(version.map(Version::new)).into());
+        assert_eq!(done, Outcome::Done(version.map(ResourceVersion::new)).into());
     }
 
     #[rstest]

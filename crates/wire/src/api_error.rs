@@ -1,7 +1,7 @@
 //! What an API server answers where it does not do what it was asked: the HTTP status, the `Retry-After` header and the
 //! `Status` object in the body, read once.
 //!
-//! What follows from it depends on what was asked. [`Trouble`](crate::trouble::Trouble) says it of a read,
+//! What follows from it depends on what was asked. [`ReadError`](crate::trouble::Trouble) says it of a read,
 //! [`Done`](crate::Done) of a write.
 
 use std::{error::Error, fmt, time::Duration};

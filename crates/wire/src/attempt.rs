@@ -3,7 +3,7 @@
 use bellwether_engine::{Change, Outcome, Served, Slot, planted::Bug};
 use http::{Request, response::Parts};
 
-use crate::{answer::Done, exists, request::Asked};
+use crate::{answer::Done, exists, request::ChangeRequest};
 
 /// An attempt to make a change. It is made once: who wants it made again decides when.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Attempt {
         }
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked { served: &self.served, slot: &self.slot, change: &self.change }
+    fn asked(&self) -> ChangeRequest<'_> {
+        ChangeRequest { served: &self.served, slot: &self.slot, change: &self.change }
     }
 }

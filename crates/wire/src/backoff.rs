@@ -6,14 +6,14 @@ use rand::Rng;
 
 /// How long to wait between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pauses {
+pub struct BackoffLimits {
     /// The first pause is no longer than this; each of the next may be twice as long as the one before,
     pub first: Duration,
     /// but no longer than this.
     pub longest: Duration,
 }
 
-impl Default for Pauses {
+impl Default for BackoffLimits {
     fn default() -> Self {
         Self { first: Duration::from_millis(100), longest: Duration::from_secs(30) }
     }
@@ -23,13 +23,13 @@ impl Default for Pauses {
 /// all that are allowed, so that those who failed together do not come back together.
 #[derive(Debug)]
 pub struct Backoff {
-    pauses: Pauses,
+    pauses: BackoffLimits,
     failures: u32,
 }
 
 impl Backoff {
     /// One that has not failed yet.
-    pub fn new(pauses: Pauses) -> Self {
+    pub fn new(pauses: BackoffLimits) -> Self {
         Self { pauses, failures: 0 }
     }
 
@@ -76,7 +76,8 @@ mod tests {
 
     use super::*;
 
-    const PAUSES: Pauses = Pauses { first: Duration::from_millis(100), longest: Duration::from_secs(30) };
+    const PAUSES: BackoffLimits =
+        BackoffLimits { first: Duration::from_millis(100), longest: Duration::from_secs(30) };
 
     /// The longest of many pauses after so many failures.
     fn longest(failures: u32) -> Duration {

@@ -15,7 +15,7 @@ use serde::{
 
 /// An event of a watch.
 #[derive(Debug, PartialEq)]
-pub struct Event<'a> {
+pub struct RawEvent<'a> {
     /// What happened: `ADDED`, `ERROR`.
     pub what: Cow<'a, str>,
     /// To which object. An error has a `Status` here, and a bookmark a version.
@@ -23,7 +23,7 @@ pub struct Event<'a> {
 }
 
 /// Reads an event. The plan must keep what is needed of errors, for what kind of event it is may come last.
-pub fn event<'a>(json: &'a [u8], plan: &Plan) -> Result<Event<'a>, DecodeError> {
+pub fn event<'a>(json: &'a [u8], plan: &Plan) -> Result<RawEvent<'a>, DecodeError> {
     read_json(json, EventSeed(plan))
 }
 
@@ -51,26 +51,26 @@ pub fn page<T>(
 struct EventSeed<'p>(&'p Plan);
 
 impl<'de> DeserializeSeed<'de> for EventSeed<'_> {
-    type Value = Event<'de>;
+    type Value = RawEvent<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Event<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RawEvent<'de>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for EventSeed<'_> {
-    type Value = Event<'de>;
+    type Value = RawEvent<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event of a watch")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Event<'de>, A::Error> {
-        let mut event = Event { what: Cow::Borrowed(""), object: None };
-        while let Some(Text(field)) = fields.next_key()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RawEvent<'de>, A::Error> {
+        let mut event = RawEvent { what: Cow::Borrowed(""), object: None };
+        while let Some(BorrowedText(field)) = fields.next_key()? {
             match &*field {
-                "type" => event.what = fields.next_value::<Text<'de>>()?.0,
-                "object" => event.object = fields.next_value_seed(AnObject(self.0))?,
+                "type" => event.what = fields.next_value::<BorrowedText<'de>>()?.0,
+                "object" => event.object = fields.next_value_seed(MaybeObject(self.0))?,
                 _ => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
 
 /// Text, borrowed where it has no escapes.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct PageSeed<'p, F> {
     plan: &'p Plan,
@@ -111,9 +111,9 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for PageSeed<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Page<T>, A::Error> {
-        let mut head = Head::default();
+        let mut head = ListMetadata::default();
         let mut items = Vec::new();
-        while let Some(Text(field)) = fields.next_key()? {
+        while let Some(BorrowedText(field)) = fields.next_key()? {
             match &*field {
                 "metadata" => head = fields.next_value()?,
                 "items" => items = fields.next_value_seed(Items(self))?,
@@ -127,7 +127,7 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for PageSeed<'_, F> {
 
 /// What a list says of itself.
 #[derive(Default, Deserialize)]
-struct Head {
+struct ListMetadata {
     #[serde(rename = "resourceVersion")]
     version: Option<String>,
     #[serde(rename = "continue")]
@@ -159,7 +159,7 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for Items<'_, F> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
         let mut made = Vec::new();
-        while let Some(item) = items.next_element_seed(AnObject(self.0.plan))? {
+        while let Some(item) = items.next_element_seed(MaybeObject(self.0.plan))? {
             made.push((self.0.make)(item));
         }
         Ok(made)
@@ -167,9 +167,9 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for Items<'_, F> {
 }
 
 /// An object; none if it is anything else.
-struct AnObject<'p>(&'p Plan);
+struct MaybeObject<'p>(&'p Plan);
 
-impl<'de> DeserializeSeed<'de> for AnObject<'_> {
+impl<'de> DeserializeSeed<'de> for MaybeObject<'_> {
     type Value = Option<Object<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -177,7 +177,7 @@ impl<'de> DeserializeSeed<'de> for AnObject<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for AnObject<'_> {
+impl<'de> Visitor<'de> for MaybeObject<'_> {
     type Value = Option<Object<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

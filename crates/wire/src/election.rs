@@ -36,7 +36,7 @@ pub struct Record {
 
 /// What a candidate has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LeaseStep {
     /// Write one's own name into the record, which names oneself already or nobody that counts.
     Take,
     /// Confirm that one is still there.
@@ -72,18 +72,18 @@ impl Election {
     }
 
     /// Takes note of the record as it was read just now; there may be none.
-    pub fn observe(&mut self, record: Option<&Record>, now: Instant) -> Step {
+    pub fn observe(&mut self, record: Option<&Record>, now: Instant) -> LeaseStep {
         let Some(record) = record else {
             return self.nothing_there(now);
         };
         match &record.holder {
             Some(holder) if *holder == self.identity => {
                 self.seen = None;
-                Step::Renew
+                LeaseStep::Renew
             }
             None => {
                 self.seen = None;
-                Step::Take
+                LeaseStep::Take
             }
             Some(_) => {
                 // Whatever we believed: it is written otherwise.
@@ -114,7 +114,7 @@ impl Election {
         self.seen.as_ref().and_then(|(record, _)| record.holder.as_deref())
     }
 
-    fn another(&mut self, record: &Record, now: Instant) -> Step {
+    fn another(&mut self, record: &Record, now: Instant) -> LeaseStep {
         let since = match &self.seen {
             Some((seen, since)) if seen == record => *since,
             _ => {
@@ -127,10 +127,10 @@ impl Election {
 
     /// Somebody has deleted the record, or nobody has ever led. A leader that was seen may not know that its record is
     /// gone, and counts on the time that it has left.
-    fn nothing_there(&self, now: Instant) -> Step {
+    fn nothing_there(&self, now: Instant) -> LeaseStep {
         match &self.seen {
             Some((record, since)) => after(*since + self.silence(record), now),
-            None => Step::Take,
+            None => LeaseStep::Take,
         }
     }
 
@@ -141,8 +141,8 @@ impl Election {
 }
 
 /// To take the lead, but not before this moment.
-fn after(moment: Instant, now: Instant) -> Step {
-    if now >= moment { Step::Take } else { Step::Wait(moment) }
+fn after(moment: Instant, now: Instant) -> LeaseStep {
+    if now >= moment { LeaseStep::Take } else { LeaseStep::Wait(moment) }
 }
 
 #[cfg(test)]
@@ -196,9 +196,9 @@ mod tests {
             match happens {
                 Reads(record, does) => {
                     let step = match election.observe(record.as_ref(), start + seconds(at)) {
-                        Step::Take => Does::Take,
-                        Step::Renew => Does::Renew,
-                        Step::Wait(until) => Does::Wait((until - start).as_secs()),
+                        LeaseStep::Take => Does::Take,
+                        LeaseStep::Renew => Does::Renew,
+                        LeaseStep::Wait(until) => Does::Wait((until - start).as_secs()),
                     };
                     assert_eq!(step, does, "line {index}");
                 }
@@ -302,7 +302,7 @@ mod tests {
         let now = Instant::now();
         let record = Record { duration: seconds(asked), ..record("b", 0) };
         let step = Election::new("a", DURATION, DEADLINE).observe(Some(&record), now);
-        assert_eq!(step, Step::Wait(now + seconds(granted)));
+        assert_eq!(step, LeaseStep::Wait(now + seconds(granted)));
     }
 
     #[rstest]
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(election.leads_until(), Some(now + seconds(expected)));
         // Nor does it wait for ever for another.
         let step = election.observe(Some(&record("b", 0)), now);
-        assert_eq!(step, Step::Wait(now + seconds(duration.min(600))));
+        assert_eq!(step, LeaseStep::Wait(now + seconds(duration.min(600))));
     }
 
     #[test]

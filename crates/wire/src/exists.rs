@@ -9,7 +9,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use crate::{
     answer::Done,
     api_error::{ApiError, ErrorClass},
-    request::Right,
+    request::Permission,
     verb::Verb,
 };
 
@@ -21,13 +21,13 @@ pub(crate) fn request(owner: &Exists) -> Result<Request<Vec<u8>>, String> {
 /// How a change ends that cannot begin.
 pub(crate) fn objection(owner: &Exists, parts: &Parts, body: &[u8]) -> Option<Done> {
     let Err(error) = ApiError::check(parts, body) else {
-        let there = serde_json::from_slice(body).is_ok_and(|it: Object| it.metadata.is(owner));
+        let there = serde_json::from_slice(body).is_ok_and(|it: ExistingObject| it.metadata.is(owner));
         return (!there).then(|| gone(owner));
     };
     if matches!(error.class, ErrorClass::NotFound | ErrorClass::NotServed) {
         return Some(gone(owner));
     }
-    let right = Right {
+    let right = Permission {
         verb: Verb::GetMetadata,
         resource: owner.plural.to_string(),
         group: &owner.kind.group,
@@ -44,18 +44,18 @@ fn gone(owner: &Exists) -> Done {
 
 /// Of an object: whether it is the one, and stays.
 #[derive(Deserialize)]
-struct Object {
-    metadata: Metadata,
+struct ExistingObject {
+    metadata: ExistsMetadata,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct ExistsMetadata {
     uid: Box<str>,
     deletion_timestamp: Option<IgnoredAny>,
 }
 
-impl Metadata {
+impl ExistsMetadata {
     fn is(&self, owner: &Exists) -> bool {
         self.uid == owner.uid && self.deletion_timestamp.is_none()
     }
@@ -63,7 +63,7 @@ impl Metadata {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Dialect, Kind, Name};
+    use bellwether_engine::{Dialect, GroupKind, NamespacedName};
     use http::Response;
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -75,7 +75,7 @@ mod tests {
             kind: dialect.kind(),
             version: dialect.version().into(),
             plural: "applications".into(),
-            name: Name::new("shop", "web"),
+            name: NamespacedName::new("shop", "web"),
             uid: "a".into(),
         }
     }
@@ -95,10 +95,10 @@ mod tests {
     #[test]
     fn of_the_core_group_and_without_a_namespace_it_has_another_path() {
         let node = Exists {
-            kind: Kind::new("", "Node"),
+            kind: GroupKind::new("", "Node"),
             version: "v1".into(),
             plural: "nodes".into(),
-            name: Name::new("", "n1"),
+            name: NamespacedName::new("", "n1"),
             uid: "a".into(),
         };
         assert_eq!(request(&node).unwrap().uri(), "/api/v1/nodes/n1");

@@ -18,14 +18,14 @@
 pub mod api_error;
 pub mod attempt;
 pub mod backoff;
-pub mod course;
 pub mod decode;
 pub mod election;
-pub mod follow;
-pub mod glass;
+pub mod event_decoder;
 pub mod line;
+pub mod list_watch_policy;
 pub mod operator_condition;
-pub mod trouble;
+pub mod read_error;
+pub mod reflector;
 
 mod answer;
 mod exists;
@@ -35,7 +35,7 @@ mod verb;
 pub use answer::Done;
 pub use api_error::{ApiError, ErrorClass};
 pub use attempt::Attempt;
-pub use follow::{Follower, Found, Heard, Next};
+pub use reflector::{Action, Discovered, Received, Reflector};
 pub use verb::Verb;
 
 /// As whom we write: the name in `metadata.managedFields`.

@@ -8,14 +8,14 @@
 use std::fmt;
 
 use bellwether_conditions::{Condition, Statement, put_in_place};
-use bellwether_engine::{Insight, condition_types::UPGRADEABLE, reasons::operator_condition as reasons};
+use bellwether_engine::{GroupStatus, condition_types::UPGRADEABLE, reasons::operator_condition as reasons};
 use bellwether_model::ConditionStatus;
 use http::{Request, StatusCode, response::Parts};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{api_error::ApiError, trouble::Trouble, verb::Verb};
+use crate::{api_error::ApiError, read_error::ReadError, verb::Verb};
 
 /// How often it is tried where others write at the same moment.
 const TRIES: u8 = 5;
@@ -42,14 +42,14 @@ impl OperatorCondition {
     }
 
     /// What went wrong, and the way out if anybody knows.
-    pub fn explain(&self, trouble: &Trouble) -> String {
+    pub fn explain(&self, trouble: &ReadError) -> String {
         match trouble {
-            Trouble::Forbidden { .. } => format!(
+            ReadError::Forbidden { .. } => format!(
                 "Bellwether may not get and patch it: grant it the verbs get and patch on operatorconditions in the API group \
                  operators.coreos.com in namespace {}, as OLM does for the service accounts of an operator",
                 self.namespace
             ),
-            Trouble::Absent { .. } => {
+            ReadError::NotFound { .. } => {
                 "there is none: see that OLM is installed, and that --olm-operator-condition names what \
                                        it calls the operator's ClusterServiceVersion"
                     .to_owned()
@@ -60,15 +60,15 @@ impl OperatorCondition {
 }
 
 /// What OLM is to be told, by what is known of a Rollup. Nothing as long as nobody can tell: what was said before stays.
-pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
+pub fn upgradeable(insight: &GroupStatus, rollup: &str) -> Option<Statement> {
     match insight {
-        Insight::Unknown(_) | Insight::Silent { .. } => None,
-        Insight::Absent => Some(Statement::new(
+        GroupStatus::Unknown(_) | GroupStatus::Silent { .. } => None,
+        GroupStatus::NotFound => Some(Statement::new(
             ConditionStatus::Unknown,
             reasons::ROLLUP_NOT_FOUND,
             format!("There is no Rollup {rollup}: create it, or name another one with --olm-rollup"),
         )),
-        Insight::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
+        GroupStatus::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
             Statement::new(
                 ConditionStatus::Unknown,
                 reasons::NOT_ROLLED_UP,
@@ -80,7 +80,7 @@ pub fn upgradeable(insight: &Insight, rollup: &str) -> Option<Statement> {
 
 /// How an attempt ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum UpkeepOutcome {
     /// It says what it should, and did so before.
     Unchanged,
     /// It does now.
@@ -93,27 +93,27 @@ pub enum Kept {
 pub struct Upkeep {
     place: OperatorCondition,
     wanted: Statement,
-    next: Step,
+    next: UpkeepStep,
     tries_left: u8,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum UpkeepStep {
     Look,
     Write(Value),
 }
 
 /// What is read of an OperatorCondition. What others wrote is kept as it is.
 #[derive(Deserialize)]
-struct Stored {
-    metadata: Metadata,
+struct StoredOperatorCondition {
+    metadata: OperatorConditionMetadata,
     #[serde(default)]
     spec: Spec,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct OperatorConditionMetadata {
     resource_version: Box<str>,
 }
 
@@ -126,41 +126,46 @@ struct Spec {
 impl Upkeep {
     /// So that this one says this.
     pub fn new(place: OperatorCondition, wanted: Statement) -> Self {
-        Self { place, wanted, next: Step::Look, tries_left: TRIES }
+        Self { place, wanted, next: UpkeepStep::Look, tries_left: TRIES }
     }
 
     /// What to ask next.
-    pub fn request(&self) -> Result<Request<Vec<u8>>, Trouble> {
+    pub fn request(&self) -> Result<Request<Vec<u8>>, ReadError> {
         let path = self.place.path();
         let request = match &self.next {
-            Step::Look => Verb::Get.request(&path, Vec::new()),
-            Step::Write(change) => Verb::MergePatch.request(&path, change.to_string().into_bytes()),
+            UpkeepStep::Look => Verb::Get.request(&path, Vec::new()),
+            UpkeepStep::Write(change) => Verb::MergePatch.request(&path, change.to_string().into_bytes()),
         };
-        request.map_err(|error| Trouble::refused(format!("no request can be made of it: {error}")))
+        request.map_err(|error| ReadError::rejected(format!("no request can be made of it: {error}")))
     }
 
     /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
-    pub fn answered(&mut self, parts: &Parts, body: &[u8], now: Timestamp) -> Option<Result<Kept, Trouble>> {
-        let is_write = matches!(self.next, Step::Write(_));
+    pub fn answered(
+        &mut self,
+        parts: &Parts,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Option<Result<UpkeepOutcome, ReadError>> {
+        let is_write = matches!(self.next, UpkeepStep::Write(_));
         if let Err(error) = ApiError::check(parts, body) {
             if is_write && error.code == StatusCode::CONFLICT && self.tries_left > 0 {
-                self.next = Step::Look;
+                self.next = UpkeepStep::Look;
                 return None;
             }
             return Some(Err(error.into()));
         }
         if is_write {
-            return Some(Ok(Kept::Written));
+            return Some(Ok(UpkeepOutcome::Written));
         }
-        let Ok(stored) = serde_json::from_slice::<Stored>(body) else {
-            return Some(Err(Trouble::refused("what the API server answers is no OperatorCondition")));
+        let Ok(stored) = serde_json::from_slice::<StoredOperatorCondition>(body) else {
+            return Some(Err(ReadError::rejected("what the API server answers is no OperatorCondition")));
         };
         let conditions = stored.spec.conditions.unwrap_or_default();
         let Some(conditions) = put_right(&conditions, &self.wanted, now) else {
-            return Some(Ok(Kept::Unchanged));
+            return Some(Ok(UpkeepOutcome::Unchanged));
         };
         self.tries_left = self.tries_left.saturating_sub(1);
-        self.next = Step::Write(json!({
+        self.next = UpkeepStep::Write(json!({
             "metadata": { "resourceVersion": stored.metadata.resource_version },
             "spec": { "conditions": conditions },
         }));

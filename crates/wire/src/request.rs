@@ -11,18 +11,18 @@ use crate::verb::Verb;
 
 /// A change that is wanted of an object of a kind that is served so.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ChangeRequest<'a> {
     pub(crate) served: &'a Served,
     pub(crate) slot: &'a Slot,
     pub(crate) change: &'a Change,
 }
 
-impl Asked<'_> {
+impl ChangeRequest<'_> {
     /// The request. It fails only for an object whose name makes no address.
     pub(crate) fn request(self) -> Result<Request<Vec<u8>>, String> {
         let written = match self.change {
             Change::Status { uid, version, patch, .. } => {
-                let metadata = Expected { uid, resource_version: version.as_str() };
+                let metadata = Preconditions { uid, resource_version: version.as_str() };
                 serde_json::to_vec(&StatusPatch { metadata, status: patch })
             }
             Change::Owners { uid, version, owners, .. } => serde_json::to_vec(&json!({ "metadata": {
@@ -38,7 +38,7 @@ impl Asked<'_> {
                 serde_json::to_vec(&object)
             }
             Change::Apply { uid, version, status, .. } => {
-                let expected = Expected { uid, resource_version: version.as_str() };
+                let expected = Preconditions { uid, resource_version: version.as_str() };
                 serde_json::to_vec(&self.applied(&expected, status))
             }
             Change::Delete { uid } => serde_json::to_vec(&json!({
@@ -79,7 +79,7 @@ impl Asked<'_> {
     }
 
     /// What is applied: nothing but who it is about, and the fields of the status.
-    fn applied(self, expected: &Expected<'_>, status: &Value) -> Value {
+    fn applied(self, expected: &Preconditions<'_>, status: &Value) -> Value {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
         let group = if kind.group.is_empty() { String::new() } else { format!("{}/", kind.group) };
         let namespace = self.served.namespaced.then_some(&*name.namespace);
@@ -97,8 +97,8 @@ impl Asked<'_> {
     }
 
     /// The right that it takes.
-    pub(crate) fn right(&self) -> Right<'_> {
-        Right {
+    pub(crate) fn right(&self) -> Permission<'_> {
+        Permission {
             verb: self.verb(),
             resource: format!("{}{}", self.served.plural, self.subresource()),
             group: &self.slot.object.kind.group,
@@ -115,20 +115,20 @@ fn some(owners: &[Owner]) -> Option<&[Owner]> {
 /// The patch is not copied: a status can be long.
 #[derive(Serialize)]
 struct StatusPatch<'a> {
-    metadata: Expected<'a>,
+    metadata: Preconditions<'a>,
     status: &'a Value,
 }
 
 /// What must be so for a patch to be made.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Expected<'a> {
+struct Preconditions<'a> {
     uid: &'a str,
     resource_version: &'a str,
 }
 
 /// A right, as rules of RBAC grant it.
-pub(crate) struct Right<'a> {
+pub(crate) struct Permission<'a> {
     pub(crate) verb: Verb,
     pub(crate) resource: String,
     pub(crate) group: &'a str,
@@ -136,7 +136,7 @@ pub(crate) struct Right<'a> {
 }
 
 /// What to do for it to be there.
-impl fmt::Display for Right<'_> {
+impl fmt::Display for Permission<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, group, namespace, .. } = self;
         let verb = self.verb.name();
@@ -151,7 +151,7 @@ impl fmt::Display for Right<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, Kind, Name, ObjectKey, Part, Version};
+    use bellwether_engine::{Cluster, GroupKind, NamespacedName, ObjectKey, Part, ResourceVersion};
     use rstest::rstest;
 
     use super::*;
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    fn slot(kind: Kind, name: Name) -> Slot {
+    fn slot(kind: GroupKind, name: NamespacedName) -> Slot {
         let object = ObjectKey { cluster: Cluster::hub(), kind, name };
         Slot { object, part: Part::Status }
     }
@@ -175,7 +175,7 @@ mod tests {
         let patch = json!({ "ready": "True" }).into();
         Change::Status {
             uid: "u".into(),
-            version: Version::new("7"),
+            version: ResourceVersion::new("7"),
             patch,
             told: Box::default(),
             claims: Box::default(),
@@ -183,7 +183,12 @@ mod tests {
     }
 
     fn owners(owners: &[Owner]) -> Change {
-        Change::Owners { uid: "u".into(), version: Version::new("7"), owners: owners.into(), requires: None }
+        Change::Owners {
+            uid: "u".into(),
+            version: ResourceVersion::new("7"),
+            owners: owners.into(),
+            requires: None,
+        }
     }
 
     fn owner() -> Owner {
@@ -228,14 +233,14 @@ mod tests {
     )]
     #[case::replace(
         Change::Replace {
-            uid: "u".into(), version: Version::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
+            uid: "u".into(), version: ResourceVersion::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
         },
         "PUT /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
         json!({"metadata": {"name": "web", "uid": "u", "resourceVersion": "7"}}),
     )]
     #[case::apply(
         Change::Apply {
-            uid: "u".into(), version: Version::new("7"), manager: "bellwether-p".into(),
+            uid: "u".into(), version: ResourceVersion::new("7"), manager: "bellwether-p".into(),
             status: json!({"ready": "True"}).into(), force: false,
         },
         "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether-p\
@@ -255,15 +260,15 @@ mod tests {
     )]
     fn each_change_has_its_request(#[case] change: Change, #[case] line: &str, #[case] body: Value) {
         let served = served("applications", "v1alpha1", true);
-        let slot = slot(Kind::own("Application"), Name::new("shop", "web"));
-        let request = Asked { served: &served, slot: &slot, change: &change }.request().unwrap();
+        let slot = slot(GroupKind::own("Application"), NamespacedName::new("shop", "web"));
+        let request = ChangeRequest { served: &served, slot: &slot, change: &change }.request().unwrap();
         assert_eq!(format!("{} {}", request.method(), request.uri()), line);
         assert_eq!(serde_json::from_slice::<Value>(request.body()).unwrap(), body);
     }
 
     #[rstest]
     #[case::status(
-        Kind::own("Application"),
+        GroupKind::own("Application"),
         "applications",
         true,
         status(),
@@ -271,28 +276,31 @@ mod tests {
          applications/status in the API group bellwether.dev"
     )]
     #[case::pods(
-        Kind::pod(),
+        GroupKind::pod(),
         "pods",
         true,
         Change::Delete { uid: "u".into() },
         "Bellwether may not delete pods in namespace shop: grant it the verb delete on pods in the core API group"
     )]
     #[case::cluster_scoped(
-        Kind::own("Rollup"),
+        GroupKind::own("Rollup"),
         "rollups",
         false,
         owners(&[]),
         "Bellwether may not patch rollups: grant it the verb patch on rollups in the API group bellwether.dev"
     )]
     fn a_missing_right_is_said_as_it_is_granted(
-        #[case] kind: Kind,
+        #[case] kind: GroupKind,
         #[case] plural: &str,
         #[case] namespaced: bool,
         #[case] change: Change,
         #[case] sentence: &str,
     ) {
         let served = served(plural, "v1", namespaced);
-        let slot = slot(kind, Name::new("shop", "web"));
-        assert_eq!(Asked { served: &served, slot: &slot, change: &change }.right().to_string(), sentence);
+        let slot = slot(kind, NamespacedName::new("shop", "web"));
+        assert_eq!(
+            ChangeRequest { served: &served, slot: &slot, change: &change }.right().to_string(),
+            sentence
+        );
     }
 }

@@ -5,14 +5,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bellwether_engine::Name;
+use bellwether_engine::NamespacedName;
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::{
-    plan::{Mark, Marks, Place, Plan, Step},
+    plan::{Mark, MarkTarget, Marks, ObjectChange, Plan},
     problem::Problem,
-    server::{Failure, Mode, Server, pause},
+    server::{Mode, Server, ServerFailure, pause},
 };
 
 /// How often a change is tried: others may write to the same object at the same moment, and servers be away for one.
@@ -20,7 +20,7 @@ const TRIES: u32 = 5;
 
 /// How it ended, if not well.
 #[derive(Debug)]
-pub(super) struct Undone {
+pub(super) struct AdoptError {
     /// What failed.
     pub(super) why: String,
     /// How many changes were undone.
@@ -32,13 +32,13 @@ pub(super) struct Undone {
 }
 
 /// A change that was not made.
-struct Missed {
+struct FailedChange {
     why: String,
     /// Whether it may have been made all the same.
     in_doubt: bool,
 }
 
-impl Missed {
+impl FailedChange {
     fn certainly(why: impl Into<String>) -> Self {
         Self { why: why.into(), in_doubt: false }
     }
@@ -62,20 +62,20 @@ pub(super) async fn try_out(server: &Server<'_>, plan: &Plan) -> Vec<Problem> {
 }
 
 /// What speaks against a change that was tried out.
-fn objection(tried: Result<(), Failure>, what: &str, done: &str) -> Option<Problem> {
+fn objection(tried: Result<(), ServerFailure>, what: &str, done: &str) -> Option<Problem> {
     let why = match tried.err()? {
         // A webhook that cannot be tried says nothing about the change; if it refuses it for real, all of it is undone.
-        Failure::Untried => return None,
-        Failure::Absent => "it is not there any more: try again".to_owned(),
-        Failure::Exists => "somebody else has created it in the meantime: try again".to_owned(),
-        Failure::Conflict => "somebody else changes it at this moment: try again".to_owned(),
-        Failure::Refused(why) | Failure::Unclear(why) => why,
+        ServerFailure::Untried => return None,
+        ServerFailure::Absent => "it is not there any more: try again".to_owned(),
+        ServerFailure::Exists => "somebody else has created it in the meantime: try again".to_owned(),
+        ServerFailure::Conflict => "somebody else changes it at this moment: try again".to_owned(),
+        ServerFailure::Refused(why) | ServerFailure::Unclear(why) => why,
     };
     Some(Problem::refusal(format!("{what} cannot be {done}: {why}")))
 }
 
 /// Does all of it; if that fails, or somebody wants it to stop, undoes what was done.
-pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBool) -> Result<(), Undone> {
+pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBool) -> Result<(), AdoptError> {
     let mut done = Vec::new();
     let mut missed = None;
     for step in plan.steps.iter().filter(|step| !step.changes.is_empty()) {
@@ -88,8 +88,10 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
                 if error.in_doubt {
                     done.push(step);
                 }
-                missed =
-                    Some(Missed { why: format!("{} was not changed: {}", step.object, error.why), ..error });
+                missed = Some(FailedChange {
+                    why: format!("{} was not changed: {}", step.object, error.why),
+                    ..error
+                });
                 break;
             }
         }
@@ -102,7 +104,7 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
             Err(error) => {
                 created_in_doubt = error.in_doubt;
                 let why = format!("Application {:?} was not created: {}", &*plan.application.name, error.why);
-                missed = Some(Missed { why, ..error });
+                missed = Some(FailedChange { why, ..error });
             }
         }
     }
@@ -112,15 +114,15 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
         left.extend(take_back(server, plan).await);
     }
     let why = missed.map_or_else(|| "it was interrupted".to_owned(), |missed| missed.why);
-    Err(Undone { why, count, left, interrupted })
+    Err(AdoptError { why, count, left, interrupted })
 }
 
 /// Creates the Application.
-async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), Missed> {
+async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
     if !plan.creates {
         return Ok(());
     }
-    let mut last = Missed::certainly("");
+    let mut last = FailedChange::certainly("");
     for again in 0..TRIES {
         if again > 0 {
             sleep(pause(again)).await;
@@ -128,7 +130,7 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), Missed> {
         match server.create(&plan.application, &plan.manifest, Mode::Real).await {
             Ok(()) => return Ok(()),
             // That may have been us, if an answer was lost; and if it was not, it is the same.
-            Err(Failure::Exists) => match server.application(&plan.application).await {
+            Err(ServerFailure::Exists) => match server.application(&plan.application).await {
                 Ok(existing)
                     if !existing.is_deleted
                         && existing.spec.as_ref().is_some_and(|spec| plan.is_named_by(spec)) =>
@@ -136,15 +138,17 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), Missed> {
                     return Ok(());
                 }
                 Ok(_) => {
-                    return Err(Missed::certainly("somebody else has created another one of this name"));
+                    return Err(FailedChange::certainly(
+                        "somebody else has created another one of this name",
+                    ));
                 }
-                Err(Failure::Absent) => {
+                Err(ServerFailure::Absent) => {
                     last.why = String::from("somebody else creates and deletes it");
                 }
-                Err(failure) => last = Missed { why: words(failure), in_doubt: true },
+                Err(failure) => last = FailedChange { why: words(failure), in_doubt: true },
             },
-            Err(Failure::Unclear(why)) => last = Missed { why, in_doubt: true },
-            Err(failure) => return Err(Missed { why: words(failure), ..last }),
+            Err(ServerFailure::Unclear(why)) => last = FailedChange { why, in_doubt: true },
+            Err(failure) => return Err(FailedChange { why: words(failure), ..last }),
         }
     }
     Err(last)
@@ -152,7 +156,7 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), Missed> {
 
 /// Looks whether the Application is there after all, and deletes it, without what it may own. Says what is left to do.
 async fn take_back(server: &Server<'_>, plan: &Plan) -> Option<String> {
-    let Name { namespace, name } = &plan.application;
+    let NamespacedName { namespace, name } = &plan.application;
     let by_hand = |what: &str, why: &str| {
         format!(
             "{what} ({why}): look with kubectl get application/{name} -n {namespace}, and delete it with kubectl delete \
@@ -161,11 +165,11 @@ async fn take_back(server: &Server<'_>, plan: &Plan) -> Option<String> {
     };
     let unknown = format!("whether Application {name:?} was created is not known");
     match server.application(&plan.application).await {
-        Err(Failure::Absent) => None,
+        Err(ServerFailure::Absent) => None,
         Err(failure) => Some(by_hand(&unknown, &words(failure))),
         Ok(existing) if !existing.spec.as_ref().is_some_and(|spec| plan.is_named_by(spec)) => None,
         Ok(existing) => match server.delete_alone(&plan.application, &existing.uid).await {
-            Ok(()) | Err(Failure::Absent | Failure::Conflict) => None,
+            Ok(()) | Err(ServerFailure::Absent | ServerFailure::Conflict) => None,
             Err(failure) => {
                 let there = format!("Application {name:?} was created, and cannot be deleted");
                 Some(by_hand(&there, &words(failure)))
@@ -175,7 +179,7 @@ async fn take_back(server: &Server<'_>, plan: &Plan) -> Option<String> {
 }
 
 /// Undoes what was done, the last first. Gives back how much was, and what is left to do by hand.
-async fn undo(server: &Server<'_>, done: &[&Step]) -> (usize, Vec<String>) {
+async fn undo(server: &Server<'_>, done: &[&ObjectChange]) -> (usize, Vec<String>) {
     let mut left = Vec::new();
     let mut count = 0;
     let mut tries = TRIES;
@@ -196,34 +200,36 @@ async fn undo(server: &Server<'_>, done: &[&Step]) -> (usize, Vec<String>) {
     (count, left)
 }
 
-fn words(failure: Failure) -> String {
+fn words(failure: ServerFailure) -> String {
     match failure {
-        Failure::Absent => "it is gone".to_owned(),
-        Failure::Exists => "there is one of this name".to_owned(),
-        Failure::Conflict => "somebody else keeps changing it".to_owned(),
-        Failure::Untried => "it was only tried".to_owned(),
-        Failure::Refused(why) | Failure::Unclear(why) => why,
+        ServerFailure::Absent => "it is gone".to_owned(),
+        ServerFailure::Exists => "there is one of this name".to_owned(),
+        ServerFailure::Conflict => "somebody else keeps changing it".to_owned(),
+        ServerFailure::Untried => "it was only tried".to_owned(),
+        ServerFailure::Refused(why) | ServerFailure::Unclear(why) => why,
     }
 }
 
-impl Step {
+impl ObjectChange {
     /// Changes the object, if it is still as it was.
-    async fn make(&self, server: &Server<'_>) -> Result<(), Missed> {
+    async fn make(&self, server: &Server<'_>) -> Result<(), FailedChange> {
         let mut marks = self.marks.clone();
-        let mut last = Missed::certainly("");
+        let mut last = FailedChange::certainly("");
         for again in 0..TRIES {
             if again > 0 {
                 sleep(pause(again)).await;
                 marks = match server.marks(&self.object).await {
                     Ok(marks) => marks,
-                    Err(Failure::Absent) => return Err(Missed::certainly(words(Failure::Absent))),
+                    Err(ServerFailure::Absent) => {
+                        return Err(FailedChange::certainly(words(ServerFailure::Absent)));
+                    }
                     Err(failure) => {
                         last.why = words(failure);
                         continue;
                     }
                 };
                 if marks.uid != self.marks.uid {
-                    return Err(Missed::certainly(words(Failure::Absent)));
+                    return Err(FailedChange::certainly(words(ServerFailure::Absent)));
                 }
                 if self.changes.iter().all(|mark| mark.is_made(&marks)) {
                     return Ok(());
@@ -231,18 +237,20 @@ impl Step {
                 if let Some(mark) = self.changes.iter().find(|mark| mark.of(&marks) != mark.before.as_deref())
                 {
                     let why = format!("somebody else has changed its {} in the meantime", mark.key);
-                    return Err(Missed { why, ..last });
+                    return Err(FailedChange { why, ..last });
                 }
             }
             let patch = self.patch(&guard(&marks));
             match server.patch(&self.object, &patch, Mode::Real).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Absent) => return Err(Missed::certainly(words(Failure::Absent))),
-                Err(Failure::Unclear(why)) => last = Missed { why, in_doubt: true },
-                Err(failure @ (Failure::Conflict | Failure::Exists | Failure::Untried)) => {
+                Err(ServerFailure::Absent) => {
+                    return Err(FailedChange::certainly(words(ServerFailure::Absent)));
+                }
+                Err(ServerFailure::Unclear(why)) => last = FailedChange { why, in_doubt: true },
+                Err(failure @ (ServerFailure::Conflict | ServerFailure::Exists | ServerFailure::Untried)) => {
                     last.why = words(failure);
                 }
-                Err(Failure::Refused(why)) => return Err(Missed { why, ..last }),
+                Err(ServerFailure::Refused(why)) => return Err(FailedChange { why, ..last }),
             }
         }
         Err(last)
@@ -257,7 +265,7 @@ impl Step {
             }
             let marks = match server.marks(&self.object).await {
                 Ok(marks) => marks,
-                Err(Failure::Absent) => return Ok(()),
+                Err(ServerFailure::Absent) => return Ok(()),
                 Err(failure) => {
                     last = words(failure);
                     continue;
@@ -269,8 +277,8 @@ impl Step {
             }
             let back = still.into_iter().map(|mark| (mark, mark.before.as_deref()));
             match server.patch(&self.object, &patch(&guard(&marks), back), Mode::Real).await {
-                Ok(()) | Err(Failure::Absent) => return Ok(()),
-                Err(Failure::Refused(why)) => return Err(why),
+                Ok(()) | Err(ServerFailure::Absent) => return Ok(()),
+                Err(ServerFailure::Refused(why)) => return Err(why),
                 Err(failure) => last = words(failure),
             }
         }
@@ -288,12 +296,12 @@ impl Step {
             Some(before) => format!(" {}={before} --overwrite", mark.key),
             None => format!(" {}-", mark.key),
         };
-        let command = |verb: &str, place: Place| {
+        let command = |verb: &str, place: MarkTarget| {
             let words: String = self.changes.iter().filter(|mark| mark.place == place).map(word).collect();
             let (object, namespace) = (self.object.for_kubectl(), &self.object.name.namespace);
             (!words.is_empty()).then(|| format!("kubectl {verb} {object} -n {namespace}{words}"))
         };
-        let commands = [command("label", Place::Labels), command("annotate", Place::Annotations)];
+        let commands = [command("label", MarkTarget::Labels), command("annotate", MarkTarget::Annotations)];
         commands.into_iter().flatten().collect::<Vec<_>>().join(" && ")
     }
 }
@@ -302,8 +310,8 @@ impl Mark {
     /// What the object has in its place.
     fn of<'m>(&self, marks: &'m Marks) -> Option<&'m str> {
         let all = match self.place {
-            Place::Labels => &marks.labels,
-            Place::Annotations => &marks.annotations,
+            MarkTarget::Labels => &marks.labels,
+            MarkTarget::Annotations => &marks.annotations,
         };
         all.get(&self.key).map(String::as_str)
     }
@@ -323,8 +331,8 @@ fn patch<'m>(guard: &Value, marks: impl Iterator<Item = (&'m Mark, Option<&'m st
     let (mut labels, mut annotations) = (Map::new(), Map::new());
     for (mark, value) in marks {
         let all = match mark.place {
-            Place::Labels => &mut labels,
-            Place::Annotations => &mut annotations,
+            MarkTarget::Labels => &mut labels,
+            MarkTarget::Annotations => &mut annotations,
         };
         all.insert(mark.key.clone(), json!(value));
     }

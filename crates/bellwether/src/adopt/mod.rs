@@ -6,11 +6,11 @@
 mod carry_out;
 mod plan;
 mod problem;
+mod render;
+mod request;
 mod server;
 #[cfg(test)]
 mod tests;
-mod told;
-mod wish;
 
 use std::{
     collections::BTreeSet,
@@ -22,18 +22,18 @@ use std::{
 };
 
 use anyhow::Result;
-use bellwether_engine::{Kind, Name};
-use bellwether_inspect::sight::{ClusterSight, Meant, Remarks, Sight};
+use bellwether_engine::{GroupKind, NamespacedName};
+use bellwether_inspect::observe::{GroupQuery, Notes, Observation, ObservedCluster};
 use bellwether_model::Object;
 use bellwether_terminal::Screen;
 
 use self::{
-    carry_out::{Undone, carry_out, try_out},
-    plan::{Existing, Marks, Plan, Sought},
+    carry_out::{AdoptError, carry_out, try_out},
+    plan::{Existing, Marks, Plan, RequestedObject},
     problem::Problem,
+    render::Others,
+    request::AdoptRequest,
     server::Server,
-    told::Others,
-    wish::Wish,
 };
 use crate::{
     cli::{Adopt, ExplainFormat},
@@ -46,8 +46,8 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         let way_out = "files are not changed: add --dry-run, or leave --from out to change a cluster";
         return Ok(Outcome::bad_input(way_out.to_owned()));
     }
-    let meant = Meant::All { all_namespaces: false };
-    let sight = match Sight::at(&command.scene.place(), command.scene.now(), meant) {
+    let meant = GroupQuery::All { all_namespaces: false };
+    let sight = match Observation::at(&command.scene.place(), command.scene.now(), meant) {
         Ok(sight) => sight,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     let told = plan.told(&others, screen);
     let Some((cluster, server)) = server.filter(|_| !command.dry_run) else {
         let text = manifest(&plan, command)?.unwrap_or(told);
-        let Remarks { problems, notes, .. } = sight.remarks;
+        let Notes { problems, notes, .. } = sight.remarks;
         let code = if problems.is_empty() { 0 } else { BAD_INPUT };
         return Ok(Outcome { text, errors: problems, notes, code });
     };
@@ -90,15 +90,15 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
     }
 }
 
-fn server(cluster: &ClusterSight) -> Server<'_> {
+fn server(cluster: &ObservedCluster) -> Server<'_> {
     Server { client: cluster.client(), glance: cluster.glance() }
 }
 
 /// Reads all that is needed, and says what is to be done, or all that speaks against it.
-fn plan(command: &Adopt, sight: &Sight) -> Result<Plan, Vec<Problem>> {
-    let wish = Wish::of(command, sight.namespace());
+fn plan(command: &Adopt, sight: &Observation) -> Result<Plan, Vec<Problem>> {
+    let wish = AdoptRequest::of(command, sight.namespace());
     let mut problems: Vec<_> = wish.as_ref().err().into_iter().flatten().cloned().collect();
-    let application = Kind::own("Application");
+    let application = GroupKind::own("Application");
     if let Some(cluster) = sight.cluster()
         && cluster.glance().served(&application).is_none()
     {
@@ -136,7 +136,7 @@ fn plan(command: &Adopt, sight: &Sight) -> Result<Plan, Vec<Problem>> {
 }
 
 /// The object that a person means, as it is.
-fn seek(word: &str, sight: &Sight) -> Result<Sought> {
+fn seek(word: &str, sight: &Observation) -> Result<RequestedObject> {
     let (kind, mut name) = sight.object_named(word)?;
     // Files may have one of that name elsewhere: members are where their Application is.
     if !name.namespace.is_empty() {
@@ -145,16 +145,16 @@ fn seek(word: &str, sight: &Sight) -> Result<Sought> {
     // What is in no namespace is refused anyway.
     let marks =
         if name.namespace.is_empty() { None } else { sight.with(&kind, &name, &Marks::of)?.flatten() };
-    Ok(Sought { kind, name, marks })
+    Ok(RequestedObject { kind, name, marks })
 }
 
-fn existing(kind: &Kind, name: &Name, sight: &Sight) -> Result<Option<Existing>> {
+fn existing(kind: &GroupKind, name: &NamespacedName, sight: &Observation) -> Result<Option<Existing>> {
     let whole = |object: &Object<'_>| serde_json::to_value(object.fields()).unwrap_or_default();
     Ok(sight.with(kind, name, &whole)?.map(Existing::of_json))
 }
 
 /// The objects that will be counted besides.
-fn others(plan: &Plan, sight: &Sight) -> Result<Others> {
+fn others(plan: &Plan, sight: &Observation) -> Result<Others> {
     let kinds: Vec<_> = plan.kinds().into_iter().collect();
     let listed = sight.listed(&kinds, false)?;
     let unknown = listed.unreadable.into_iter().map(|(kind, why)| format!("{kind} cannot be listed, {why}"));
@@ -214,7 +214,7 @@ fn nothing_to_do(plan: &Plan, command: &Adopt) -> Result<Outcome> {
 }
 
 fn done(plan: &Plan, command: &Adopt) -> String {
-    let Name { namespace, name } = &plan.application;
+    let NamespacedName { namespace, name } = &plan.application;
     let objects = if plan.steps.len() == 1 { "object" } else { "objects" };
     let verb = if plan.creates { "was created and has" } else { "has" };
     format!(
@@ -224,8 +224,8 @@ fn done(plan: &Plan, command: &Adopt) -> String {
     )
 }
 
-fn failed(undone: Undone) -> Outcome {
-    let Undone { why, count, left, interrupted } = undone;
+fn failed(undone: AdoptError) -> Outcome {
+    let AdoptError { why, count, left, interrupted } = undone;
     let changes = if count == 1 { "change" } else { "changes" };
     let then = match (count, left.len()) {
         (0, 0) => "nothing had been changed".to_owned(),

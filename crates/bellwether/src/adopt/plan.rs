@@ -7,12 +7,12 @@ use std::{
 };
 
 use bellwether_api::{APPLICATION_ANNOTATION, Application, ApplicationSpec, GROUP, VERSION};
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_model::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{problem::Problem, wish::Wish};
+use super::{problem::Problem, request::AdoptRequest};
 use crate::schema;
 
 /// What is read of an object: what adopting changes, and what tells whether it is still the same.
@@ -45,21 +45,21 @@ impl Marks {
 
 /// An object that was asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Sought {
-    pub(super) kind: Kind,
-    pub(super) name: Name,
+pub(super) struct RequestedObject {
+    pub(super) kind: GroupKind,
+    pub(super) name: NamespacedName,
     /// What it has, if it is there.
     pub(super) marks: Option<Marks>,
 }
 
-impl Sought {
+impl RequestedObject {
     /// As kubectl takes it: `deployment.apps/web`.
     pub(super) fn for_kubectl(&self) -> String {
         format!("{}/{}", self.kind.to_string().to_lowercase(), self.name.name)
     }
 }
 
-impl fmt::Display for Sought {
+impl fmt::Display for RequestedObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?}", self.kind, &*self.name.name)
     }
@@ -90,8 +90,8 @@ impl Existing {
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) application: Name,
-    pub(super) steps: Vec<Step>,
+    pub(super) application: NamespacedName,
+    pub(super) steps: Vec<ObjectChange>,
     /// The Application.
     pub(super) manifest: Value,
     /// Whether it has to be created; otherwise it is there, and names just these objects.
@@ -102,8 +102,8 @@ pub(super) struct Plan {
 
 /// What is to be done to one object.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) object: Sought,
+pub(super) struct ObjectChange {
+    pub(super) object: RequestedObject,
     /// As it was when it was read.
     pub(super) marks: Marks,
     pub(super) changes: Vec<Mark>,
@@ -112,7 +112,7 @@ pub(super) struct Step {
 /// A label or an annotation that is to be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub(super) place: Place,
+    pub(super) place: MarkTarget,
     pub(super) key: String,
     pub(super) before: Option<String>,
     pub(super) after: String,
@@ -120,7 +120,7 @@ pub(super) struct Mark {
 
 /// Where a mark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MarkTarget {
     Labels,
     Annotations,
 }
@@ -128,8 +128,8 @@ pub(super) enum Place {
 impl Plan {
     /// What is to be done for objects to become members of an Application, or why it cannot be.
     pub(super) fn make(
-        wish: &Wish,
-        sought: Vec<Sought>,
+        wish: &AdoptRequest,
+        sought: Vec<RequestedObject>,
         existing: Option<&Existing>,
         whereabouts: &str,
     ) -> Result<Self, Vec<Problem>> {
@@ -139,12 +139,12 @@ impl Plan {
         problems.retain(|_| !sought.is_empty());
         let mut steps = Vec::new();
         for object in sought {
-            match Step::of(object, wish, whereabouts) {
+            match ObjectChange::of(object, wish, whereabouts) {
                 Ok(step) => steps.push(step),
                 Err(objections) => problems.extend(objections),
             }
         }
-        let Wish { application, labels, type_, .. } = wish.clone();
+        let AdoptRequest { application, labels, type_, .. } = wish.clone();
         let plan = Self { application, steps, manifest, creates: existing.is_none(), labels, type_ };
         problems.extend(existing.and_then(|existing| plan.objection_to(existing)));
         if problems.is_empty() { Ok(plan) } else { Err(problems) }
@@ -161,7 +161,7 @@ impl Plan {
     }
 
     /// The kinds of the objects.
-    pub(super) fn kinds(&self) -> BTreeSet<Kind> {
+    pub(super) fn kinds(&self) -> BTreeSet<GroupKind> {
         self.steps.iter().map(|step| step.object.kind.clone()).collect()
     }
 
@@ -170,7 +170,7 @@ impl Plan {
         let selector = &spec.selector;
         let components = spec.components.iter().map(|(key, component)| {
             let name = component.name.as_deref().unwrap_or(key);
-            (Kind::new(&component.group, &component.kind), name.to_owned())
+            (GroupKind::new(&component.group, &component.kind), name.to_owned())
         });
         let wanted = self.steps.iter().map(|step| {
             let object = &step.object;
@@ -183,7 +183,7 @@ impl Plan {
     }
 
     fn objection_to(&self, existing: &Existing) -> Option<Problem> {
-        let Name { namespace, name } = &self.application;
+        let NamespacedName { namespace, name } = &self.application;
         let objection = if existing.is_deleted {
             format!(
                 "Application {name:?} is being deleted: try again when it is gone, or choose another name"
@@ -200,10 +200,10 @@ impl Plan {
     }
 }
 
-impl Step {
-    fn of(object: Sought, wish: &Wish, whereabouts: &str) -> Result<Self, Vec<Problem>> {
+impl ObjectChange {
+    fn of(object: RequestedObject, wish: &AdoptRequest, whereabouts: &str) -> Result<Self, Vec<Problem>> {
         let refused = |why: String| Err(vec![Problem::refusal(why)]);
-        let Name { namespace, name } = &wish.application;
+        let NamespacedName { namespace, name } = &wish.application;
         if object.name.namespace.is_empty() {
             return refused(format!(
                 "{object} is in no namespace, and an Application has members in its own only: leave it out"
@@ -224,7 +224,7 @@ impl Step {
                     "{object} has the label {key}={has}, and would have to have {key}={value}: whoever selects it by that \
                      label would lose it, so choose a label with --selector that it has or has not yet"
                 ))),
-                None => changes.push(Mark::new(Place::Labels, key, None, value)),
+                None => changes.push(Mark::new(MarkTarget::Labels, key, None, value)),
             }
         }
         match marks.annotations.get(APPLICATION_ANNOTATION).map(String::as_str) {
@@ -234,20 +234,20 @@ impl Step {
                  annotate {} -n {namespace} {APPLICATION_ANNOTATION}-",
                 object.for_kubectl()
             ))),
-            before => changes.push(Mark::new(Place::Annotations, APPLICATION_ANNOTATION, before, name)),
+            before => changes.push(Mark::new(MarkTarget::Annotations, APPLICATION_ANNOTATION, before, name)),
         }
         if problems.is_empty() { Ok(Self { object, marks, changes }) } else { Err(problems) }
     }
 }
 
 impl Mark {
-    fn new(place: Place, key: &str, before: Option<&str>, after: &str) -> Self {
+    fn new(place: MarkTarget, key: &str, before: Option<&str>, after: &str) -> Self {
         Self { place, key: key.to_owned(), before: before.map(str::to_owned), after: after.to_owned() }
     }
 }
 
 /// The Application that names the objects.
-fn manifest(wish: &Wish, sought: &[Sought]) -> Value {
+fn manifest(wish: &AdoptRequest, sought: &[RequestedObject]) -> Value {
     let mut spec = json!({
         "selector": { "matchLabels": wish.labels },
         "components": components(sought),
@@ -255,7 +255,7 @@ fn manifest(wish: &Wish, sought: &[Sought]) -> Value {
     if let Some(type_) = &wish.type_ {
         spec["type"] = json!(type_);
     }
-    let Name { namespace, name } = &wish.application;
+    let NamespacedName { namespace, name } = &wish.application;
     json!({
         "apiVersion": format!("{GROUP}/{VERSION}"),
         "kind": "Application",
@@ -265,10 +265,10 @@ fn manifest(wish: &Wish, sought: &[Sought]) -> Value {
 }
 
 /// The objects, each under its own name where no other has that.
-fn components(sought: &[Sought]) -> BTreeMap<String, Value> {
+fn components(sought: &[RequestedObject]) -> BTreeMap<String, Value> {
     let has_name = |name: &str| sought.iter().filter(|object| *object.name.name == *name).count();
     let mut components = BTreeMap::new();
-    for Sought { kind, name, .. } in sought {
+    for RequestedObject { kind, name, .. } in sought {
         let name = name.name.to_string();
         let mut component = json!({ "kind": &*kind.kind });
         if !kind.group.is_empty() {
@@ -292,7 +292,7 @@ fn components(sought: &[Sought]) -> BTreeMap<String, Value> {
 }
 
 /// What the API server would say of the Application, as far as it can be told here.
-fn wrong_with(manifest: &Value, wish: &Wish) -> Vec<Problem> {
+fn wrong_with(manifest: &Value, wish: &AdoptRequest) -> Vec<Problem> {
     let faults = schema::faults_in(manifest);
     let faults = faults.into_iter().map(|fault| {
         let way_out = if wish.by_default && fault.field.starts_with("spec.selector") {

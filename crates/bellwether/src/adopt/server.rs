@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{Kind, Name, Served};
+use bellwether_engine::{GroupKind, NamespacedName, Served};
 use bellwether_kube_io::{
-    read::Glance,
+    read::ClusterSnapshot,
     write::{CallError, PATIENCE, call},
 };
 use bellwether_wire::{ApiError, ErrorClass, Verb};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::plan::{Existing, Marks, Sought};
+use super::plan::{Existing, Marks, RequestedObject};
 
 /// Why a request was not answered as hoped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum ServerFailure {
     /// There is no such object, or another one has its name.
     Absent,
     /// There is one of this name already.
@@ -40,55 +40,66 @@ pub(super) enum Mode {
 /// An API server.
 pub(super) struct Server<'a> {
     pub(super) client: &'a Client,
-    pub(super) glance: &'a Glance,
+    pub(super) glance: &'a ClusterSnapshot,
 }
 
 impl Server<'_> {
     /// What an object has now.
-    pub(super) async fn marks(&self, object: &Sought) -> Result<Marks, Failure> {
+    pub(super) async fn marks(&self, object: &RequestedObject) -> Result<Marks, ServerFailure> {
         let answer = self.ask(Verb::Get, &object.kind, &object.name, Mode::Real, None).await?;
         Marks::of_json(answer).ok_or_else(nonsense)
     }
 
     /// Changes an object, if it is the one that the patch is for.
-    pub(super) async fn patch(&self, object: &Sought, patch: &Value, mode: Mode) -> Result<(), Failure> {
+    pub(super) async fn patch(
+        &self,
+        object: &RequestedObject,
+        patch: &Value,
+        mode: Mode,
+    ) -> Result<(), ServerFailure> {
         self.ask(Verb::MergePatch, &object.kind, &object.name, mode, Some(patch)).await.map(drop)
     }
 
     /// Creates the Application.
-    pub(super) async fn create(&self, name: &Name, manifest: &Value, mode: Mode) -> Result<(), Failure> {
-        let kind = Kind::own("Application");
+    pub(super) async fn create(
+        &self,
+        name: &NamespacedName,
+        manifest: &Value,
+        mode: Mode,
+    ) -> Result<(), ServerFailure> {
+        let kind = GroupKind::own("Application");
         self.ask(Verb::Create, &kind, name, mode, Some(manifest)).await.map(drop)
     }
 
     /// The Application of this name.
-    pub(super) async fn application(&self, name: &Name) -> Result<Existing, Failure> {
-        let kind = Kind::own("Application");
+    pub(super) async fn application(&self, name: &NamespacedName) -> Result<Existing, ServerFailure> {
+        let kind = GroupKind::own("Application");
         self.ask(Verb::Get, &kind, name, Mode::Real, None).await.map(Existing::of_json)
     }
 
     /// Deletes an Application and nothing of what it may own.
-    pub(super) async fn delete_alone(&self, name: &Name, uid: &str) -> Result<(), Failure> {
+    pub(super) async fn delete_alone(&self, name: &NamespacedName, uid: &str) -> Result<(), ServerFailure> {
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": { "uid": uid },
             "propagationPolicy": "Orphan",
         });
-        let kind = Kind::own("Application");
+        let kind = GroupKind::own("Application");
         self.ask(Verb::Delete, &kind, name, Mode::Real, Some(&options)).await.map(drop)
     }
 
     async fn ask(
         &self,
         verb: Verb,
-        kind: &Kind,
-        name: &Name,
+        kind: &GroupKind,
+        name: &NamespacedName,
         mode: Mode,
         body: Option<&Value>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, ServerFailure> {
         let served = self.glance.served(kind);
-        let served = served.ok_or_else(|| Failure::Refused(format!("the cluster does not serve {kind}")))?;
+        let served =
+            served.ok_or_else(|| ServerFailure::Refused(format!("the cluster does not serve {kind}")))?;
         let is_there = verb != Verb::Create;
         let path = served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
@@ -98,21 +109,21 @@ impl Server<'_> {
         };
         match call(self.client, request, PATIENCE).await {
             Ok(answer) => serde_json::from_slice(&answer).map_err(|_| nonsense()),
-            Err(CallError::Api(error)) => Err(Failure::of(&error, &right(verb, served, kind, name))),
+            Err(CallError::Api(error)) => Err(ServerFailure::of(&error, &right(verb, served, kind, name))),
             Err(CallError::Unsendable(error)) => {
-                Err(Failure::Refused(format!("no request can be made of its name: {error}")))
+                Err(ServerFailure::Refused(format!("no request can be made of its name: {error}")))
             }
-            Err(error) => Err(Failure::Unclear(error.to_string())),
+            Err(error) => Err(ServerFailure::Unclear(error.to_string())),
         }
     }
 }
 
-fn nonsense() -> Failure {
-    Failure::Unclear("its answer makes no sense".to_owned())
+fn nonsense() -> ServerFailure {
+    ServerFailure::Unclear("its answer makes no sense".to_owned())
 }
 
 /// The sentence for somebody who lacks a right.
-fn right(verb: Verb, served: &Served, kind: &Kind, name: &Name) -> String {
+fn right(verb: Verb, served: &Served, kind: &GroupKind, name: &NamespacedName) -> String {
     let dot = if kind.group.is_empty() { "" } else { "." };
     format!(
         "you may not {} {}{dot}{} in namespace {}: ask for that right",
@@ -123,7 +134,7 @@ fn right(verb: Verb, served: &Served, kind: &Kind, name: &Name) -> String {
     )
 }
 
-impl Failure {
+impl ServerFailure {
     fn of(error: &ApiError, right: &str) -> Self {
         match error.class {
             ErrorClass::NotFound | ErrorClass::NotServed | ErrorClass::UidMismatch => Self::Absent,
@@ -156,38 +167,38 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::absent(404, "NotFound", "not found", Failure::Absent)]
-    #[case::there(409, "AlreadyExists", "already exists", Failure::Exists)]
-    #[case::another_version(409, "Conflict", "the object has been modified", Failure::Conflict)]
+    #[case::absent(404, "NotFound", "not found", ServerFailure::Absent)]
+    #[case::there(409, "AlreadyExists", "already exists", ServerFailure::Exists)]
+    #[case::another_version(409, "Conflict", "the object has been modified", ServerFailure::Conflict)]
     #[case::another_object(
         409,
         "Conflict",
         "Precondition failed: UID in precondition: a, UID in object meta: b",
-        Failure::Absent
+        ServerFailure::Absent
     )]
-    #[case::invalid(422, "Invalid", "is\ninvalid", Failure::Refused("is invalid".to_owned()))]
+    #[case::invalid(422, "Invalid", "is\ninvalid", ServerFailure::Refused("is invalid".to_owned()))]
     #[case::no_right(
-        403, "Forbidden", "pods \"a\" is forbidden: User \"u\" cannot patch", Failure::Refused("ask".to_owned()),
+        403, "Forbidden", "pods \"a\" is forbidden: User \"u\" cannot patch", ServerFailure::Refused("ask".to_owned()),
     )]
-    #[case::a_policy(403, "Forbidden", "denied by policy", Failure::Refused("denied by policy".to_owned()))]
+    #[case::a_policy(403, "Forbidden", "denied by policy", ServerFailure::Refused("denied by policy".to_owned()))]
     #[case::a_webhook(
         400,
         "BadRequest",
         "admission webhook \"w\" does not support dry run",
-        Failure::Untried
+        ServerFailure::Untried
     )]
-    #[case::busy(429, "TooManyRequests", "later", Failure::Unclear("later".to_owned()))]
+    #[case::busy(429, "TooManyRequests", "later", ServerFailure::Unclear("later".to_owned()))]
     #[case::too_large(
-        500, "", "etcdserver: request is too large", Failure::Refused("etcdserver: request is too large".to_owned()),
+        500, "", "etcdserver: request is too large", ServerFailure::Refused("etcdserver: request is too large".to_owned()),
     )]
-    #[case::no_words(502, "", "", Failure::Unclear("the API server answers 502 Bad Gateway".to_owned()))]
+    #[case::no_words(502, "", "", ServerFailure::Unclear("the API server answers 502 Bad Gateway".to_owned()))]
     fn what_an_answer_means(
         #[case] code: u16,
         #[case] reason: &str,
         #[case] message: &str,
-        #[case] expected: Failure,
+        #[case] expected: ServerFailure,
     ) {
         let error = ApiError::new(StatusCode::from_u16(code).unwrap(), reason, message);
-        assert_eq!(Failure::of(&error, "ask"), expected);
+        assert_eq!(ServerFailure::of(&error, "ask"), expected);
     }
 }

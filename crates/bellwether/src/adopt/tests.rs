@@ -1,15 +1,15 @@
 //! Plans, and what speaks against them.
 
 use bellwether_api::ApplicationSpec;
-use bellwether_engine::{Kind, Name};
+use bellwether_engine::{GroupKind, NamespacedName};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Existing, Marks, Plan, Sought},
+    plan::{Existing, Marks, Plan, RequestedObject},
     problem::Problem,
-    told::Others,
-    wish::Wish,
+    render::Others,
+    request::AdoptRequest,
 };
 use crate::cli::{Adopt, Cli, Command};
 use bellwether_terminal::Screen;
@@ -25,26 +25,30 @@ fn command(arguments: &[&str]) -> Adopt {
     }
 }
 
-fn wish(arguments: &[&str]) -> Result<Wish, Vec<Problem>> {
-    Wish::of(&command(arguments), "shop")
+fn wish(arguments: &[&str]) -> Result<AdoptRequest, Vec<Problem>> {
+    AdoptRequest::of(&command(arguments), "shop")
 }
 
-fn sought(group: &str, kind: &str, name: &str, marks: Option<Value>) -> Sought {
+fn sought(group: &str, kind: &str, name: &str, marks: Option<Value>) -> RequestedObject {
     let marks = marks.map(|metadata| Marks::of_json(json!({ "metadata": metadata })).expect("metadata"));
-    Sought { kind: Kind::new(group, kind), name: Name::new("shop", name), marks }
+    RequestedObject { kind: GroupKind::new(group, kind), name: NamespacedName::new("shop", name), marks }
 }
 
 /// A Deployment.
-fn web(metadata: Value) -> Sought {
+fn web(metadata: Value) -> RequestedObject {
     sought("apps", "Deployment", "web", Some(metadata))
 }
 
-fn plan(wish: &Wish, objects: Vec<Sought>, existing: Option<&Existing>) -> Result<Plan, Vec<Problem>> {
+fn plan(
+    wish: &AdoptRequest,
+    objects: Vec<RequestedObject>,
+    existing: Option<&Existing>,
+) -> Result<Plan, Vec<Problem>> {
     Plan::make(wish, objects, existing, "in namespace shop")
 }
 
 /// What speaks against it, a sentence each, with the exit code.
-fn objections(arguments: &[&str], object: Sought) -> Vec<(bool, String)> {
+fn objections(arguments: &[&str], object: RequestedObject) -> Vec<(bool, String)> {
     let problems =
         wish(arguments).and_then(|wish| plan(&wish, vec![object], None)).expect_err("it cannot be done");
     problems.into_iter().map(|problem| (problem.is_input, problem.text)).collect()
@@ -131,7 +135,7 @@ It will own these objects: whoever deletes Application wordpress deletes these o
 )]
 #[case::of_the_cluster(
     &["wordpress", "-"],
-    Sought { name: Name::new("", "web"), ..sought("", "Node", "web", None) },
+    RequestedObject { name: NamespacedName::new("", "web"), ..sought("", "Node", "web", None) },
     &[(false, "Node \"web\" is in no namespace, and an Application has members in its own only: leave it out")],
 )]
 #[case::no_label(
@@ -171,7 +175,7 @@ It will own these objects: whoever deletes Application wordpress deletes these o
 )]
 fn what_speaks_against_it(
     #[case] arguments: &[&str],
-    #[case] object: Sought,
+    #[case] object: RequestedObject,
     #[case] expected: &[(bool, &str)],
 ) {
     let expected: Vec<_> = expected.iter().map(|(is_input, text)| (*is_input, (*text).to_owned())).collect();

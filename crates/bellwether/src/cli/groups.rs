@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bellwether_inspect::{sight::Place, wait};
+use bellwether_inspect::{observe::Location, wait};
 use bellwether_kube_io::write::Login;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
@@ -31,12 +31,12 @@ pub struct PlaceArgs {
 
 impl PlaceArgs {
     /// The place that they name.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Location {
         let Self { kubeconfig, context, namespace, from } = self.clone();
         if from.is_empty() {
-            Place::Cluster { login: Login { kubeconfig, context }, namespace }
+            Location::Cluster { login: Login { kubeconfig, context }, namespace }
         } else {
-            Place::Files { paths: from, namespace }
+            Location::Files { paths: from, namespace }
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct SceneArgs {
 
 impl SceneArgs {
     /// The place that they name.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Location {
         self.place.place()
     }
 
@@ -194,13 +194,13 @@ pub enum Goal {
 
 impl Wait {
     /// How long to wait, and for what.
-    pub(crate) fn terms(&self) -> wait::Terms {
+    pub(crate) fn terms(&self) -> wait::WaitOptions {
         let goal = match self.goal {
             Goal::Ready => wait::Goal::Ready,
             Goal::Settled => wait::Goal::Settled,
             Goal::Installed => wait::Goal::Installed,
         };
-        wait::Terms { goal, stable: self.stable, fail_fast: self.fail_fast, timeout: self.timeout }
+        wait::WaitOptions { goal, stable: self.stable, fail_fast: self.fail_fast, timeout: self.timeout }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Driver, Effect, Engine, Event, Group, Kind, Now, Outcome, Sources};
+use bellwether_engine::{Driver, Effect, Engine, Event, Group, GroupKind, Now, Outcome, Sources};
 use bellwether_inspect::{
-    family::{Node, family, kinds_below},
-    sight::Beside,
+    observe::ListedObject,
+    owner_tree::{Node, family, kinds_below},
 };
 use bellwether_memory_cluster::merge;
 use bellwether_model::State;
@@ -26,7 +26,7 @@ const MOST_TURNS: usize = 64;
 
 /// Something that a person does to the cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum UserAction {
     /// Applies these manifests.
     Apply(&'static str),
     /// Lets an Application expect one more component, as its spec has it.
@@ -82,28 +82,28 @@ impl Cluster {
     }
 
     /// Somebody does something, and everybody reacts.
-    pub(super) fn suffer(&mut self, deed: Deed) -> Result<()> {
+    pub(super) fn suffer(&mut self, deed: UserAction) -> Result<()> {
         match deed {
-            Deed::Apply(manifests) => {
+            UserAction::Apply(manifests) => {
                 let manifests: Vec<Value> = serde_saphyr::from_multiple(manifests)
                     .context("a manifest of the demo cannot be read")?;
                 for manifest in &manifests {
                     self.store.apply(manifest);
                 }
             }
-            Deed::Expect(application, components) => {
+            UserAction::Expect(application, components) => {
                 let components: Value =
                     serde_json::from_str(components).context("a component of the demo cannot be read")?;
                 let patch = json!({ "spec": { "components": components } });
-                self.store.patch(&Kind::own("Application"), application, &patch);
+                self.store.patch(&GroupKind::own("Application"), application, &patch);
             }
-            Deed::SetImage(name, image) => self.set_image(name, image),
-            Deed::Patch(group, kind, name, patch) => {
+            UserAction::SetImage(name, image) => self.set_image(name, image),
+            UserAction::Patch(group, kind, name, patch) => {
                 let patch: Value =
                     serde_json::from_str(patch).context("a change of the demo cannot be read")?;
-                self.store.patch(&Kind::new(group, kind), name, &patch);
+                self.store.patch(&GroupKind::new(group, kind), name, &patch);
             }
-            Deed::Delete(name) => self.store.delete(&workloads::stateful_set(), name),
+            UserAction::Delete(name) => self.store.delete(&workloads::stateful_set(), name),
         }
         self.settle();
         Ok(())
@@ -177,8 +177,11 @@ impl Cluster {
         let mut beside = Vec::new();
         for kind in below {
             let seen = self.store.seen(&kind, &self.driver.lens(&kind));
-            let seen =
-                seen.into_iter().map(|(name, seen)| Beside { kind: kind.clone(), name, facts: seen.facts });
+            let seen = seen.into_iter().map(|(name, seen)| ListedObject {
+                kind: kind.clone(),
+                name,
+                facts: seen.facts,
+            });
             beside.extend(seen);
         }
         family(group, &beside)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use serde_json::{Value, json};
 
 use super::{
@@ -26,8 +26,8 @@ const ADDRESS_WITHIN: Duration = Duration::from_millis(2500);
 /// An address that no machine has: it is kept for documentation.
 const ADDRESS: &str = "203.0.113.10";
 
-pub(super) fn service() -> Kind {
-    Kind::new("", "Service")
+pub(super) fn service() -> GroupKind {
+    GroupKind::new("", "Service")
 }
 
 /// Everybody has a look, and does what comes next.
@@ -59,7 +59,7 @@ fn give_addresses(store: &mut Store, memory: &mut Memory) {
 }
 
 /// How a Pod is.
-enum Life {
+enum PodPhase {
     /// No node suits it: its volumes are not there yet.
     Unscheduled,
     Creating,
@@ -74,7 +74,7 @@ enum Life {
 }
 
 fn run_pods(store: &mut Store, memory: &mut Memory) {
-    let mut pods = store.all(&Kind::pod());
+    let mut pods = store.all(&GroupKind::pod());
     // The oldest first: identities are given out in order.
     pods.sort_by_key(|pod| uid(pod).to_owned());
     // Images are pulled one after the other.
@@ -83,14 +83,17 @@ fn run_pods(store: &mut Store, memory: &mut Memory) {
         let name = text(&pod["metadata"]["name"]);
         if is_deleting(&pod) {
             if memory.since(uid(&pod), "end") >= ENDS_WITHIN {
-                store.remove(&Kind::pod(), name);
+                store.remove(&GroupKind::pod(), name);
             }
             continue;
         }
-        let life =
-            if has_volumes(store, &pod) { live(store, memory, &pod, &mut pulls) } else { Life::Unscheduled };
+        let life = if has_volumes(store, &pod) {
+            live(store, memory, &pod, &mut pulls)
+        } else {
+            PodPhase::Unscheduled
+        };
         let status = status(&pod, &life, &store.time());
-        store.patch(&Kind::pod(), name, &status);
+        store.patch(&GroupKind::pod(), name, &status);
     }
 }
 
@@ -102,7 +105,7 @@ fn has_volumes(store: &Store, pod: &Value) -> bool {
     pod["spec"]["volumes"].as_array().into_iter().flatten().all(is_bound)
 }
 
-fn live(store: &Store, memory: &mut Memory, pod: &Value, pulls: &mut bool) -> Life {
+fn live(store: &Store, memory: &mut Memory, pod: &Value, pulls: &mut bool) -> PodPhase {
     let uid = uid(pod);
     let images = containers(pod).map(|container| text(&container["image"]));
     if let Some(image) = images.into_iter().find(|image| !IMAGES.contains(image)) {
@@ -111,7 +114,7 @@ fn live(store: &Store, memory: &mut Memory, pod: &Value, pulls: &mut bool) -> Li
     if pod["status"]["phase"] != "Running" {
         let is_next = !std::mem::replace(pulls, true);
         if !is_next || memory.since(uid, "pull") < PULLS_WITHIN {
-            return Life::Creating;
+            return PodPhase::Creating;
         }
         *pulls = false;
     }
@@ -120,18 +123,18 @@ fn live(store: &Store, memory: &mut Memory, pod: &Value, pulls: &mut bool) -> Li
     let noticed = memory.unchanged(uid, "database", reaches.to_string()) >= NOTICES_WITHIN;
     // What was ready stays so until somebody looks again.
     let ready = if reaches { is_up && (noticed || is_ready(pod)) } else { is_ready(pod) && !noticed };
-    Life::Running { ready }
+    PodPhase::Running { ready }
 }
 
-fn stuck(tried: Duration, image: &str) -> Life {
+fn stuck(tried: Duration, image: &str) -> PodPhase {
     let why = format!("failed to resolve reference \"{image}\": not found");
     if tried < PULLS_WITHIN {
-        Life::Creating
+        PodPhase::Creating
     } else if tried < BACKS_OFF_AFTER {
-        Life::Stuck { reason: "ErrImagePull", message: why }
+        PodPhase::Stuck { reason: "ErrImagePull", message: why }
     } else {
         let message = format!("Back-off pulling image \"{image}\": ErrImagePull: {why}");
-        Life::Stuck { reason: "ImagePullBackOff", message }
+        PodPhase::Stuck { reason: "ImagePullBackOff", message }
     }
 }
 
@@ -146,7 +149,7 @@ fn reaches_database(store: &Store, pod: &Value) -> bool {
         };
         let is_meant =
             |pod: &Value| selector.iter().all(|(key, value)| pod["metadata"]["labels"][key] == *value);
-        store.all(&Kind::pod()).iter().any(|pod| is_meant(pod) && is_ready(pod) && !is_deleting(pod))
+        store.all(&GroupKind::pod()).iter().any(|pod| is_meant(pod) && is_ready(pod) && !is_deleting(pod))
     })
 }
 
@@ -155,15 +158,15 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The status of a Pod, as a patch.
-fn status(pod: &Value, life: &Life, time: &str) -> Value {
+fn status(pod: &Value, life: &PodPhase, time: &str) -> Value {
     let condition = |kind: &str, is, reason, message| condition(pod, kind, (is, reason, message), time);
-    if let Life::Unscheduled = life {
+    if let PodPhase::Unscheduled = life {
         let message = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
         let scheduled = condition("PodScheduled", false, "Unschedulable", message);
         return json!({ "status": { "phase": "Pending", "conditions": [scheduled] } });
     }
     let (phase, ready) = match life {
-        Life::Running { ready } => ("Running", *ready),
+        PodPhase::Running { ready } => ("Running", *ready),
         _ => ("Pending", false),
     };
     let reason = if ready { "" } else { "ContainersNotReady" };
@@ -172,9 +175,9 @@ fn status(pod: &Value, life: &Life, time: &str) -> Value {
         .map(|(index, container)| {
             let began = &pod["status"]["containerStatuses"][index]["state"]["running"]["startedAt"];
             let state = match life {
-                Life::Running { .. } if began.is_null() => json!({ "running": { "startedAt": time } }),
-                Life::Running { .. } => json!({ "running": { "startedAt": began } }),
-                Life::Stuck { reason, message } => {
+                PodPhase::Running { .. } if began.is_null() => json!({ "running": { "startedAt": time } }),
+                PodPhase::Running { .. } => json!({ "running": { "startedAt": began } }),
+                PodPhase::Stuck { reason, message } => {
                     json!({ "waiting": { "reason": reason, "message": message } })
                 }
                 _ => json!({ "waiting": { "reason": "ContainerCreating" } }),

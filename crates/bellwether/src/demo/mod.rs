@@ -24,7 +24,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{page::Log, story::Telling};
+use self::{page::ChangeLog, story::Narration};
 use crate::{cli::Demo, output::Outcome};
 
 /// How the picture is taken: so many steps after the failure, in so many lines.
@@ -50,9 +50,9 @@ pub(crate) fn run(command: &Demo, screen: Screen) -> Result<Outcome> {
 
 /// The page of the demo at its most telling moment, with its colours, in so many columns: an image is not there.
 pub fn still(columns: usize) -> Result<String> {
-    let mut telling = Telling::begin()?;
+    let mut telling = Narration::begin()?;
     let has_failed =
-        |telling: &Telling| telling.cluster.groups().iter().any(|group| group.state == State::Failed);
+        |telling: &Narration| telling.cluster.groups().iter().any(|group| group.state == State::Failed);
     while !has_failed(&telling) && telling.next().is_some() {
         telling.step()?;
     }
@@ -70,11 +70,11 @@ fn is_closed(error: &anyhow::Error) -> bool {
 
 /// Tells the story until it is at its end, or somebody has had enough of it.
 async fn tell(command: &Demo, screen: Screen) -> Result<()> {
-    let mut show = Show::on(screen);
+    let mut show = Display::on(screen);
     // Whoever ends it gets the cursor back.
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     loop {
-        let (mut telling, begun) = (Telling::begin()?, Instant::now());
+        let (mut telling, begun) = (Narration::begin()?, Instant::now());
         show.begin();
         show.draw(&telling)?;
         while let Some(next) = telling.next() {
@@ -95,30 +95,30 @@ async fn tell(command: &Demo, screen: Screen) -> Result<()> {
 }
 
 /// Where it is shown.
-enum Show {
+enum Display {
     /// On a page that is drawn again in its place.
     Page(Canvas, Screen),
     /// In lines, one for each change.
-    Lines(Log, Screen),
+    Lines(ChangeLog, Screen),
 }
 
-impl Show {
+impl Display {
     fn on(screen: Screen) -> Self {
         if stdout().is_terminal() {
             Self::Page(Canvas::default(), screen)
         } else {
-            Self::Lines(Log::default(), screen)
+            Self::Lines(ChangeLog::default(), screen)
         }
     }
 
     /// The story begins, perhaps not for the first time.
     fn begin(&mut self) {
         if let Self::Lines(log, _) = self {
-            *log = Log::default();
+            *log = ChangeLog::default();
         }
     }
 
-    fn draw(&mut self, telling: &Telling) -> Result<()> {
+    fn draw(&mut self, telling: &Narration) -> Result<()> {
         match self {
             Self::Page(canvas, screen) => {
                 let lines = Canvas::height().unwrap_or(usize::MAX);

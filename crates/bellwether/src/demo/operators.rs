@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use serde_json::{Value, json};
 
 use super::{
@@ -38,7 +38,7 @@ const HEALS_WITHIN: Duration = Duration::from_secs(2);
 /// Everybody has a look, and does what comes next.
 pub(super) fn act(store: &mut Store, memory: &mut Memory) {
     for operator in &OPERATORS {
-        let kind = Kind::new(operator.group, operator.kind);
+        let kind = GroupKind::new(operator.group, operator.kind);
         for it in store.all(&kind) {
             let status = operator.says(memory, &it, &store.time());
             store.patch(&kind, text(&it["metadata"]["name"]), &json!({ "status": status }));

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
-use bellwether_engine::{Group, Name};
+use bellwether_engine::{Group, NamespacedName};
 use bellwether_inspect::{
-    family::{Cause, Node, causes, in_full},
-    sight::Flags,
-    status::{List, One, headline, meaning, needs, title, why},
+    observe::Flags,
+    owner_tree::{Cause, Node, causes, in_full},
+    status::{List, SingleGroup, headline, meaning, needs, title, why},
     tree, wait,
 };
 use bellwether_model::{ConditionStatus, State};
@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     store::NAMESPACE,
-    story::{SCENES, Telling},
+    story::{Narration, SCENES},
 };
 
 /// From so many lines on there is room for all that is in the cluster.
@@ -26,13 +26,13 @@ const ROOM_FOR_ALL: usize = 35;
 const MOST_CAUSES: usize = 2;
 
 /// A group as it is shown.
-struct Shown {
+struct GroupPanel {
     group: Group,
     family: Vec<Node>,
 }
 
 /// The page of this moment, in so many lines at most: the table, what is wrong or under way, and the trees.
-pub(super) fn page(telling: &Telling, screen: Screen, lines: usize) -> String {
+pub(super) fn page(telling: &Narration, screen: Screen, lines: usize) -> String {
     let now = telling.cluster.now();
     let has_room = lines >= ROOM_FOR_ALL;
     let shown = shown(telling, has_room);
@@ -57,14 +57,14 @@ pub(super) fn page(telling: &Telling, screen: Screen, lines: usize) -> String {
 }
 
 /// What is wrong with a group, or how far along it is.
-fn in_words(Shown { group, family }: &Shown, now: Timestamp, screen: Screen) -> String {
+fn in_words(GroupPanel { group, family }: &GroupPanel, now: Timestamp, screen: Screen) -> String {
     let mut text = if group.state == State::InProgress {
         let elapsed = group.since.map_or(SignedDuration::ZERO, |since| now.duration_since(since));
         wait::page(group, elapsed, screen)
     } else {
         // How long it has been so is in the table.
         let timeless = Group { since: None, ..group.clone() };
-        let one = One { group, family, all: false, wide: false, now, flags: Flags::default() };
+        let one = SingleGroup { group, family, all: false, wide: false, now, flags: Flags::default() };
         let causes = one.causes(&causes(family), MOST_CAUSES, screen, &|_| Vec::new());
         format!("{}{}{causes}", headline(&timeless, now, screen), meaning(group, screen))
     };
@@ -75,7 +75,7 @@ fn in_words(Shown { group, family }: &Shown, now: Timestamp, screen: Screen) -> 
     text
 }
 
-fn head(telling: &Telling, screen: Screen) -> String {
+fn head(telling: &Narration, screen: Screen) -> String {
     let fit = |text: String| screen.width.map_or(text.clone(), |width| cut(&text, width).into_owned());
     let says = fit(format!("{}/{}  {}", telling.scene() + 1, SCENES.len(), telling.says()));
     let hint = fit("A cluster in memory, looked at by the real engine. Ctrl-C ends it.".to_owned());
@@ -84,7 +84,7 @@ fn head(telling: &Telling, screen: Screen) -> String {
 }
 
 /// The groups, the worst first.
-fn shown(telling: &Telling, all: bool) -> Vec<Shown> {
+fn shown(telling: &Narration, all: bool) -> Vec<GroupPanel> {
     let mut groups = telling.cluster.groups();
     groups.sort_by_key(|group| (rank(Some(group.state)), group.since));
     let shown = |mut group: Group| {
@@ -94,13 +94,13 @@ fn shown(telling: &Telling, all: bool) -> Vec<Shown> {
             come_home(name);
         }
         family.iter_mut().for_each(all_come_home);
-        Shown { group, family }
+        GroupPanel { group, family }
     };
     groups.into_iter().map(shown).collect()
 }
 
 /// Of the namespace in which nearly everything is, nobody needs to be told.
-fn come_home(name: &mut Name) {
+fn come_home(name: &mut NamespacedName) {
     if *name.namespace == *NAMESPACE {
         name.namespace = "".into();
     }
@@ -113,22 +113,22 @@ fn all_come_home(node: &mut Node) {
 
 /// What was last said, where each change is a line.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct ChangeLog {
     scene: Option<usize>,
     groups: BTreeMap<String, String>,
     causes: BTreeMap<String, Vec<String>>,
 }
 
-impl Log {
+impl ChangeLog {
     /// A line for whatever is not as it was.
-    pub(super) fn changes(&mut self, telling: &Telling, screen: Screen) -> Vec<String> {
+    pub(super) fn changes(&mut self, telling: &Narration, screen: Screen) -> Vec<String> {
         let mut lines = Vec::new();
         if self.scene.replace(telling.scene()) != Some(telling.scene()) {
             let says = format!("{}/{}  {}", telling.scene() + 1, SCENES.len(), telling.says());
             lines.push(screen.paint(&says, Style::new().bold()).into_owned());
         }
         let time = telling.cluster.now().strftime("%H:%M:%S").to_string();
-        for Shown { group, family } in shown(telling, false) {
+        for GroupPanel { group, family } in shown(telling, false) {
             let name = title(&group);
             let is = said(&group, screen);
             if self.groups.insert(name.clone(), is.clone()) != Some(is.clone()) {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use bellwether_engine::{
-    Change, FeedId, Kind, Lens, Light, Name, News, Outcome, Seen, Served, Slot, Source, Unreadable,
+    Change, FeedEvent, FeedId, GroupKind, Lens, LookContext, NamespacedName, ObservedObject, Outcome, Served,
+    Slot, Source, Unreadable,
 };
 use bellwether_memory_cluster::{MemoryCluster, Object, identity, merge, served};
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 pub(super) const NAMESPACE: &str = "default";
 
 /// A kind that there is.
-struct Known {
+struct KindEntry {
     group: &'static str,
     kind: &'static str,
     version: &'static str,
@@ -29,11 +30,11 @@ const fn known(
     version: &'static str,
     plural: &'static str,
     namespace: &'static str,
-) -> Known {
-    Known { group, kind, version, plural, namespace }
+) -> KindEntry {
+    KindEntry { group, kind, version, plural, namespace }
 }
 
-const KINDS: &[Known] = &[
+const KINDS: &[KindEntry] = &[
     known("bellwether.dev", "Application", "v1alpha1", "applications", NAMESPACE),
     known("bellwether.dev", "HealthRule", "v1alpha1", "healthrules", ""),
     known("bellwether.dev", "Rollup", "v1alpha1", "rollups", ""),
@@ -54,7 +55,7 @@ pub(super) struct Store {
     cluster: MemoryCluster,
     feeds: BTreeMap<FeedId, Arc<Lens>>,
     /// What has not been told yet. What the log of the cluster has is newer.
-    news: Vec<(FeedId, News)>,
+    news: Vec<(FeedId, FeedEvent)>,
     now: Timestamp,
 }
 
@@ -62,7 +63,7 @@ impl Store {
     /// One with nothing in it.
     pub(super) fn new(now: Timestamp) -> Self {
         let kinds = KINDS.iter().map(|known| {
-            let kind = Kind::new(known.group, known.kind);
+            let kind = GroupKind::new(known.group, known.kind);
             (kind, served(&[known.version], known.plural, !known.namespace.is_empty()))
         });
         // Those who play tell by them who is older.
@@ -86,12 +87,12 @@ impl Store {
         self.cluster.revision
     }
 
-    pub(super) fn get(&self, kind: &Kind, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, kind: &GroupKind, name: &str) -> Option<&Value> {
         self.cluster.get(kind, &located(kind, name)).map(|object| &object.value)
     }
 
     /// All objects of a kind, by their names.
-    pub(super) fn all(&self, kind: &Kind) -> Vec<Value> {
+    pub(super) fn all(&self, kind: &GroupKind) -> Vec<Value> {
         self.cluster.of_kind(kind).map(|object| object.value.clone()).collect()
     }
 
@@ -116,19 +117,19 @@ impl Store {
     }
 
     /// Merges a patch into an object that is there. Those who play write specs and statuses at once.
-    pub(super) fn patch(&mut self, kind: &Kind, name: &str, patch: &Value) {
+    pub(super) fn patch(&mut self, kind: &GroupKind, name: &str, patch: &Value) {
         self.cluster.edit(kind, &located(kind, name), |object| merge(object, patch));
     }
 
     /// Deletes an object, if it is there. A Pod ends its containers first; whoever runs it removes it then.
-    pub(super) fn delete(&mut self, kind: &Kind, name: &str) {
+    pub(super) fn delete(&mut self, kind: &GroupKind, name: &str) {
         let time = self.time();
         // What is not there need not be deleted.
         let _ = self.cluster.delete(kind, &located(kind, name), None, &time);
     }
 
     /// An object is there no longer.
-    pub(super) fn remove(&mut self, kind: &Kind, name: &str) {
+    pub(super) fn remove(&mut self, kind: &GroupKind, name: &str) {
         self.cluster.remove(kind, &located(kind, name));
     }
 
@@ -141,7 +142,7 @@ impl Store {
     }
 
     /// What has not been told yet.
-    pub(super) fn news(&mut self) -> Vec<(FeedId, News)> {
+    pub(super) fn news(&mut self) -> Vec<(FeedId, FeedEvent)> {
         self.tell();
         mem::take(&mut self.news)
     }
@@ -152,9 +153,9 @@ impl Store {
             let object = &entry.object;
             for (feed, lens) in self.feeds.iter().filter(|(_, lens)| *lens.kind() == object.kind) {
                 let news = if entry.gone {
-                    Some(News::Gone(object.name.clone()))
+                    Some(FeedEvent::Deleted(object.name.clone()))
                 } else {
-                    self.look(object, lens).map(|(name, seen)| News::Seen(name, Box::new(seen)))
+                    self.look(object, lens).map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)))
                 };
                 self.news.extend(news.map(|news| (*feed, news)));
             }
@@ -162,12 +163,12 @@ impl Store {
     }
 
     /// The objects of a kind, as they look through a lens at this moment.
-    pub(super) fn seen(&self, kind: &Kind, lens: &Lens) -> Vec<(Name, Seen)> {
+    pub(super) fn seen(&self, kind: &GroupKind, lens: &Lens) -> Vec<(NamespacedName, ObservedObject)> {
         self.cluster.of_kind(kind).filter_map(|object| self.look(object, lens)).collect()
     }
 
-    fn look(&self, object: &Object, lens: &Lens) -> Option<(Name, Seen)> {
-        object.seen(lens, Light { now: self.now, has_status: Some(true) })
+    fn look(&self, object: &Object, lens: &Lens) -> Option<(NamespacedName, ObservedObject)> {
+        object.seen(lens, LookContext { now: self.now, has_status: Some(true) })
     }
 
     /// Makes a change that the engine wants, if the object is still the one that it is meant for.
@@ -179,15 +180,19 @@ impl Store {
 
 /// All that there is of a kind is told when it is followed, and what changes when somebody asks for news.
 impl Source for Store {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         let Some(served) = self.served(kind) else {
-            self.news.push((feed, News::Unreadable(Unreadable::NotServed)));
+            self.news.push((feed, FeedEvent::Unreadable(Unreadable::NotServed)));
             return;
         };
         // What has changed before is in the list.
         self.tell();
-        let seen = self.seen(kind, &lens).into_iter().map(|(name, seen)| News::Seen(name, Box::new(seen)));
-        let all = [News::Served(served), News::Listing].into_iter().chain(seen).chain([News::Listed]);
+        let seen =
+            self.seen(kind, &lens).into_iter().map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)));
+        let all = [FeedEvent::Served(served), FeedEvent::ListStarted]
+            .into_iter()
+            .chain(seen)
+            .chain([FeedEvent::ListCompleted]);
         self.news.extend(all.map(|news| (feed, news)));
         self.feeds.insert(feed, lens);
     }
@@ -197,18 +202,18 @@ impl Source for Store {
         self.news.retain(|(other, _)| *other != feed);
     }
 
-    fn served(&self, kind: &Kind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<Served> {
         self.cluster.kinds.get(kind).cloned()
     }
 }
 
 /// The whole name of an object of a kind.
-fn located(kind: &Kind, name: &str) -> Name {
-    Name::new(namespace(kind), name)
+fn located(kind: &GroupKind, name: &str) -> NamespacedName {
+    NamespacedName::new(namespace(kind), name)
 }
 
 /// Where the objects of a kind are.
-fn namespace(kind: &Kind) -> &'static str {
+fn namespace(kind: &GroupKind) -> &'static str {
     let known = KINDS.iter().find(|known| *known.group == *kind.group && *known.kind == *kind.kind);
     known.map_or(NAMESPACE, |known| known.namespace)
 }
@@ -219,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    fn application() -> Kind {
-        Kind::own("Application")
+    fn application() -> GroupKind {
+        GroupKind::own("Application")
     }
 
     fn manifest() -> Value {
@@ -238,11 +243,11 @@ mod tests {
 
     /// News in a word each.
     fn words(store: &mut Store) -> Vec<String> {
-        let word = |(_, news): (FeedId, News)| match news {
-            News::Seen(name, seen) => format!("{} {}", name.name, seen.facts.version.as_str()),
-            News::Gone(name) => format!("{} is gone", name.name),
-            News::Served(served) => served.plural.to_string(),
-            News::Unreadable(why) => why.to_string(),
+        let word = |(_, news): (FeedId, FeedEvent)| match news {
+            FeedEvent::Applied(name, seen) => format!("{} {}", name.name, seen.facts.version.as_str()),
+            FeedEvent::Deleted(name) => format!("{} is gone", name.name),
+            FeedEvent::Served(served) => served.plural.to_string(),
+            FeedEvent::Unreadable(why) => why.to_string(),
             news => format!("{news:?}"),
         };
         store.news().into_iter().map(word).collect()
@@ -254,13 +259,13 @@ mod tests {
         store.apply(&json!({
             "apiVersion": "net.example.com/v1", "kind": "Fabric", "metadata": { "name": "core" },
         }));
-        let created = |kind: &Kind, name: &str| {
+        let created = |kind: &GroupKind, name: &str| {
             let metadata = &store.get(kind, name).expect("it is there")["metadata"];
             (metadata["namespace"].clone(), metadata["creationTimestamp"].clone())
         };
         let time = json!("1970-01-01T00:00:00Z");
         assert_eq!(created(&application(), "web"), (json!(NAMESPACE), time.clone()));
-        assert_eq!(created(&Kind::new("net.example.com", "Fabric"), "core"), (Value::Null, time));
+        assert_eq!(created(&GroupKind::new("net.example.com", "Fabric"), "core"), (Value::Null, time));
     }
 
     #[test]
@@ -281,7 +286,7 @@ mod tests {
         store.leave(feed);
         store.apply(&manifest());
         assert_eq!(words(&mut store), [""; 0]);
-        store.follow(feed, &Kind::new("acme.io", "Widget"), lens);
+        store.follow(feed, &GroupKind::new("acme.io", "Widget"), lens);
         assert_eq!(words(&mut store), ["the cluster does not serve it"]);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::cluster::{Cluster, Deed};
+use super::cluster::{Cluster, UserAction};
 
 const WORDPRESS: &str = include_str!("../../../../examples/wordpress/shared-mysql/wordpress.yaml");
 const MYSQL: &str = include_str!("../../../../examples/wordpress/shared-mysql/mysql.yaml");
@@ -23,77 +23,85 @@ pub(super) struct Scene {
     /// How long it takes, in seconds.
     lasts: u64,
     /// What somebody does when it begins.
-    deeds: &'static [Deed],
+    deeds: &'static [UserAction],
 }
 
 pub(super) const SCENES: &[Scene] = &[
     Scene {
         says: "WordPress is installed. It needs MySQL, which is not there yet.",
         lasts: 6,
-        deeds: &[Deed::Apply(WORDPRESS)],
+        deeds: &[UserAction::Apply(WORDPRESS)],
     },
     Scene {
         says: "MySQL is installed, and the blog finds its database.",
         lasts: 7,
-        deeds: &[Deed::Apply(MYSQL)],
+        deeds: &[UserAction::Apply(MYSQL)],
     },
     Scene {
         says: "A page cache is put in front of the blog, in four replicas.",
         lasts: 7,
         deeds: &[
-            Deed::Expect(
+            UserAction::Expect(
                 "wordpress",
                 r#"{"cache": {"group": "apps", "version": "v1", "kind": "Deployment"}}"#,
             ),
-            Deed::Apply(CACHE),
+            UserAction::Apply(CACHE),
         ],
     },
     Scene {
         says: "Version 7.7 of the cache is rolled out.",
         lasts: 8,
-        deeds: &[Deed::SetImage("cache", "varnish:7.7")],
+        deeds: &[UserAction::SetImage("cache", "varnish:7.7")],
     },
     Scene {
         says: "A slip of the finger in the next version: there is no varnish:7.77.",
         lasts: 13,
-        deeds: &[Deed::SetImage("cache", "varnish:7.77")],
+        deeds: &[UserAction::SetImage("cache", "varnish:7.77")],
     },
-    Scene { says: "The change is rolled back.", lasts: 5, deeds: &[Deed::SetImage("cache", "varnish:7.7")] },
+    Scene {
+        says: "The change is rolled back.",
+        lasts: 5,
+        deeds: &[UserAction::SetImage("cache", "varnish:7.7")],
+    },
     Scene {
         says: "Somebody deletes the database, and the blog notices.",
         lasts: 8,
-        deeds: &[Deed::Delete("mysql")],
+        deeds: &[UserAction::Delete("mysql")],
     },
-    Scene { says: "The database is put back. Its volume was kept.", lasts: 7, deeds: &[Deed::Apply(MYSQL)] },
+    Scene {
+        says: "The database is put back. Its volume was kept.",
+        lasts: 7,
+        deeds: &[UserAction::Apply(MYSQL)],
+    },
     Scene {
         says: "The platform below has three operators. A Rollup says how they are as one.",
         lasts: 5,
-        deeds: &[Deed::Apply(PLATFORM)],
+        deeds: &[UserAction::Apply(PLATFORM)],
     },
     Scene {
         says: "The platform is upgraded, by each operator at its own pace.",
         lasts: 5,
         deeds: &[
-            Deed::Patch(GUESTS, "Hypervisor", "hosts", r#"{"spec": {"version": "1.4"}}"#),
-            Deed::Patch(DISKS, "DiskPool", "pool", r#"{"spec": {"version": "2.1"}}"#),
-            Deed::Patch(NET, "Fabric", "fabric", r#"{"spec": {"version": "4.2"}}"#),
+            UserAction::Patch(GUESTS, "Hypervisor", "hosts", r#"{"spec": {"version": "1.4"}}"#),
+            UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"spec": {"version": "2.1"}}"#),
+            UserAction::Patch(NET, "Fabric", "fabric", r#"{"spec": {"version": "4.2"}}"#),
         ],
     },
     Scene {
         says: "A disk fails: the pool is degraded, and its operator is at a loss.",
         lasts: 5,
-        deeds: &[Deed::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 1}}"#)],
+        deeds: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 1}}"#)],
     },
     Scene {
         says: "Somebody puts in a new disk, and the operator heals the pool.",
         lasts: 4,
-        deeds: &[Deed::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 0}}"#)],
+        deeds: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 0}}"#)],
     },
     Scene { says: "All is ready again.", lasts: 4, deeds: &[] },
 ];
 
 /// The story so far.
-pub(super) struct Telling {
+pub(super) struct Narration {
     pub(super) cluster: Cluster,
     /// Which scene it is.
     scene: usize,
@@ -106,7 +114,7 @@ pub(super) struct Telling {
 /// Time passes in steps like this.
 const STEP: Duration = Duration::from_millis(250);
 
-impl Telling {
+impl Narration {
     /// The first moment of it.
     pub(super) fn begin() -> Result<Self> {
         let (cluster, passed, until) = (Cluster::new(), Duration::ZERO, Duration::ZERO);
@@ -152,16 +160,16 @@ impl Telling {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_inspect::family::causes;
+    use bellwether_inspect::owner_tree::causes;
     use bellwether_model::{ConditionStatus, State};
     use bellwether_terminal::{Screen, columns};
     use rstest::rstest;
 
     use super::*;
-    use crate::demo::page::{Log, page};
+    use crate::demo::page::{ChangeLog, page};
 
     /// How everything is: each Application with what is wrong with it, as deep as it goes.
-    fn all(telling: &Telling) -> Vec<String> {
+    fn all(telling: &Narration) -> Vec<String> {
         let mut all = Vec::new();
         for group in telling.cluster.groups() {
             let (counts, name) = (&group.counts, &group.name.name);
@@ -179,7 +187,7 @@ mod tests {
 
     /// How everything is at the end of each scene.
     fn ends() -> Vec<Vec<String>> {
-        let mut telling = Telling::begin().expect("it begins");
+        let mut telling = Narration::begin().expect("it begins");
         let mut ends = Vec::new();
         while telling.next().is_some() {
             let (scene, before) = (telling.scene(), all(&telling));
@@ -234,7 +242,7 @@ mod tests {
     /// What a Rollup says in each scene, in the order in which it says it.
     #[test]
     fn the_platform_is_installed_upgraded_broken_and_healed() {
-        let mut telling = Telling::begin().expect("it begins");
+        let mut telling = Narration::begin().expect("it begins");
         let mut seen: Vec<(usize, String)> = Vec::new();
         while telling.next().is_some() {
             telling.step().expect("it goes on");
@@ -260,7 +268,7 @@ mod tests {
 
     #[test]
     fn replicas_come_up_one_by_one() {
-        let mut telling = Telling::begin().expect("it begins");
+        let mut telling = Narration::begin().expect("it begins");
         let mut seen = Vec::new();
         while telling.scene() < 3 {
             telling.step().expect("it goes on");
@@ -277,8 +285,8 @@ mod tests {
     }
 
     fn lines() -> Vec<String> {
-        let mut telling = Telling::begin().expect("it begins");
-        let (mut log, screen) = (Log::default(), Screen { colours: false, width: None });
+        let mut telling = Narration::begin().expect("it begins");
+        let (mut log, screen) = (ChangeLog::default(), Screen { colours: false, width: None });
         let mut lines = log.changes(&telling, screen);
         while telling.next().is_some() {
             telling.step().expect("it goes on");
@@ -311,7 +319,7 @@ mod tests {
     #[case::large(140, 39)]
     fn the_page_fits(#[case] columns: usize, #[case] height: usize) {
         let screen = Screen { colours: true, width: Some(columns) };
-        let mut telling = Telling::begin().expect("it begins");
+        let mut telling = Narration::begin().expect("it begins");
         while telling.next().is_some() {
             let page = page(&telling, screen, height);
             assert!(page.lines().count() <= height, "{page}");

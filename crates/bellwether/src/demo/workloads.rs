@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use bellwether_memory_cluster::merge;
 use serde_json::{Value, json};
 
@@ -15,20 +15,20 @@ use super::{
 /// The letters and digits that Kubernetes makes names of: nothing that reads like a word.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-pub(super) fn deployment() -> Kind {
-    Kind::new("apps", "Deployment")
+pub(super) fn deployment() -> GroupKind {
+    GroupKind::new("apps", "Deployment")
 }
 
-pub(super) fn replica_set() -> Kind {
-    Kind::new("apps", "ReplicaSet")
+pub(super) fn replica_set() -> GroupKind {
+    GroupKind::new("apps", "ReplicaSet")
 }
 
-pub(super) fn stateful_set() -> Kind {
-    Kind::new("apps", "StatefulSet")
+pub(super) fn stateful_set() -> GroupKind {
+    GroupKind::new("apps", "StatefulSet")
 }
 
-pub(super) fn claim() -> Kind {
-    Kind::new("", "PersistentVolumeClaim")
+pub(super) fn claim() -> GroupKind {
+    GroupKind::new("", "PersistentVolumeClaim")
 }
 
 /// Everybody has a look, and does what comes next.
@@ -153,7 +153,7 @@ fn say(store: &mut Store, memory: &mut Memory, it: &Value, newest: &Set, old: &[
 /// As many Pods as a ReplicaSet wants. Those that are not ready go first, then the youngest.
 fn keep_replicas(store: &mut Store, it: &Value) {
     let name = text(&it["metadata"]["name"]);
-    let mut pods = owned(store, &Kind::pod(), it);
+    let mut pods = owned(store, &GroupKind::pod(), it);
     pods.retain(|pod| !is_deleting(pod));
     pods.sort_by_key(|pod| (!is_ready(pod), uid(pod).to_owned()));
     let (wanted, there) = (count(&it["spec"]["replicas"]), pods.len());
@@ -163,7 +163,7 @@ fn keep_replicas(store: &mut Store, it: &Value) {
         create_pod(store, it, &format!("{name}-{suffix}"), &[]);
     }
     for pod in pods.iter().skip(wanted) {
-        store.delete(&Kind::pod(), text(&pod["metadata"]["name"]));
+        store.delete(&GroupKind::pod(), text(&pod["metadata"]["name"]));
     }
     let kept = pods.get(..wanted).unwrap_or(&pods);
     let ready = kept.iter().filter(|pod| is_ready(pod)).count();
@@ -180,7 +180,7 @@ fn keep_replicas(store: &mut Store, it: &Value) {
 /// The Pods of a StatefulSet, each after the one before it is ready, and each with its own volumes.
 fn keep_in_order(store: &mut Store, it: &Value) {
     let name = text(&it["metadata"]["name"]);
-    let mut pods = owned(store, &Kind::pod(), it);
+    let mut pods = owned(store, &GroupKind::pod(), it);
     let ready = pods.iter().filter(|pod| is_ready(pod) && !is_deleting(pod)).count();
     let replicas = count(&it["spec"]["replicas"]);
     // One that is about to go is in the way of the next of the same name.
@@ -198,7 +198,7 @@ fn keep_in_order(store: &mut Store, it: &Value) {
             volumes.push(json!({ "name": volume, "persistentVolumeClaim": { "claimName": claim } }));
         }
         create_pod(store, it, &pod, &volumes);
-        pods = owned(store, &Kind::pod(), it);
+        pods = owned(store, &GroupKind::pod(), it);
     }
     let revision = format!("{name}-{}", version(&it["spec"]["template"]));
     let there = pods.iter().filter(|pod| !is_deleting(pod)).count();
@@ -234,7 +234,7 @@ fn owners(object: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The objects of a kind that this one owns.
-fn owned(store: &Store, kind: &Kind, by: &Value) -> Vec<Value> {
+fn owned(store: &Store, kind: &GroupKind, by: &Value) -> Vec<Value> {
     let mut all = store.all(kind);
     all.retain(|object| owners(object).any(|owner| owner == uid(by)));
     all

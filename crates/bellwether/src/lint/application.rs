@@ -1,7 +1,7 @@
 //! What is wrong with an Application that its schema allows.
 
 use bellwether_api::{Application, ApplicationSpec, GROUP};
-use bellwether_inspect::sight::is_of_the_cluster;
+use bellwether_inspect::observe::is_of_the_cluster;
 use bellwether_model::Object;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 

@@ -2,7 +2,7 @@
 
 use bellwether_api::{Rollup, RollupSpec};
 use bellwether_engine::rollup_mistakes;
-use bellwether_inspect::sight::is_of_the_cluster;
+use bellwether_inspect::observe::is_of_the_cluster;
 use bellwether_model::Object;
 
 use super::application::{contradictions, fault};

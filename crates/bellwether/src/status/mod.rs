@@ -5,9 +5,9 @@ mod watch;
 use anyhow::Result;
 use bellwether_engine::{Detail, Group, Report, Reports};
 use bellwether_inspect::{
-    family::{Node, family_of},
-    sight::{Meant, Remarks, Sight},
-    status::{List, One, names},
+    observe::{GroupQuery, Notes, Observation},
+    owner_tree::{Node, family_of},
+    status::{List, SingleGroup, names},
 };
 use bellwether_model::State;
 use bellwether_terminal::Screen;
@@ -21,7 +21,7 @@ pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {
         return watch::run(command, screen);
     }
-    let sight = match Sight::open(&command.scene.place(), command.scene.now(), meant(command)) {
+    let sight = match Observation::open(&command.scene.place(), command.scene.now(), meant(command)) {
         Ok(sight) => sight,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -32,14 +32,14 @@ pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
 }
 
 /// What is asked for.
-fn meant(command: &Status) -> Meant<'_> {
+fn meant(command: &Status) -> GroupQuery<'_> {
     match &command.name {
-        Some(name) => Meant::One(name),
-        None => Meant::All { all_namespaces: command.all_namespaces },
+        Some(name) => GroupQuery::One(name),
+        None => GroupQuery::All { all_namespaces: command.all_namespaces },
     }
 }
 
-fn list(command: &Status, sight: Sight, screen: Screen) -> Result<Outcome> {
+fn list(command: &Status, sight: Observation, screen: Screen) -> Result<Outcome> {
     let mut groups = sight.groups();
     groups.retain(|group| is_wanted(group, command.type_.as_deref()));
     let text = match command.output {
@@ -64,7 +64,7 @@ fn list(command: &Status, sight: Sight, screen: Screen) -> Result<Outcome> {
     Ok(with_remarks(text, sight.remarks, &groups))
 }
 
-fn one(command: &Status, name: &str, sight: Sight, screen: Screen) -> Result<Outcome> {
+fn one(command: &Status, name: &str, sight: Observation, screen: Screen) -> Result<Outcome> {
     let group = match sight.group(name) {
         Ok(group) => group,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
@@ -80,7 +80,7 @@ fn one(command: &Status, name: &str, sight: Sight, screen: Screen) -> Result<Out
             let (family, unseen) = family_of(&group, &sight, false)?;
             notes = unseen;
             let (all, flags) = (wide || command.all, command.scene.place().flags());
-            let one = One { group: &group, family: &family, all, wide, now: sight.now, flags };
+            let one = SingleGroup { group: &group, family: &family, all, wide, now: sight.now, flags };
             let evidence = |node: &Node| match &node.rule {
                 Some(_) => sight.evidence(&node.kind, &node.name),
                 None => Vec::new(),
@@ -104,8 +104,8 @@ fn is_wanted(group: &Group, type_: Option<&str>) -> bool {
 }
 
 /// The answer, with what could not be read. Where nothing was found, nothing is ready.
-pub(crate) fn with_remarks(text: String, remarks: Remarks, groups: &[Group]) -> Outcome {
-    let Remarks { problems, notes, .. } = remarks;
+pub(crate) fn with_remarks(text: String, remarks: Notes, groups: &[Group]) -> Outcome {
+    let Notes { problems, notes, .. } = remarks;
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
     Outcome { text, errors: problems, notes, code }

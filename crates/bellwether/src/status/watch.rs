@@ -3,11 +3,11 @@
 use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Result;
-use bellwether_engine::{Group, Kind, Name};
+use bellwether_engine::{Group, GroupKind, NamespacedName};
 use bellwether_inspect::{
-    family::{family, kinds_below},
-    sight::{ClusterSight, Flags, Live, Sight, View},
-    status::{List, Log, One},
+    observe::{EvaluationScope, Flags, LiveObservation, Observation, ObservedCluster},
+    owner_tree::{family, kinds_below},
+    status::{List, SingleGroup, StatusLog},
 };
 use bellwether_model::State;
 use bellwether_terminal::{Canvas, Screen, how_long};
@@ -28,7 +28,7 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     }
     // The first look is the same as without --watch: whoever cannot see anything is told so, and why.
     let place = command.scene.place();
-    let opened = Sight::open(&place, command.scene.now(), meant(command)).and_then(|sight| {
+    let opened = Observation::open(&place, command.scene.now(), meant(command)).and_then(|sight| {
         let one = command.name.as_ref().map(|name| sight.group(name)).transpose()?;
         let views = one.as_ref().map_or_else(|| sight.views(), |group| vec![sight.view_of(group)]);
         Ok((sight, views, one.map(|group| (group.kind, group.name))))
@@ -44,27 +44,32 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         return Ok(Outcome::bad_input("files do not change: leave --watch or --from out".to_owned()));
     };
     let whereabouts = whereabouts(&sight.whereabouts(), command.type_.as_deref());
-    let watch = Watch { command, one, whereabouts, flags: place.flags(), notes: &sight.remarks.notes };
+    let watch = StatusWatch { command, one, whereabouts, flags: place.flags(), notes: &sight.remarks.notes };
     cluster.runtime().block_on(watch.run(cluster, views, screen))
 }
 
 /// What is shown again and again.
-struct Watch<'c> {
+struct StatusWatch<'c> {
     command: &'c Status,
     /// The group that is meant, if it is one.
-    one: Option<(Kind, Name)>,
+    one: Option<(GroupKind, NamespacedName)>,
     whereabouts: String,
     flags: Flags,
     notes: &'c [String],
 }
 
-impl Watch<'_> {
-    async fn run(&self, cluster: &ClusterSight, views: Vec<View>, screen: Screen) -> Result<Outcome> {
+impl StatusWatch<'_> {
+    async fn run(
+        &self,
+        cluster: &ObservedCluster,
+        views: Vec<EvaluationScope>,
+        screen: Screen,
+    ) -> Result<Outcome> {
         let mut stop = Stop::listen()?;
-        let mut live = Live::start(cluster.client(), views);
+        let mut live = LiveObservation::start(cluster.client(), views);
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
-        let mut log = Log::default();
+        let mut log = StatusLog::default();
         loop {
             tokio::select! {
                 () = stop.asked() => return Ok(Outcome::default()),
@@ -84,14 +89,14 @@ impl Watch<'_> {
         }
     }
 
-    fn groups<'l>(&self, live: &'l Live) -> Vec<&'l Group> {
+    fn groups<'l>(&self, live: &'l LiveObservation) -> Vec<&'l Group> {
         match &self.one {
             Some((kind, name)) => live.group(kind, name).into_iter().collect(),
             None => live.groups().filter(|group| is_wanted(group, self.command.type_.as_deref())).collect(),
         }
     }
 
-    fn page(&self, live: &mut Live, now: Timestamp, screen: Screen) -> String {
+    fn page(&self, live: &mut LiveObservation, now: Timestamp, screen: Screen) -> String {
         let groups: Vec<_> = self.groups(live).into_iter().cloned().collect();
         let wide = self.command.output == GroupFormat::Wide;
         let all = wide || self.command.all;
@@ -108,7 +113,7 @@ impl Watch<'_> {
                 live.look_beside(kinds_below(bad));
                 let family = family(group, &live.beside());
                 // The fields that a verdict rests on would have to be asked for each time.
-                One { group, family: &family, all, wide, now, flags }.print(screen, &|_| Vec::new())
+                SingleGroup { group, family: &family, all, wide, now, flags }.print(screen, &|_| Vec::new())
             }
             (None, _) => List { groups, wide, all, now, flags }.print(screen, &self.whereabouts),
         };

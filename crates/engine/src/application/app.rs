@@ -15,7 +15,7 @@ use crate::{
     event::Unreadable,
     facts::Facts,
     feeds::{Feed, Feeds},
-    id::{FeedId, Kind, Name},
+    id::{FeedId, GroupKind, NamespacedName},
     members::Members,
     publication::Publication,
     registry::Published,
@@ -24,44 +24,44 @@ use crate::{
 
 use super::{
     check::{Check, is_health_check},
-    holdings::Holdings,
     index,
+    owned_kinds::OwnedKinds,
 };
 
 /// One Application.
 #[derive(Debug)]
 pub(super) struct App {
-    pub(super) name: Name,
+    pub(super) name: NamespacedName,
     pub(super) publication: Publication,
     pub(super) deleting: bool,
     /// What it asks for, in our own words.
     pub(super) spec: ApplicationSpec,
     /// What else one of `app.k8s.io` asks for; none for our own.
-    pub(super) old: Option<Old>,
+    pub(super) old: Option<LegacySpec>,
     pub(super) selector: Selector,
     /// The kinds that it needs.
-    pub(super) needs: BTreeMap<Kind, Need>,
+    pub(super) needs: BTreeMap<GroupKind, KindUse>,
     /// Kinds that it needs no longer, until it has let go of all that it owned of them.
-    pub(super) leaving: BTreeMap<Kind, FeedId>,
+    pub(super) leaving: BTreeMap<GroupKind, FeedId>,
     /// Where it stands in the index, by namespace.
-    pub(super) entries: Vec<(Arc<str>, index::Entry)>,
-    pub(super) components: Vec<Component>,
+    pub(super) entries: Vec<(Arc<str>, index::IndexEntry)>,
+    pub(super) components: Vec<NamedComponent>,
     pub(super) members: Members,
     pub(super) check: Check,
-    pub(super) holdings: Holdings,
+    pub(super) holdings: OwnedKinds,
     /// Objects whose owners could not be changed, and why.
-    pub(super) refused: BTreeMap<(Kind, Arc<str>), Arc<str>>,
+    pub(super) refused: BTreeMap<(GroupKind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
-    pub(super) cycle: Option<Vec<Name>>,
+    pub(super) cycle: Option<Vec<NamespacedName>>,
     /// Its readiness, when it was last looked at.
     pub(super) shown: Option<ConditionStatus>,
     /// Since when objects were in a state, as was written before.
-    pub(super) remembered: HashMap<(Kind, Name), (State, Timestamp)>,
+    pub(super) remembered: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
 }
 
 /// What an Application of `app.k8s.io` asks for that no other does.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Old {
+pub(super) struct LegacySpec {
     /// Whether it owns its members.
     pub(super) adds_owner: bool,
     /// Whether it selects anything.
@@ -72,7 +72,7 @@ pub(super) struct Old {
 
 /// A kind that an Application needs.
 #[derive(Debug)]
-pub(super) struct Need {
+pub(super) struct KindUse {
     pub(super) feed: FeedId,
     /// The versions that it asks for.
     pub(super) versions: BTreeSet<String>,
@@ -82,10 +82,10 @@ pub(super) struct Need {
 
 /// An object that must be there.
 #[derive(Clone, Debug)]
-pub(super) struct Component {
+pub(super) struct NamedComponent {
     /// What the Application calls it.
     pub(super) key: String,
-    pub(super) kind: Kind,
+    pub(super) kind: GroupKind,
     /// The name of the object.
     pub(super) name: Arc<str>,
     pub(super) presence: Presence,
@@ -99,14 +99,14 @@ pub(super) enum Presence {
     /// There is no such object.
     Absent,
     /// The object is there, and is no member.
-    Stranger(Stranger),
+    NotMember(NotMember),
     /// Nobody can tell.
     Unknown,
 }
 
 /// Why an object is no member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stranger {
+pub(super) enum NotMember {
     /// Its labels do not match.
     NotSelected,
     /// Its annotation names another Application.
@@ -119,7 +119,7 @@ pub(super) enum Stranger {
 
 /// What an Application needs of a kind, before it is followed.
 #[derive(Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct KindRequest {
     pub(super) versions: BTreeSet<String>,
     pub(super) counts: bool,
 }
@@ -136,7 +136,7 @@ impl App {
         publication: Publication,
         deleting: bool,
         spec: ApplicationSpec,
-        old: Option<Old>,
+        old: Option<LegacySpec>,
     ) -> Self {
         Self {
             name: publication.group().name.clone(),
@@ -151,7 +151,7 @@ impl App {
             components: Vec::new(),
             members: Members::default(),
             check: Check::default(),
-            holdings: Holdings::default(),
+            holdings: OwnedKinds::default(),
             refused: BTreeMap::new(),
             cycle: None,
             shown: None,
@@ -169,8 +169,8 @@ impl App {
     }
 
     /// What a member is called that is in its namespace.
-    pub(super) fn member(&self, name: &str) -> Name {
-        Name { namespace: Arc::clone(&self.name.namespace), name: name.into() }
+    pub(super) fn member(&self, name: &str) -> NamespacedName {
+        NamespacedName { namespace: Arc::clone(&self.name.namespace), name: name.into() }
     }
 
     /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
@@ -189,32 +189,32 @@ impl App {
     }
 
     /// The kinds that the spec speaks of.
-    pub(super) fn wishes(&self) -> BTreeMap<Kind, Wish> {
-        let mut wishes: BTreeMap<Kind, Wish> = BTreeMap::new();
+    pub(super) fn wishes(&self) -> BTreeMap<GroupKind, KindRequest> {
+        let mut wishes: BTreeMap<GroupKind, KindRequest> = BTreeMap::new();
         for component in self.spec.components.values() {
-            let wish = wishes.entry(Kind::new(&component.group, &component.kind)).or_default();
+            let wish = wishes.entry(GroupKind::new(&component.group, &component.kind)).or_default();
             wish.counts = true;
             wish.versions.extend(component.version.clone());
         }
         for kind in &self.spec.component_kinds {
-            wishes.entry(Kind::new(&kind.group, &kind.kind)).or_default().counts = true;
+            wishes.entry(GroupKind::new(&kind.group, &kind.kind)).or_default().counts = true;
         }
         if self.spec.health_check.is_some() {
-            wishes.entry(Kind::pod()).or_default();
+            wishes.entry(GroupKind::pod()).or_default();
         }
         wishes
     }
 
     /// Where objects of a kind are seen.
-    pub(super) fn feed_of(&self, kind: &Kind) -> Option<FeedId> {
+    pub(super) fn feed_of(&self, kind: &GroupKind) -> Option<FeedId> {
         self.needs.get(kind).map(|need| need.feed).or_else(|| self.leaving.get(kind).copied())
     }
 
     /// The components that the spec names. Nobody has looked for them yet.
-    pub(super) fn named(spec: &ApplicationSpec) -> Vec<Component> {
-        let component = |(key, component): (&String, &bellwether_api::Component)| Component {
+    pub(super) fn named(spec: &ApplicationSpec) -> Vec<NamedComponent> {
+        let component = |(key, component): (&String, &bellwether_api::Component)| NamedComponent {
             key: key.clone(),
-            kind: Kind::new(&component.group, &component.kind),
+            kind: GroupKind::new(&component.group, &component.kind),
             name: component.name.as_deref().unwrap_or(key).into(),
             presence: Presence::Unknown,
         };
@@ -222,33 +222,33 @@ impl App {
     }
 
     /// Whether an object where its members are is one, and if not, why.
-    pub(super) fn membership(&self, facts: &Facts) -> Result<(), Stranger> {
+    pub(super) fn membership(&self, facts: &Facts) -> Result<(), NotMember> {
         if *facts.uid == *self.uid() || is_health_check(facts) {
-            return Err(Stranger::Itself);
+            return Err(NotMember::Itself);
         }
         if !self.selector.matches(&facts.labels) {
-            return Err(Stranger::NotSelected);
+            return Err(NotMember::NotSelected);
         }
         if self.old.is_some() {
             return Ok(());
         }
         match (&facts.application, self.spec.membership) {
             (Some(named), _) if **named == *self.name.name => Ok(()),
-            (Some(other), _) => Err(Stranger::OfAnother(other.clone())),
-            (None, Membership::Annotated) => Err(Stranger::NotAnnotated),
+            (Some(other), _) => Err(NotMember::OfAnother(other.clone())),
+            (None, Membership::Annotated) => Err(NotMember::NotAnnotated),
             (None, Membership::Selected) => Ok(()),
         }
     }
 
     /// Whether objects of the kind are members at all.
-    pub(super) fn counts(&self, kind: &Kind) -> bool {
+    pub(super) fn counts(&self, kind: &GroupKind) -> bool {
         self.needs.get(kind).is_some_and(|need| need.counts)
     }
 
     /// Whether it may own objects of a kind, by its spec.
-    pub(super) fn may_own(&self, kind: &Kind) -> bool {
+    pub(super) fn may_own(&self, kind: &GroupKind) -> bool {
         self.spec.ownership == Ownership::Adopt && self.counts(kind)
-            || self.spec.health_check.is_some() && *kind == Kind::pod()
+            || self.spec.health_check.is_some() && *kind == GroupKind::pod()
     }
 
     /// Whether a member is to be owned: it has been handed over by its annotation.
@@ -257,7 +257,7 @@ impl App {
     }
 
     /// Why a kind that it needs cannot be had, if so.
-    pub(super) fn unresolved(&self, need: &Need, feed: &Feed) -> Option<Unresolved> {
+    pub(super) fn unresolved(&self, need: &KindUse, feed: &Feed) -> Option<Unresolved> {
         if let Some(unreadable) = &feed.unreadable {
             return Some(Unresolved::Unreadable(unreadable.clone()));
         }
@@ -307,6 +307,6 @@ impl fmt::Display for Unresolved {
 }
 
 /// The selector that a spec has.
-pub(super) fn selector(spec: &ApplicationSpec, old: Option<&Old>) -> Selector {
+pub(super) fn selector(spec: &ApplicationSpec, old: Option<&LegacySpec>) -> Selector {
     if old.is_none_or(|old| old.selects) { Selector::new(&spec.selector) } else { Selector::nothing() }
 }

@@ -10,16 +10,16 @@ use serde::Serialize;
 use crate::{
     condition_types::{ERROR, READY},
     feeds::Feeds,
-    id::Kind,
-    members::Share,
-    publication::Manner,
+    id::GroupKind,
+    lazy_statement::{LazyStatement, says},
+    members::MemberEntry,
+    publication::ConditionSet,
     reasons::app_k8s_io as reasons,
-    said::{Form, Written},
-    says::{Says, says},
+    stored_condition::{ConditionShape, StoredCondition},
 };
 
 use super::{
-    app::{App, Old},
+    app::{App, LegacySpec},
     status::{BUDGET, link, unresolved, what_to_do},
 };
 
@@ -28,27 +28,27 @@ const MOST_COMPONENTS: usize = 1000;
 /// in so many bytes.
 const MOST_BYTES: usize = 512 << 10;
 
-pub(super) const MANNER: Manner = Manner {
+pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[READY, ERROR],
     told: &[(READY, Some(ConditionStatus::True))],
-    form: Form::UpdateTime,
+    form: ConditionShape::UpdateTime,
     contested: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
 /// The status as that API has it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Status {
+pub(super) struct AppK8sIoStatus {
     observed_generation: i64,
-    conditions: Vec<Written>,
+    conditions: Vec<StoredCondition>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    components: Vec<Component>,
+    components: Vec<ComponentStatus>,
     components_ready: String,
 }
 
 /// A member. What is empty is left out.
 #[derive(Debug, Serialize)]
-struct Component {
+struct ComponentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
     name: String,
@@ -61,9 +61,9 @@ struct Component {
 /// The conditions as they should be now, Ready before the other.
 pub(super) fn conditions<'a>(
     app: &'a App,
-    old: &'a Old,
+    old: &'a LegacySpec,
     feeds: &'a Feeds,
-) -> Vec<(&'static str, Option<Says<'a>>)> {
+) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     let unreadable = unresolved(app, feeds);
     let troubles = old.mistakes.len() + unreadable.len();
     let ready = ready(app, old, troubles > 0);
@@ -89,7 +89,7 @@ pub(super) fn conditions<'a>(
 }
 
 /// Where something goes wrong, nobody can tell; nor where nothing was found, though no component is unready then.
-fn ready<'a>(app: &'a App, old: &'a Old, has_troubles: bool) -> Says<'a> {
+fn ready<'a>(app: &'a App, old: &'a LegacySpec, has_troubles: bool) -> LazyStatement<'a> {
     let (ready, total) = (ready_ones(app), app.members.total());
     let unknown = app.members.count(State::Unknown);
     let nobody_knows =
@@ -123,10 +123,10 @@ fn ready_ones(app: &App) -> usize {
 }
 
 /// The status as it should be now.
-pub(super) fn render(app: &App, old: &Old, feeds: &Feeds, now: Timestamp) -> Status {
+pub(super) fn render(app: &App, old: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
     let conditions = conditions(app, old, feeds);
     let conditions = conditions.into_iter().map(|(kind, says)| (kind, says.map(Statement::from)));
-    Status {
+    AppK8sIoStatus {
         observed_generation: app.publication.generation,
         conditions: app.publication.conditions(conditions, now),
         components: components(app, feeds),
@@ -135,13 +135,13 @@ pub(super) fn render(app: &App, old: &Old, feeds: &Feeds, now: Timestamp) -> Sta
 }
 
 /// In the order in which the spec names the kinds, and then by name.
-fn components(app: &App, feeds: &Feeds) -> Vec<Component> {
-    let mut of_kind: HashMap<&Kind, Vec<&Share>> = HashMap::new();
+fn components(app: &App, feeds: &Feeds) -> Vec<ComponentStatus> {
+    let mut of_kind: HashMap<&GroupKind, Vec<&MemberEntry>> = HashMap::new();
     for (_, share) in app.members.worst_first() {
         of_kind.entry(&share.kind).or_default().push(share);
     }
     let mut left = MOST_BYTES;
-    let kinds = app.spec.component_kinds.iter().map(|kind| Kind::new(&kind.group, &kind.kind));
+    let kinds = app.spec.component_kinds.iter().map(|kind| GroupKind::new(&kind.group, &kind.kind));
     let shares = kinds.filter_map(|kind| of_kind.remove(&kind)).flat_map(|mut shares| {
         shares.sort_unstable_by(|one, other| one.name.name.cmp(&other.name.name));
         shares
@@ -158,9 +158,9 @@ fn components(app: &App, feeds: &Feeds) -> Vec<Component> {
         .collect()
 }
 
-fn component(app: &App, share: &Share, feeds: &Feeds) -> Component {
+fn component(app: &App, share: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
     let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
-    Component {
+    ComponentStatus {
         link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
         name: (*share.name.name).into(),
         kind: (*share.kind.kind).into(),
@@ -174,6 +174,6 @@ fn component(app: &App, share: &Share, feeds: &Feeds) -> Component {
 }
 
 /// A kind as those who wrote it in a wrong group have to see it.
-fn in_full(kind: &Kind) -> String {
+fn in_full(kind: &GroupKind) -> String {
     if kind.group.is_empty() { format!("{} in the core group", kind.kind) } else { kind.to_string() }
 }

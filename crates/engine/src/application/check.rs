@@ -6,12 +6,12 @@ use bellwether_model::ConditionStatus;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    desk::Desk,
     effect::{Part, Slot},
+    effect_queue::EffectQueue,
     event::Outcome,
     facts::Facts,
     group_ref::GroupRef,
-    id::{Cluster, Kind, Name, ObjectKey},
+    id::{Cluster, GroupKind, NamespacedName, ObjectKey},
 };
 
 /// The label of health-check Pods; its value is the hash of their template.
@@ -35,7 +35,7 @@ pub(super) fn is_health_check(facts: &Facts) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Check {
     /// The name of the Pod that there should be.
-    pub(super) pod: Option<Name>,
+    pub(super) pod: Option<NamespacedName>,
     pub(super) validity: Validity,
     /// The readiness of the Pod, and what is said of it.
     pub(super) ready: Option<(ConditionStatus, Arc<str>)>,
@@ -63,7 +63,7 @@ pub(super) enum Validity {
 
 impl Check {
     /// There is no Pod to be made any more.
-    pub(super) fn forget(&mut self, group: &GroupRef, desk: &mut Desk) {
+    pub(super) fn forget(&mut self, group: &GroupRef, desk: &mut EffectQueue) {
         if let Some(name) = &self.pod {
             desk.want(slot(group, name), None);
         }
@@ -86,7 +86,13 @@ impl Check {
     }
 
     /// Takes note of how making the Pod ended. Gives back whether it was about this health check.
-    pub(super) fn written(&mut self, name: &Name, dry_run: bool, outcome: &Outcome, now: Timestamp) -> bool {
+    pub(super) fn written(
+        &mut self,
+        name: &NamespacedName,
+        dry_run: bool,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> bool {
         if self.pod.as_ref() != Some(name) {
             return false;
         }
@@ -119,8 +125,8 @@ fn delay(lost: u32) -> SignedDuration {
 }
 
 /// Where it is said whether a Pod is there.
-pub(super) fn slot(group: &GroupRef, name: &Name) -> Slot {
-    let object = ObjectKey { cluster: Cluster::hub(), kind: Kind::pod(), name: name.clone() };
+pub(super) fn slot(group: &GroupRef, name: &NamespacedName) -> Slot {
+    let object = ObjectKey { cluster: Cluster::hub(), kind: GroupKind::pod(), name: name.clone() };
     Slot { object, part: Part::Existence(group.clone()) }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_api::{ConditionStatus, DependencyStatus};
 
-use crate::{condition_types::READY, id::Name, said};
+use crate::{condition_types::READY, id::NamespacedName, stored_condition};
 
 use super::{Applications, app::App};
 
@@ -12,10 +12,12 @@ impl Applications {
     /// What is to be said of the Applications that one needs.
     pub(super) fn needed(&self, app: &App) -> Vec<DependencyStatus> {
         let dependency = |name: &String| {
-            let key = Name { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
+            let key =
+                NamespacedName { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
             let other = self.ours(&key).and_then(|id| self.apps.get(id));
-            let ready = other
-                .and_then(|other| other.shown.or_else(|| said::status(other.publication.stored(), READY)));
+            let ready = other.and_then(|other| {
+                other.shown.or_else(|| stored_condition::status(other.publication.stored(), READY))
+            });
             DependencyStatus {
                 name: name.clone(),
                 installed: other.is_some(),
@@ -26,7 +28,7 @@ impl Applications {
     }
 
     /// What an Application needs has changed, or whether it is there: its circle may have opened or closed.
-    pub(super) fn touch_circle(&mut self, name: &Name) {
+    pub(super) fn touch_circle(&mut self, name: &NamespacedName) {
         self.touch_all(&self.dependencies.needing(name));
         for name in self.dependencies.upstream(name).into_iter().chain([name.clone()]) {
             let Some(id) = self.ours(&name) else { continue };

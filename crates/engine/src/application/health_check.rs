@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    desk::Desk,
+    context::Context,
     effect::Change,
+    effect_queue::EffectQueue,
     facts::Facts,
     group_ref::GroupRef,
-    id::{Kind, Name},
+    id::{GroupKind, NamespacedName},
     registry::GroupId,
-    room::Room,
 };
 
 use super::{
@@ -31,9 +31,9 @@ use super::{
 
 impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
-    pub(super) fn look_after_health_check(&mut self, id: GroupId, room: &mut Room<'_>) {
+    pub(super) fn look_after_health_check(&mut self, id: GroupId, room: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
-        let Some((id, feed)) = app.feed_of(&Kind::pod()).and_then(|id| Some((id, room.feeds.get(id)?)))
+        let Some((id, feed)) = app.feed_of(&GroupKind::pod()).and_then(|id| Some((id, room.feeds.get(id)?)))
         else {
             return;
         };
@@ -48,7 +48,7 @@ impl Applications {
         let checks = self.owned.get(app.uid()).into_iter().flat_map(Owned::checks);
         let checks = checks.filter_map(|id| room.feeds.object(id));
         let pods: Vec<_> = checks.map(|stored| (stored.name.clone(), &stored.facts)).collect();
-        let namesake = |name: &Name| room.feeds.find_in(id, name).is_some();
+        let namesake = |name: &NamespacedName| room.feeds.find_in(id, name).is_some();
         look_after(app, &pods, namesake, room.now, room.desk);
     }
 }
@@ -57,10 +57,10 @@ impl Applications {
 /// earlier templates; `namesake` is what has the name of the present one.
 fn look_after(
     app: &mut App,
-    pods: &[(Name, &Facts)],
-    namesake: impl FnOnce(&Name) -> bool,
+    pods: &[(NamespacedName, &Facts)],
+    namesake: impl FnOnce(&NamespacedName) -> bool,
     now: Timestamp,
-    desk: &mut Desk,
+    desk: &mut EffectQueue,
 ) {
     let group = app.publication.group().clone();
     let Some(template) = app.spec.health_check.as_ref().map(|check| &check.template) else {
@@ -76,7 +76,7 @@ fn look_after(
         app.check.forget(&group, desk);
         app.check.pod = Some(name.clone());
     }
-    let is_announced = app.holdings.claim(&Kind::pod());
+    let is_announced = app.holdings.claim(&GroupKind::pod());
     let check = &mut app.check;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
@@ -143,13 +143,13 @@ fn look_after(
     }
 }
 
-fn delete(group: &GroupRef, name: &Name, facts: &Facts, desk: &mut Desk) {
+fn delete(group: &GroupRef, name: &NamespacedName, facts: &Facts, desk: &mut EffectQueue) {
     let change = (!facts.deleting).then(|| Change::Delete { uid: facts.uid.clone() });
     desk.want(slot(group, name), change);
 }
 
 /// The name of the Pod that the spec of an Application asks for.
-pub(super) fn pod_of(app: &App) -> Option<Name> {
+pub(super) fn pod_of(app: &App) -> Option<NamespacedName> {
     let check = app.spec.health_check.as_ref()?;
     Some(pod_name(&app.name, &hash(&check.template)))
 }
@@ -164,13 +164,13 @@ fn hash(template: &PodTemplate) -> String {
 }
 
 /// The name of a Pod may have 253 characters.
-fn pod_name(app: &Name, hash: &str) -> Name {
+fn pod_name(app: &NamespacedName, hash: &str) -> NamespacedName {
     let mut stem: String = app.name.chars().take(253 - hash.len() - 1).collect();
     stem.truncate(stem.trim_end_matches(['-', '.']).len());
-    Name { namespace: Arc::clone(&app.namespace), name: format!("{stem}-{hash}").into() }
+    NamespacedName { namespace: Arc::clone(&app.namespace), name: format!("{stem}-{hash}").into() }
 }
 
-fn pod(app: &App, template: &PodTemplate, hash: &str, name: &Name) -> Value {
+fn pod(app: &App, template: &PodTemplate, hash: &str, name: &NamespacedName) -> Value {
     let mut metadata = Map::new();
     for field in ["annotations", "labels"] {
         if let Some(given) = template.metadata.get(field) {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_long_name_is_cut_at_a_legal_place() {
-        let long = Name::new("shop", &format!("{}-{}", "a".repeat(241), "b".repeat(11)));
+        let long = NamespacedName::new("shop", &format!("{}-{}", "a".repeat(241), "b".repeat(11)));
         let name = pod_name(&long, "0123456789");
         assert_eq!(*name.name, format!("{}-0123456789", "a".repeat(241)));
     }

@@ -6,48 +6,48 @@ use std::{
 };
 
 use crate::{
-    anchors::{Anchor, Anchors, take},
     facts::Labels,
-    id::{Kind, Name},
+    id::{GroupKind, NamespacedName},
     registry::GroupId,
     selector::Selector,
+    selector_index::{SelectorIndex, SelectorLabel, take},
 };
 
 /// The way from objects to Applications.
 #[derive(Debug, Default)]
-pub(super) struct Index(HashMap<Arc<str>, Namespace>);
+pub(super) struct MemberIndex(HashMap<Arc<str>, Namespace>);
 
 /// The Applications of a namespace.
 #[derive(Debug, Default)]
 struct Namespace {
-    selecting: Anchors<GroupId>,
+    selecting: SelectorIndex<GroupId>,
     /// By the objects that they name.
-    naming: HashMap<(Kind, Arc<str>), BTreeSet<GroupId>>,
+    naming: HashMap<(GroupKind, Arc<str>), BTreeSet<GroupId>>,
 }
 
 /// Where an Application stands in the index.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
-    anchor: Anchor,
-    named: Vec<(Kind, Arc<str>)>,
+pub(super) struct IndexEntry {
+    anchor: SelectorLabel,
+    named: Vec<(GroupKind, Arc<str>)>,
 }
 
-impl Index {
+impl MemberIndex {
     pub(super) fn insert(
         &mut self,
         namespace: &Arc<str>,
         app: GroupId,
         selector: &Selector,
-        named: Vec<(Kind, Arc<str>)>,
-    ) -> Entry {
+        named: Vec<(GroupKind, Arc<str>)>,
+    ) -> IndexEntry {
         let own = self.0.entry(Arc::clone(namespace)).or_default();
         for object in &named {
             own.naming.entry(object.clone()).or_default().insert(app);
         }
-        Entry { anchor: own.selecting.insert(selector, app), named }
+        IndexEntry { anchor: own.selecting.insert(selector, app), named }
     }
 
-    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: GroupId, entry: &Entry) {
+    pub(super) fn remove(&mut self, namespace: &Arc<str>, app: GroupId, entry: &IndexEntry) {
         let Some(own) = self.0.get_mut(namespace) else { return };
         own.selecting.remove(&entry.anchor, app);
         for object in &entry.named {
@@ -64,7 +64,7 @@ impl Index {
     }
 
     /// The Applications that name an object.
-    pub(super) fn naming(&self, kind: &Kind, name: &Name) -> Vec<GroupId> {
+    pub(super) fn naming(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<GroupId> {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));
         own.into_iter().flatten().copied().collect()

@@ -7,26 +7,26 @@ use std::{
 };
 
 use crate::{
+    context::Context,
     event::Unreadable,
     feeds::ObjectId,
-    id::{Cluster, FeedId, Kind},
+    id::{Cluster, FeedId, GroupKind},
     registry::GroupId,
-    room::Room,
     wanted::Wanted,
 };
 
 use super::{
     Applications,
-    app::{App, Need},
+    app::{App, KindUse},
     health_check,
-    holdings::Left,
     membership::{count, look_for},
+    owned_kinds::Left,
     ownership::{self, Owned},
 };
 
 impl Applications {
     /// The spec of an Application is new: finds out all over what belongs to it.
-    pub(super) fn settle_in(&mut self, id: GroupId, room: &mut Room<'_>) {
+    pub(super) fn settle_in(&mut self, id: GroupId, room: &mut Context<'_>) {
         if !self.apps.is_synced() {
             return;
         }
@@ -38,7 +38,7 @@ impl Applications {
         let named =
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
         // Whoever has the name of its Pod concerns it, too.
-        let pod = health_check::pod_of(app).map(|pod| (Kind::pod(), pod.name));
+        let pod = health_check::pod_of(app).map(|pod| (GroupKind::pod(), pod.name));
         let named: Vec<_> = named.chain(pod).collect();
         let places = app.places();
         let enter = |place: &Arc<str>| self.index.insert(place, id, &app.selector, named.clone());
@@ -95,18 +95,19 @@ impl Applications {
     }
 
     /// Follows the kinds that the spec of an Application asks for, and no others, except to let go of what it owns.
-    pub(super) fn choose_kinds(&mut self, id: GroupId, room: &mut Room<'_>) {
+    pub(super) fn choose_kinds(&mut self, id: GroupId, room: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let wishes = app.wishes();
         let mut before: BTreeMap<_, _> =
             mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
         before.append(&mut app.leaving);
         let held: Vec<_> = app.holdings.kinds().filter(|kind| !wishes.contains_key(kind)).cloned().collect();
-        let mut follow = |kind: &Kind| self.apps.follow(id, &Cluster::hub(), kind, &Wanted::default(), room);
+        let mut follow =
+            |kind: &GroupKind| self.apps.follow(id, &Cluster::hub(), kind, &Wanted::default(), room);
         let mut needs = BTreeMap::new();
         for (kind, wish) in wishes {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
-            needs.insert(kind, Need { feed, versions: wish.versions, counts: wish.counts });
+            needs.insert(kind, KindUse { feed, versions: wish.versions, counts: wish.counts });
         }
         for kind in held {
             before.entry(kind).or_insert_with_key(&mut follow);
@@ -118,7 +119,7 @@ impl Applications {
 
     /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
     /// named no longer waits.
-    pub(super) fn announced(&mut self, id: GroupId, named: BTreeSet<Kind>, room: &mut Room<'_>) {
+    pub(super) fn announced(&mut self, id: GroupId, named: BTreeSet<GroupKind>, room: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         if !app.holdings.announced(named) {
             return;
@@ -136,11 +137,11 @@ impl Applications {
     }
 
     /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
-    pub(super) fn leave_kinds(&mut self, id: GroupId, room: &mut Room<'_>) {
+    pub(super) fn leave_kinds(&mut self, id: GroupId, room: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let mut holdings = mem::take(&mut app.holdings);
         let owned = self.owned.get(app.uid());
-        let left = |kind: &Kind| {
+        let left = |kind: &GroupKind| {
             let Some((id, feed)) = app.feed_of(kind).and_then(|id| Some((id, room.feeds.get(id)?))) else {
                 return Left::Perhaps;
             };
@@ -161,7 +162,7 @@ impl Applications {
         }
     }
 
-    pub(super) fn let_go_of(&mut self, feed: FeedId, id: GroupId, room: &mut Room<'_>) {
+    pub(super) fn let_go_of(&mut self, feed: FeedId, id: GroupId, room: &mut Context<'_>) {
         if self.apps.leave(feed, id, room.feeds) {
             // Nobody counts these any more; only a change of their owners may still be asked for.
             for object in room.feeds.all(feed) {

@@ -6,23 +6,23 @@ use bellwether_api::{ApplicationStatus, ObjectStatus, State};
 use jiff::Timestamp;
 
 use crate::{
+    context::Context,
     event::Unreadable,
-    feeds::{Feed, Feeds, ObjectId, Stored},
-    id::{FeedId, Kind, Name},
-    members::{Share, Whose},
+    feeds::{Feed, Feeds, ObjectId, StoredObject},
+    id::{FeedId, GroupKind, NamespacedName},
+    members::{MemberEntry, MemberId},
     registry::GroupId,
-    room::Room,
-    said,
+    stored_condition,
 };
 
 use super::{
     Applications,
-    app::{App, Component, Presence},
+    app::{App, NamedComponent, Presence},
 };
 
 impl Applications {
     /// The Applications that count an object.
-    pub(super) fn member_of(&self, feed: &Feed, stored: &Stored) -> Vec<GroupId> {
+    pub(super) fn member_of(&self, feed: &Feed, stored: &StoredObject) -> Vec<GroupId> {
         let counts = |id: &GroupId| {
             let app = self.apps.get(*id);
             app.is_some_and(|app| app.counts(&feed.kind) && app.membership(&stored.facts).is_ok())
@@ -35,10 +35,10 @@ impl Applications {
     }
 
     /// Looks whether a component is there, for all that name it.
-    pub(super) fn look_for(&mut self, kind: &Kind, name: &Name, room: &Room<'_>) {
+    pub(super) fn look_for(&mut self, kind: &GroupKind, name: &NamespacedName, room: &Context<'_>) {
         for id in self.index.naming(kind, name) {
             let Some(app) = self.apps.get_mut(id) else { continue };
-            let is_it = |component: &Component| component.kind == *kind && component.name == name.name;
+            let is_it = |component: &NamedComponent| component.kind == *kind && component.name == name.name;
             for index in 0..app.components.len() {
                 if app.components.get(index).is_some_and(is_it) {
                     look_for(app, index, room);
@@ -49,11 +49,11 @@ impl Applications {
     }
 
     /// Counts again what an Application has of a kind.
-    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, room: &Room<'_>) {
+    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, room: &Context<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), room.feeds.get(feed)) else { return };
         let places = app.places();
         for object in places.iter().flat_map(|place| known.in_namespace(place)) {
-            if app.members.get(Whose::Object(object)).is_some()
+            if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = room.feeds.object(object)
             {
                 count(app, object, stored, known, true, room.now);
@@ -71,16 +71,16 @@ impl Applications {
 pub(super) fn count(
     app: &mut App,
     object: ObjectId,
-    stored: &Stored,
+    stored: &StoredObject,
     feed: &Feed,
     is_news: bool,
     now: Timestamp,
 ) {
     let verdict = &stored.facts.verdict;
     let state = if feed.unreadable.is_some() { State::Unknown } else { verdict.state };
-    let whose = Whose::Object(object);
+    let whose = MemberId::Object(object);
     let known = verdict.since.filter(|_| state == verdict.state);
-    let share = Share {
+    let share = MemberEntry {
         kind: feed.kind.clone(),
         name: stored.name.clone(),
         state,
@@ -92,12 +92,13 @@ pub(super) fn count(
 }
 
 /// Looks whether a component is there, and counts it if it is not.
-pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
+pub(super) fn look_for(app: &mut App, index: usize, room: &Context<'_>) {
     let Some(component) = app.components.get(index) else { return };
     let Some(need) = app.needs.get(&component.kind) else { return };
-    // Before anything is known of the kind, nothing is said, and what was said before is not forgotten.
+    // Before anything is known of the kind, nothing is stored_condition, and what was said before is not forgotten.
     let Some(feed) = room.feeds.get(need.feed).filter(|feed| feed.is_known()) else { return };
-    let name = Name { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
+    let name =
+        NamespacedName { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
     let found = room.feeds.find_in(need.feed, &name).and_then(|id| room.feeds.object(id));
     let presence = match (found.map(|stored| app.membership(&stored.facts)), &feed.unreadable) {
         (Some(Ok(())), _) => Presence::Here,
@@ -106,21 +107,21 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
         _ if !feed.listed || feed.served.as_ref().is_some_and(|served| !served.namespaced) => {
             Presence::Unknown
         }
-        (Some(Err(stranger)), None) => Presence::Stranger(stranger),
+        (Some(Err(stranger)), None) => Presence::NotMember(stranger),
         (None, None) => Presence::Absent,
     };
     let state = match presence {
         Presence::Here => None,
-        Presence::Absent | Presence::Stranger(_) => Some(State::Missing),
+        Presence::Absent | Presence::NotMember(_) => Some(State::Missing),
         Presence::Unknown => Some(State::Unknown),
     };
     // What is not there is missed from now on, however long it has not been there.
     let is_news = state == Some(State::Missing);
-    let (kind, whose) = (component.kind.clone(), Whose::Component(index));
+    let (kind, whose) = (component.kind.clone(), MemberId::Component(index));
     match state {
         Some(state) => {
             let since = since(app, whose, &kind, &name, state, is_news, room.now);
-            app.members.put(whose, Share { kind, name, state, progress: 0, settled: true, since });
+            app.members.put(whose, MemberEntry { kind, name, state, progress: 0, settled: true, since });
         }
         None => {
             app.members.remove(whose);
@@ -135,30 +136,30 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Room<'_>) {
 /// changed. What was found so may have been so for long.
 fn since(
     app: &mut App,
-    whose: Whose,
-    kind: &Kind,
-    name: &Name,
+    whose: MemberId,
+    kind: &GroupKind,
+    name: &NamespacedName,
     state: State,
     is_news: bool,
     now: Timestamp,
 ) -> Option<Timestamp> {
     if let Some(before) = app.members.get(whose) {
-        return if before.state == state { before.since } else { said::whole_seconds(now) };
+        return if before.state == state { before.since } else { stored_condition::whole_seconds(now) };
     }
     let remembered = app.remembered.remove(&(kind.clone(), name.clone()));
     let remembered = remembered.filter(|(before, _)| *before == state).map(|(_, since)| since);
-    remembered.or_else(|| said::whole_seconds(now).filter(|_| is_news))
+    remembered.or_else(|| stored_condition::whole_seconds(now).filter(|_| is_news))
 }
 
 /// Somebody else has said since when the members are in their states. Where they do not say so themselves, that is as good
 /// as what we have seen, and need not be written again.
 pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
     for said in &status.objects {
-        let kind = Kind::new(&said.group, &said.kind);
+        let kind = GroupKind::new(&said.group, &said.kind);
         for whose in app.members.named(&kind, &app.member(&said.name), said.status) {
             let object = match whose {
-                Whose::Object(object) => feeds.object(object),
-                Whose::Component(_) => None,
+                MemberId::Object(object) => feeds.object(object),
+                MemberId::Component(_) => None,
             };
             if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
                 app.members.date(whose, said.since.as_ref().map(|since| since.0));
@@ -171,10 +172,10 @@ pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
 pub(super) fn remembered(
     status: &ApplicationStatus,
     namespace: &Arc<str>,
-) -> HashMap<(Kind, Name), (State, Timestamp)> {
+) -> HashMap<(GroupKind, NamespacedName), (State, Timestamp)> {
     let time = |object: &ObjectStatus| {
-        let name = Name { namespace: Arc::clone(namespace), name: object.name.as_str().into() };
-        let key = (Kind::new(&object.group, &object.kind), name);
+        let name = NamespacedName { namespace: Arc::clone(namespace), name: object.name.as_str().into() };
+        let key = (GroupKind::new(&object.group, &object.kind), name);
         Some((key, (object.status, object.since.as_ref()?.0)))
     };
     status.objects.iter().filter_map(time).collect()

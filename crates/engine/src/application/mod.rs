@@ -2,20 +2,20 @@
 //!
 //! `index.rs` finds the Applications that an object concerns, `membership.rs` says what is counted of it; `ownership.rs`, `dependencies.rs` and
 //! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all. Those of
-//! `app.k8s.io` are no others once they are read (`text.rs`), until it comes to words (`app_k8s_io.rs`).
+//! `app.k8s.io` are no others once they are read (`manifest.rs`), until it comes to words (`app_k8s_io.rs`).
 
 mod app;
 mod app_k8s_io;
 mod check;
 mod dependencies;
 mod health_check;
-mod holdings;
 mod index;
 mod kinds;
+mod manifest;
 mod membership;
+mod owned_kinds;
 mod ownership;
 mod status;
-mod text;
 mod view;
 
 use std::{
@@ -28,28 +28,28 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     census::Census,
-    desk::Timer,
+    context::Context,
+    dependency_graph::DependencyGraph,
     dialect::Dialect,
     effect::{Change, Slot},
+    effect_queue::Timer,
     event::Outcome,
-    facts::{Facts, Own, Version},
+    facts::{Facts, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{FeedId, Kind, Name, ObjectKey},
-    members::Whose,
-    needs::Needs,
+    id::{FeedId, GroupKind, NamespacedName, ObjectKey},
+    members::MemberId,
     publication::PATIENCE,
     registry::{GroupId, Registry},
-    room::Room,
-    view::{Claim, Group, Insight},
+    view::{Claim, Group, GroupStatus},
 };
 
 use app::App;
-use index::Index;
+use index::MemberIndex;
+use manifest::ApplicationManifest;
 use membership::{agree, count, remembered};
 use ownership::{Owned, note_owners};
-use text::Text;
 
 pub use check::LABEL as HEALTH_CHECK_LABEL;
 
@@ -58,14 +58,14 @@ pub use check::LABEL as HEALTH_CHECK_LABEL;
 pub(crate) struct Applications {
     apps: Registry<App>,
     by_uid: HashMap<Box<str>, GroupId>,
-    index: Index,
-    dependencies: Needs,
+    index: MemberIndex,
+    dependencies: DependencyGraph,
     /// Which Applications count an object.
     counting: HashMap<ObjectId, Box<[GroupId]>>,
     /// Which objects have an Application among their owners, by its uid.
     owned: HashMap<Box<str>, Owned>,
     /// Objects whose owners could not be changed, and the Applications that say so.
-    refused: BTreeMap<(Kind, Name), BTreeSet<GroupId>>,
+    refused: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
 }
 
 impl Grouping for Applications {
@@ -77,7 +77,7 @@ impl Grouping for Applications {
         &[OwnKind::Application(Dialect::Bellwether)]
     }
 
-    fn sync(&mut self, room: &mut Room<'_>) {
+    fn sync(&mut self, room: &mut Context<'_>) {
         for id in self.apps.sync() {
             self.settle_in(id, room);
         }
@@ -93,11 +93,11 @@ impl Grouping for Applications {
         }
     }
 
-    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
         let text = match own {
-            Own::Application(written) => Text::Ours(written),
-            Own::AppK8sIo(written) => Text::AppK8sIo(written),
-            Own::HealthRule(_) | Own::Rollup(_) => return,
+            OwnObject::Application(written) => ApplicationManifest::Bellwether(written),
+            OwnObject::AppK8sIo(written) => ApplicationManifest::AppK8sIo(written),
+            OwnObject::HealthRule(_) | OwnObject::Rollup(_) => return,
         };
         let ((spec, old), status) = (text.spec(), text.status());
         let group = GroupRef::new(OwnKind::Application(text.dialect()), name.clone());
@@ -140,7 +140,7 @@ impl Grouping for Applications {
         self.apps.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
         let Some(id) = self.apps.id(group) else { return };
         let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
         let Some((_, mut app)) = self.apps.remove(group, room.desk) else { return };
@@ -153,7 +153,7 @@ impl Grouping for Applications {
         // Its members are the garbage collector's now, and so is the Pod of its health check.
         app.publication.withdraw(room.desk);
         for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
-            let key = (kind, Name { namespace: Arc::clone(&name.namespace), name: object });
+            let key = (kind, NamespacedName { namespace: Arc::clone(&name.namespace), name: object });
             if let Some(apps) = self.refused.get_mut(&key) {
                 apps.remove(&id);
                 if apps.is_empty() {
@@ -175,7 +175,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Room<'_>) {
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Context<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let Some(feed) = room.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, before, Some(&stored.facts));
@@ -184,7 +184,7 @@ impl Grouping for Applications {
             if !member_of.contains(&app)
                 && let Some(known) = self.apps.get_mut(app)
             {
-                known.members.remove(Whose::Object(object));
+                known.members.remove(MemberId::Object(object));
                 self.apps.touch(app);
             }
         }
@@ -205,7 +205,7 @@ impl Grouping for Applications {
     }
 
     /// A change of its owners that was in vain may be tried again.
-    fn object_same(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    fn object_same(&mut self, object: ObjectId, room: &mut Context<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let mut counting = self.counting.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
@@ -216,23 +216,23 @@ impl Grouping for Applications {
         }
     }
 
-    fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    fn object_gone(&mut self, object: ObjectId, room: &mut Context<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app) {
-                known.members.remove(Whose::Object(object));
+                known.members.remove(MemberId::Object(object));
                 self.apps.touch(app);
             }
         }
     }
 
-    fn object_missing(&mut self, object: &ObjectKey, room: &mut Room<'_>) {
+    fn object_missing(&mut self, object: &ObjectKey, room: &mut Context<'_>) {
         self.accept(&object.kind, &object.name);
         self.look_for(&object.kind, &object.name, room);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, readability: bool, room: &mut Room<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, readability: bool, room: &mut Context<'_>) {
         for id in self.apps.users(feed) {
             self.recount(id, feed, room);
             self.apps.touch(id);
@@ -245,7 +245,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, room: &mut Room<'_>) {
+    fn list_started(&mut self, feed: FeedId, room: &mut Context<'_>) {
         self.apps.users_changed(feed, room.desk);
     }
 
@@ -253,7 +253,7 @@ impl Grouping for Applications {
         self.apps.touch_users(feed);
     }
 
-    fn feed_dropped(&mut self, feed: FeedId, room: &mut Room<'_>) {
+    fn feed_dropped(&mut self, feed: FeedId, room: &mut Context<'_>) {
         for object in room.feeds.all(feed) {
             if let Some(stored) = room.feeds.object(object) {
                 note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
@@ -261,7 +261,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Room<'_>) {
+    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Context<'_>) {
         match change {
             // Applications write nothing of that sort.
             Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
@@ -304,7 +304,7 @@ impl Grouping for Applications {
         self.apps.wake(group);
     }
 
-    fn retry(&mut self, slot: &Slot, room: &mut Room<'_>) {
+    fn retry(&mut self, slot: &Slot, room: &mut Context<'_>) {
         let ObjectKey { cluster, kind, name } = &slot.object;
         if let Some(object) = room.feeds.find(cluster, kind, name) {
             room.desk.forget(slot);
@@ -312,7 +312,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn flush(&mut self, room: &mut Room<'_>) {
+    fn flush(&mut self, room: &mut Context<'_>) {
         if !self.apps.is_synced() {
             return;
         }
@@ -366,8 +366,8 @@ impl Grouping for Applications {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
-    ) -> Option<Version> {
+        room: &mut Context<'_>,
+    ) -> Option<ResourceVersion> {
         let id = self.apps.id(group)?;
         let version = self.apps.status_written(group, change, outcome, room);
         if self.apps.get(id).is_some_and(|app| app.holdings.has_to_be_told()) {
@@ -392,11 +392,11 @@ impl Grouping for Applications {
         self.apps.iter().count()
     }
 
-    fn summary(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Insight> {
+    fn summary(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<GroupStatus> {
         self.view_as_one(group, feeds)
     }
 
-    fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         self.all_claims(kind, name, facts)
     }
 
@@ -416,11 +416,11 @@ impl Grouping for Applications {
 
 impl Applications {
     /// Our own Application of this name. Annotations and dependencies mean these.
-    fn ours(&self, name: &Name) -> Option<GroupId> {
+    fn ours(&self, name: &NamespacedName) -> Option<GroupId> {
         self.apps.id(&GroupRef::new(OwnKind::Application(Dialect::Bellwether), name.clone()))
     }
 
-    fn touch_all(&mut self, names: &[Name]) {
+    fn touch_all(&mut self, names: &[NamespacedName]) {
         for name in names {
             let id = self.ours(name);
             self.apps.touch_all(id);
@@ -436,6 +436,6 @@ impl Applications {
 }
 
 /// The kinds that a status names as owned.
-fn owned_kinds(status: &ApplicationStatus) -> BTreeSet<Kind> {
-    status.owned_kinds.iter().map(|named| Kind::new(&named.group, &named.kind)).collect()
+fn owned_kinds(status: &ApplicationStatus) -> BTreeSet<GroupKind> {
+    status.owned_kinds.iter().map(|named| GroupKind::new(&named.group, &named.kind)).collect()
 }

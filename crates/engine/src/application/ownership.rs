@@ -10,22 +10,22 @@ use std::{
 use bellwether_api::GROUP;
 
 use crate::{
-    desk::Timer,
+    context::Context,
     effect::{Change, Exists, Part, Slot},
+    effect_queue::Timer,
     event::Outcome,
     facts::{Facts, Owner},
     feeds::ObjectId,
-    id::{Cluster, FeedId, Kind, Name, ObjectKey},
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     publication::PATIENCE,
     registry::GroupId,
-    room::Room,
 };
 
 use super::{Applications, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.
-    pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Context<'_>) {
         // Before all Applications are known, nobody can tell whose it is; and then, all are looked at.
         if !self.apps.is_synced() {
             return;
@@ -97,7 +97,7 @@ impl Applications {
         object: &ObjectKey,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
+        room: &mut Context<'_>,
     ) {
         let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
         let Some(stored) = room.feeds.object_mut(id) else { return };
@@ -120,7 +120,10 @@ impl Applications {
             Outcome::Refused(why) => {
                 let facts = &stored.facts;
                 let named = facts.application.as_ref().and_then(|app| {
-                    let name = Name { namespace: Arc::clone(&object.name.namespace), name: (**app).into() };
+                    let name = NamespacedName {
+                        namespace: Arc::clone(&object.name.namespace),
+                        name: (**app).into(),
+                    };
                     self.ours(&name)
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
@@ -143,7 +146,7 @@ impl Applications {
     }
 
     /// There is nothing to complain about the owners of an object any more.
-    pub(super) fn accept(&mut self, kind: &Kind, name: &Name) {
+    pub(super) fn accept(&mut self, kind: &GroupKind, name: &NamespacedName) {
         if self.refused.is_empty() {
             return;
         }
@@ -232,7 +235,7 @@ fn existing(app: &App) -> Exists {
 }
 
 /// Where the owners of an object are written.
-pub(super) fn slot(cluster: &Cluster, kind: &Kind, name: &Name) -> Slot {
+pub(super) fn slot(cluster: &Cluster, kind: &GroupKind, name: &NamespacedName) -> Slot {
     let object = ObjectKey { cluster: cluster.clone(), kind: kind.clone(), name: name.clone() };
     Slot { object, part: Part::Owners }
 }
@@ -262,8 +265,8 @@ impl Owned {
     }
 
     /// Whether it owns anything of a kind.
-    pub(super) fn has_of(&self, feed: FeedId, kind: &Kind) -> bool {
-        self.members.contains_key(&feed) || (*kind == Kind::pod() && !self.checks.is_empty())
+    pub(super) fn has_of(&self, feed: FeedId, kind: &GroupKind) -> bool {
+        self.members.contains_key(&feed) || (*kind == GroupKind::pod() && !self.checks.is_empty())
     }
 
     fn insert(&mut self, feed: FeedId, object: ObjectId, is_check: bool) {

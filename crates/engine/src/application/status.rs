@@ -12,16 +12,16 @@ use crate::{
     condition_types::{ADOPTED, DEPENDENCY_CYCLE, HEALTH_CHECK_VALID, INSTALLED, READY, RESOLVED, SETTLED},
     event::Unreadable,
     feeds::{Feed, Feeds},
-    id::Kind,
-    members::{Share, Whose},
-    publication::Manner,
+    id::GroupKind,
+    lazy_statement::{LazyStatement, says},
+    members::{MemberEntry, MemberId},
+    publication::ConditionSet,
     reasons::{application as reasons, unreadable},
-    said::{self, Form},
-    says::{Says, says},
+    stored_condition::{self, ConditionShape},
 };
 
 use super::{
-    app::{App, Presence, Stranger, Unresolved},
+    app::{App, NotMember, Presence, Unresolved},
     check::Validity,
 };
 
@@ -33,10 +33,10 @@ const MOST_BYTES: usize = 40 << 10;
 /// How long the message of a condition may be.
 pub(super) const BUDGET: usize = 1024;
 
-pub(super) const MANNER: Manner = Manner {
+pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
     told: &[(READY, Some(ConditionStatus::True))],
-    form: Form::Generation,
+    form: ConditionShape::Generation,
     contested: None,
 };
 
@@ -48,7 +48,7 @@ pub(super) fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
     needed: &'a Needed,
-) -> [(&'static str, Option<Says<'a>>); 7] {
+) -> [(&'static str, Option<LazyStatement<'a>>); 7] {
     let unresolved: Rc<[_]> = unresolved(app, feeds).into();
     [
         (READY, Some(ready(app, feeds, Rc::clone(&unresolved)))),
@@ -81,7 +81,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
     }
 }
 
-fn owned_kind(kind: &Kind) -> OwnedKind {
+fn owned_kind(kind: &GroupKind) -> OwnedKind {
     OwnedKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
 }
 
@@ -91,7 +91,7 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
     for component in &app.components {
         match component.presence {
             Presence::Here => installed.insert(component.key.clone()),
-            Presence::Absent | Presence::Stranger(_) => missing.insert(component.key.clone()),
+            Presence::Absent | Presence::NotMember(_) => missing.insert(component.key.clone()),
             Presence::Unknown => false,
         };
     }
@@ -103,9 +103,9 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
 }
 
 /// Why a member or a component is in its state, in a word and in a line.
-pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, str>, Cow<'a, str>) {
+pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
     match whose {
-        Whose::Object(id) => {
+        MemberId::Object(id) => {
             let Some(stored) = feeds.object(id) else { return (reasons::GONE.into(), "it is gone".into()) };
             let verdict = &stored.facts.verdict;
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
@@ -116,21 +116,21 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, 
                 None => (Cow::Borrowed(&verdict.reason), Cow::Borrowed(&verdict.message)),
             }
         }
-        Whose::Component(index) => match app.components.get(index).map(|component| &component.presence) {
-            Some(Presence::Stranger(stranger)) => match stranger {
-                Stranger::NotSelected => {
+        MemberId::Component(index) => match app.components.get(index).map(|component| &component.presence) {
+            Some(Presence::NotMember(stranger)) => match stranger {
+                NotMember::NotSelected => {
                     (reasons::NOT_SELECTED.into(), "exists, but its labels do not match the selector".into())
                 }
-                Stranger::OfAnother(other) => (
+                NotMember::OfAnother(other) => (
                     reasons::OF_ANOTHER_APPLICATION.into(),
                     format!("exists, but its annotation names Application {other}").into(),
                 ),
-                Stranger::NotAnnotated => (
+                NotMember::NotAnnotated => (
                     reasons::NOT_ANNOTATED.into(),
                     format!("exists, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
                         .into(),
                 ),
-                Stranger::Itself => {
+                NotMember::Itself => {
                     (reasons::NOT_A_COMPONENT.into(), "it cannot be a component of itself".into())
                 }
             },
@@ -142,12 +142,12 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: Whose) -> (Cow<'a, 
 
 fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
     let mut left = MOST_BYTES;
-    let entry = |(whose, share): (Whose, &Share)| {
+    let entry = |(whose, share): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, whose);
         let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
         let rule = match whose {
-            Whose::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
-            Whose::Component(_) => None,
+            MemberId::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
+            MemberId::Component(_) => None,
         };
         ObjectStatus {
             link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
@@ -193,13 +193,13 @@ pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
 }
 
-fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
+fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
-    let applications = Kind::own("Application");
-    let text = move |(whose, share): (Whose, &Share)| {
+    let applications = GroupKind::own("Application");
+    let text = move |(whose, share): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, whose);
         // Two Applications that belong to each other would quote one another for ever.
-        let is_quoted = share.kind != applications || matches!(whose, Whose::Component(_));
+        let is_quoted = share.kind != applications || matches!(whose, MemberId::Component(_));
         let says =
             if is_quoted { message.into_owned() } else { format!("is {} ({reason})", share.state.name()) };
         (share.name.name.to_string(), says)
@@ -246,7 +246,7 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(Kind, Unresolved)]
     says(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
 }
 
-fn settled(app: &App, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'_> {
+fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'_> {
     let behind = app.members.unsettled();
     let count = behind.len();
     if count > 0 {
@@ -267,10 +267,10 @@ fn settled(app: &App, unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'_> {
     })
 }
 
-fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
+fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> LazyStatement<'a> {
     let any =
         |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
-    let missing = any(|presence| matches!(presence, Presence::Absent | Presence::Stranger(_)));
+    let missing = any(|presence| matches!(presence, Presence::Absent | Presence::NotMember(_)));
     if missing || needed.iter().any(|dependency| !dependency.installed) {
         let reason = if missing { reasons::COMPONENTS_MISSING } else { reasons::DEPENDENCIES_MISSING };
         return says(ConditionStatus::False, reason, move || {
@@ -296,7 +296,7 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> Says<'a> {
     })
 }
 
-fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
+fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
     let word = match unresolved.first() {
         None => {
             return says(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
@@ -316,7 +316,7 @@ fn resolved<'a>(unresolved: Rc<[(Kind, Unresolved)]>) -> Says<'a> {
 }
 
 /// What helps against it, if anybody knows.
-pub(super) fn what_to_do(kind: &Kind, why: &Unresolved) -> String {
+pub(super) fn what_to_do(kind: &GroupKind, why: &Unresolved) -> String {
     match why {
         Unresolved::Unreadable(unreadable) => unreadable.way_out(kind),
         Unresolved::ClusterScoped | Unresolved::Version { .. } => String::new(),
@@ -324,25 +324,27 @@ pub(super) fn what_to_do(kind: &Kind, why: &Unresolved) -> String {
 }
 
 /// The kinds that it needs and cannot have.
-pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(Kind, Unresolved)> {
-    let why = |(kind, need): (&Kind, &super::app::Need)| {
+pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
+    let why = |(kind, need): (&GroupKind, &super::app::KindUse)| {
         Some((kind.clone(), app.unresolved(need, feeds.get(need.feed)?)?))
     };
     app.needs.iter().filter_map(why).collect()
 }
 
 /// Whether the template makes a Pod; nothing where there is no health check.
-fn health_check(app: &App) -> Option<Says<'_>> {
+fn health_check(app: &App) -> Option<LazyStatement<'_>> {
     let stored = app.publication.stored();
     app.spec.health_check.as_ref()?;
     Some(match &app.check.validity {
         // Whoever asked before was answered about the same template, if the spec is the same.
-        Validity::Unasked => match said::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
-            Some(again) => says(again.status, again.reason, || again.message.into_owned()),
-            None => says(ConditionStatus::Unknown, reasons::NOT_YET_KNOWN, || {
-                "The API server has not been asked yet".to_owned()
-            }),
-        },
+        Validity::Unasked => {
+            match stored_condition::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
+                Some(again) => says(again.status, again.reason, || again.message.into_owned()),
+                None => says(ConditionStatus::Unknown, reasons::NOT_YET_KNOWN, || {
+                    "The API server has not been asked yet".to_owned()
+                }),
+            }
+        }
         Validity::Valid => {
             says(ConditionStatus::True, reasons::VALID, || "The template makes a Pod".to_owned())
         }
@@ -351,7 +353,7 @@ fn health_check(app: &App) -> Option<Says<'_>> {
 }
 
 /// What could not be taken over, or let go of; nothing where all could.
-fn adopted(app: &App) -> Option<Says<'_>> {
+fn adopted(app: &App) -> Option<LazyStatement<'_>> {
     (!app.refused.is_empty()).then(|| {
         says(ConditionStatus::False, reasons::OWNERS_NOT_CHANGED, || {
             let items =
@@ -361,7 +363,7 @@ fn adopted(app: &App) -> Option<Says<'_>> {
     })
 }
 
-fn cycle(app: &App) -> Option<Says<'_>> {
+fn cycle(app: &App) -> Option<LazyStatement<'_>> {
     let way = app.cycle.as_ref()?;
     Some(says(ConditionStatus::True, reasons::DEPENDENCIES_IN_A_CIRCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();

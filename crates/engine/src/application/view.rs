@@ -10,17 +10,17 @@ use crate::{
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
-    id::{Kind, Name},
-    members::{Share, Whose},
+    id::{GroupKind, NamespacedName},
+    lazy_statement::LazyStatement,
+    members::{MemberEntry, MemberId},
     planted::Bug,
-    said,
-    says::Says,
-    view::{Claim, Condition, Detail, Group, Insight, Member, Relation, StandsFor, Summary},
+    stored_condition,
+    view::{Claim, Condition, Detail, Group, GroupStatus, Member, Relation, StandsFor, StatusSummary},
 };
 
 use super::{
     Applications,
-    app::{App, Stranger},
+    app::{App, NotMember},
     app_k8s_io,
     status::{self, Needed},
 };
@@ -29,13 +29,13 @@ use super::{
 const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
 
 impl Applications {
-    /// All of which something can be said, in no particular order.
+    /// All of which something can be stored_condition, in no particular order.
     pub(super) fn views(&self, feeds: &Feeds) -> Vec<Group> {
         self.apps.iter().filter(|app| app.is_known(feeds)).map(|app| self.view(app, feeds)).collect()
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds) -> Option<Insight> {
+    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
         let app = self.apps.named(group)?;
         let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             statements(app, feeds, &self.needed(app))
@@ -43,12 +43,12 @@ impl Applications {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
             let Some(said) = app.publication.last_said() else {
                 let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
-                return Some(Insight::waits_for(feeds.not_whole(needs)));
+                return Some(GroupStatus::waits_for(feeds.not_whole(needs)));
             };
             said
         };
         let ready = readiness(&conditions);
-        Some(Insight::Known(Box::new(Summary {
+        Some(GroupStatus::Known(Box::new(StatusSummary {
             kind: group.kind.kind(),
             name: app.name.clone(),
             healthy: ready == ConditionStatus::True && !app.deleting,
@@ -92,7 +92,7 @@ impl Applications {
     }
 
     /// What the Applications have to do with an object whose members may be where it is.
-    pub(super) fn all_claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let mut claims: Vec<_> = self
             .apps
             .iter()
@@ -123,16 +123,16 @@ fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
     needed: &'a Needed,
-) -> Vec<(&'static str, Option<Says<'a>>)> {
+) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     match &app.old {
         None => status::conditions(app, feeds, needed).into(),
         Some(old) => app_k8s_io::conditions(app, old, feeds),
     }
 }
 
-fn relation(app: &App, kind: &Kind, facts: &Facts) -> Relation {
+fn relation(app: &App, kind: &GroupKind, facts: &Facts) -> Relation {
     match app.membership(facts) {
-        Err(Stranger::NotSelected) => Relation::NotSelected,
+        Err(NotMember::NotSelected) => Relation::NotSelected,
         Err(_) => Relation::NotAMember,
         Ok(()) if !app.wishes().get(kind).is_some_and(|wish| wish.counts) => Relation::OtherKinds,
         Ok(()) if facts.owners.iter().any(|owner| *owner.uid == *app.uid()) => Relation::Owner,
@@ -161,9 +161,9 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let stored = app.publication.stored();
     let stored = stored
         .iter()
-        .find(|condition| *condition.kind == *READY && said::status(stored, READY) == Some(ready))
+        .find(|condition| *condition.kind == *READY && stored_condition::status(stored, READY) == Some(ready))
         .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
-    let known = |share: &Share| share.since;
+    let known = |share: &MemberEntry| share.since;
     match state {
         State::Ready => {
             let times: Vec<_> = app.members.worst_first().map(|(_, share)| known(share)).collect();
@@ -178,11 +178,11 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     }
 }
 
-fn member(app: &App, feeds: &Feeds, whose: Whose, share: &Share) -> Member {
+fn member(app: &App, feeds: &Feeds, whose: MemberId, share: &MemberEntry) -> Member {
     let (reason, message) = status::why(app, feeds, whose);
     let stored = match whose {
-        Whose::Object(id) => feeds.object(id),
-        Whose::Component(_) => None,
+        MemberId::Object(id) => feeds.object(id),
+        MemberId::Component(_) => None,
     };
     Member {
         kind: share.kind.clone(),

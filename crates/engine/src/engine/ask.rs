@@ -12,9 +12,9 @@ use crate::{
     facts::Facts,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, Kind, Name},
+    id::{Cluster, GroupKind, NamespacedName},
     lens::Lens,
-    view::{Claim, Group, Insight},
+    view::{Claim, Group, GroupStatus},
 };
 
 impl Engine {
@@ -56,21 +56,23 @@ impl Engine {
     }
 
     /// How a group is as one, without its members; or that there is none, or why nobody can tell.
-    pub fn summary(&self, now: Timestamp, kind: &Kind, name: &Name) -> Insight {
+    pub fn summary(&self, now: Timestamp, kind: &GroupKind, name: &NamespacedName) -> GroupStatus {
         let hub = self.clusters.get(&Cluster::hub());
         if let Some(since) = hub.and_then(|hub| hub.silent_since(now)) {
-            return Insight::Silent { since };
+            return GroupStatus::Silent { since };
         }
         if !self.open {
             let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
-            return Insight::waits_for(base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()));
+            return GroupStatus::waits_for(
+                base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()),
+            );
         }
         let found = OwnKind::of(kind).and_then(|kind| {
             self.grouping(kind)?.summary(&GroupRef::new(kind, name.clone()), &self.feeds, now)
         });
         found.unwrap_or_else(|| {
             let feed = self.feeds.of_kind(&Cluster::hub(), kind);
-            Insight::missed(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
+            GroupStatus::missed(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
         })
     }
 
@@ -81,12 +83,12 @@ impl Engine {
     }
 
     /// What the Applications of its namespace and the Rollups have to do with an object, whether its kind is followed or not.
-    pub fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    pub fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         self.groupings.iter().flat_map(|grouping| grouping.claims(kind, name, facts)).collect()
     }
 
     /// What is kept of the objects of a kind, by the rules that are in force.
-    pub fn lens(&self, kind: &Kind) -> Lens {
+    pub fn lens(&self, kind: &GroupKind) -> Lens {
         Lens::new(kind, self.feeds.rules().clone())
     }
 

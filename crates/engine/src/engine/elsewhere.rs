@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use bellwether_health::Verdict;
 
-use super::{Change, Cluster, Engine, Kind, Name, Slot, Wanted};
+use super::{Change, Cluster, Engine, GroupKind, NamespacedName, Slot, Wanted};
 
 impl Engine {
     /// One that follows kinds of another cluster as well.
     #[must_use]
-    pub fn observing(mut self, cluster: &Cluster, kinds: impl IntoIterator<Item = Kind>) -> Self {
+    pub fn observing(mut self, cluster: &Cluster, kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         for kind in kinds {
             self.feeds.acquire(cluster, &kind, &Wanted::default(), &mut self.desk.effects);
         }
@@ -24,7 +24,7 @@ impl Engine {
     }
 
     /// The verdicts on all objects of a kind in a cluster.
-    pub fn verdicts(&self, cluster: &Cluster, kind: &Kind) -> BTreeMap<Name, Verdict> {
+    pub fn verdicts(&self, cluster: &Cluster, kind: &GroupKind) -> BTreeMap<NamespacedName, Verdict> {
         let feed = self.feeds.of_kind(cluster, kind).map(|(feed, _)| self.feeds.all(feed));
         let objects = feed.into_iter().flatten().filter_map(|object| self.feeds.object(object));
         objects.map(|stored| (stored.name.clone(), stored.facts.verdict.clone())).collect()

@@ -4,7 +4,7 @@ use bellwether_model::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::lens::{Lens, Light};
+use crate::lens::{Lens, LookContext};
 
 fn now() -> Timestamp {
     "2026-11-14T10:00:00Z".parse().unwrap()
@@ -31,15 +31,15 @@ fn own(kind: &str, namespace: &str, spec: &Value) -> Value {
 }
 
 /// One or no object of a kind.
-fn list(engine: &Engine, feed: FeedId, kind: &Kind, object: Option<&Value>) -> Vec<Event> {
+fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>) -> Vec<Event> {
     let seen = object.map(|object| {
         let bytes = object.to_string();
         let lens = Lens::with(kind, engine.feeds.rules().clone(), Wanted::conditions().into());
         let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
-        let (name, seen) = lens.look(&object, Light { now: now(), has_status: Some(true) });
-        News::Seen(name, Box::new(seen))
+        let (name, seen) = lens.look(&object, LookContext { now: now(), has_status: Some(true) });
+        FeedEvent::Applied(name, Box::new(seen))
     });
-    let news = [News::Listing].into_iter().chain(seen).chain([News::Listed]);
+    let news = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
     news.map(|news| Event::Feed(feed, news)).collect()
 }
 
@@ -78,7 +78,7 @@ fn told(engine: &Engine) -> String {
 /// other, and nothing is wanted in the cluster that is only looked at.
 #[test]
 fn verdicts_of_two_clusters_never_mix() {
-    let (mut engine, kind) = (engine(), Kind::new("apps", "Deployment"));
+    let (mut engine, kind) = (engine(), GroupKind::new("apps", "Deployment"));
     let before = told(&engine);
     assert!(before.contains("Ready"), "{before}");
     let east = Cluster::named("east");
@@ -92,7 +92,7 @@ fn verdicts_of_two_clusters_never_mix() {
             assert!(!effects.iter().any(|effect| matches!(effect, Effect::Want(..))), "{effects:?}");
         }
     }
-    let name = Name::new("shop", "web");
+    let name = NamespacedName::new("shop", "web");
     let ready = |cluster: &Cluster, engine: &Engine| {
         let object = engine.feeds.find(cluster, &kind, &name).and_then(|id| engine.feeds.object(id));
         object.map(|stored| stored.facts.verdict.state.name())
@@ -112,7 +112,7 @@ fn verdicts_of_two_clusters_never_mix() {
 /// one tells counts, whatever its versions are.
 #[test]
 fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
-    let (mut engine, east, kind) = (engine(), Cluster::named("east"), Kind::new("apps", "Deployment"));
+    let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));
     let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
     let hear = |engine: &mut Engine, event: ClusterEvent| {
         let effects = engine.step(now(), [Event::Cluster(east.clone(), event)]);
@@ -120,10 +120,10 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     };
     let unreadable = |engine: &Engine| engine.feeds.get(feed).unwrap().unreadable.clone();
     let ready = |engine: &Engine| {
-        let object = engine.feeds.find(&east, &kind, &Name::new("shop", "web"))?;
+        let object = engine.feeds.find(&east, &kind, &NamespacedName::new("shop", "web"))?;
         Some(engine.feeds.object(object)?.facts.verdict.state.name())
     };
-    let not_connected = || News::Unreadable(Unreadable::NotConnected);
+    let not_connected = || FeedEvent::Unreadable(Unreadable::NotConnected);
     engine.step(now(), [Event::Feed(feed, not_connected())]);
     assert!(hear(&mut engine, ClusterEvent::Added), "it has been asked for");
     assert!(!hear(&mut engine, ClusterEvent::Lost), "it may be connected again by itself");
@@ -139,7 +139,7 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected));
     engine.step(now(), listed);
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "this came too late");
-    let another = engine.feeds.acquire(&east, &Kind::pod(), &Wanted::default(), &mut Vec::new());
+    let another = engine.feeds.acquire(&east, &GroupKind::pod(), &Wanted::default(), &mut Vec::new());
     engine.step(now(), [Event::Feed(another, not_connected())]);
     assert!(engine.feeds.get(another).unwrap().is_known(), "it is known that it cannot be read");
 

@@ -11,7 +11,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    effect::{Change, Haste, Slot},
+    effect::{Change, Slot, Urgency},
     event::Outcome,
     id::Cluster,
     planted::Bug,
@@ -39,7 +39,7 @@ const LOOKS_AT_A_TIME: usize = 64;
 /// What is to be written.
 #[derive(Debug)]
 pub struct Outbox {
-    entries: HashMap<Slot, Entry>,
+    entries: HashMap<Slot, PendingWrite>,
     /// What is not under way, by the time at which it is due.
     due: BTreeMap<Cluster, BTreeSet<(Timestamp, Slot)>>,
     /// What can be forgotten, by the time at which it can.
@@ -50,9 +50,9 @@ pub struct Outbox {
 }
 
 #[derive(Debug)]
-struct Entry {
-    wanted: Option<Haste>,
-    under_way: Option<Haste>,
+struct PendingWrite {
+    wanted: Option<Urgency>,
+    under_way: Option<Urgency>,
     /// When it is due, if it is wanted and not under way.
     due: Timestamp,
     /// When the last write began, or was found to be needless.
@@ -90,12 +90,12 @@ impl Outbox {
     }
 
     /// From now on something is wanted there, or nothing is.
-    pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Haste>) {
+    pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Urgency>) {
         if !self.entries.contains_key(slot) {
             if haste.is_none() {
                 return;
             }
-            self.entries.insert(slot.clone(), Entry::new(now));
+            self.entries.insert(slot.clone(), PendingWrite::new(now));
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
         if entry.wanted == haste {
@@ -207,7 +207,7 @@ impl Outbox {
         };
         let pace = match (entry.last, haste) {
             (None, _) => now,
-            (Some(_), Haste::Turn) if entry.at_once_by(now) > 0 => now,
+            (Some(_), Urgency::Transition) if entry.at_once_by(now) > 0 => now,
             (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
         };
         entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
@@ -243,7 +243,7 @@ impl Outbox {
     }
 }
 
-impl Entry {
+impl PendingWrite {
     fn new(now: Timestamp) -> Self {
         Self {
             wanted: None,

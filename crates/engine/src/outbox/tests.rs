@@ -5,9 +5,9 @@ use rstest::rstest;
 use super::*;
 use crate::{
     effect::Part,
-    id::{Kind, Name, ObjectKey},
+    id::{GroupKind, NamespacedName, ObjectKey},
 };
-use Haste::{Turn, Words};
+use Urgency::{MessageOnly, Transition};
 
 struct Story {
     outbox: Outbox,
@@ -15,8 +15,11 @@ struct Story {
 }
 
 fn slot(name: &str) -> Slot {
-    let object =
-        ObjectKey { cluster: Cluster::hub(), kind: Kind::own("Application"), name: Name::new("shop", name) };
+    let object = ObjectKey {
+        cluster: Cluster::hub(),
+        kind: GroupKind::own("Application"),
+        name: NamespacedName::new("shop", name),
+    };
     Slot { object, part: Part::Status }
 }
 
@@ -38,7 +41,7 @@ impl Story {
         self.after(milliseconds)
     }
 
-    fn want(&mut self, name: &str, haste: Haste) {
+    fn want(&mut self, name: &str, haste: Urgency) {
         self.outbox.want(self.now, &slot(name), Some(haste));
     }
 
@@ -72,9 +75,9 @@ impl Story {
 #[test]
 fn the_first_is_written_at_once_and_words_wait_a_second() {
     let mut story = Story::begin();
-    story.want("web", Words);
+    story.want("web", MessageOnly);
     assert_eq!(story.written(), 1);
-    story.want("web", Words);
+    story.want("web", MessageOnly);
     assert_eq!(story.after(500).written(), 0);
     assert_eq!(story.after(500).written(), 1);
     assert_eq!(story.after(5000).written(), 0, "nothing is written twice");
@@ -83,15 +86,15 @@ fn the_first_is_written_at_once_and_words_wait_a_second() {
 #[test]
 fn a_turn_does_not_wait_for_words() {
     let mut story = Story::begin();
-    story.want("web", Words);
+    story.want("web", MessageOnly);
     assert_eq!(story.written(), 1);
-    story.after(10).want("web", Turn);
+    story.after(10).want("web", Transition);
     assert_eq!(story.written(), 1);
 }
 
 #[test]
 fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
-    for hastes in [[Words, Words], [Turn, Turn], [Words, Turn]] {
+    for hastes in [[MessageOnly, MessageOnly], [Transition, Transition], [MessageOnly, Transition]] {
         let mut story = Story::begin();
         let mut writes = 0;
         for haste in hastes.into_iter().cycle().take(10_000) {
@@ -107,7 +110,7 @@ fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
 #[test]
 fn what_is_no_longer_wanted_is_not_written() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     story.outbox.want(story.now, &slot("web"), None);
     assert_eq!(story.written(), 0);
 }
@@ -115,19 +118,19 @@ fn what_is_no_longer_wanted_is_not_written() {
 #[test]
 fn what_turns_out_to_be_so_already_is_not_written() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     assert_eq!(story.looks(), 1);
     assert_eq!((story.outbox.depth(), story.outbox.next()), ((0, 0), None));
-    story.want("web", Turn);
+    story.want("web", Transition);
     assert_eq!(story.written(), 1, "and the next turn is written at once");
 }
 
 #[test]
 fn what_fails_is_as_urgent_as_it_was() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
-    story.want("web", Words);
+    story.want("web", MessageOnly);
     story.done(&slot, &Outcome::Failed("no answer".into()));
     assert_eq!(story.after(100).written(), 1);
 }
@@ -136,7 +139,7 @@ fn what_fails_is_as_urgent_as_it_was() {
 fn no_more_than_so_many_are_under_way() {
     let mut story = Story::begin();
     for name in ["a", "b", "c"] {
-        story.want(name, Turn);
+        story.want(name, Transition);
     }
     let taken = story.take();
     assert_eq!(taken.len(), 2);
@@ -151,7 +154,7 @@ fn no_more_than_so_many_are_under_way() {
 fn nothing_is_written_by_one_that_does_not_lead() {
     let mut story = Story::begin();
     story.outbox.lead(false);
-    story.want("web", Turn);
+    story.want("web", Transition);
     assert_eq!(story.written(), 0);
     assert_eq!(story.outbox.next(), None);
     story.outbox.lead(true);
@@ -161,7 +164,7 @@ fn nothing_is_written_by_one_that_does_not_lead() {
 #[test]
 fn what_fails_is_tried_again_later_and_later() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let mut waits = Vec::new();
     for _ in 0..12 {
         let taken = story.take();
@@ -184,7 +187,7 @@ fn what_fails_is_tried_again_later_and_later() {
 #[test]
 fn the_server_may_ask_for_patience() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
     let patience = SignedDuration::from_secs(7);
     story.outbox.done(story.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
@@ -194,11 +197,11 @@ fn the_server_may_ask_for_patience() {
 #[test]
 fn what_is_refused_waits_whatever_is_wanted_by_then() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
     story.done(&slot, &Outcome::Refused("no right".into()));
     assert!(story.outbox.next().expect("it is tried again") >= story.now + SignedDuration::from_secs(1));
-    story.want("web", Turn);
+    story.want("web", Transition);
     assert_eq!(story.written(), 0, "the same right may be missing still");
 }
 
@@ -206,7 +209,7 @@ fn what_is_refused_waits_whatever_is_wanted_by_then() {
 #[test]
 fn what_is_refused_after_failures_waits_no_longer_for_them() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     for _ in 0..8 {
         let (slot, _) = story.take().remove(0);
         story.done(&slot, &Outcome::Failed("no answer".into()));
@@ -226,7 +229,7 @@ fn what_is_refused_after_failures_waits_no_longer_for_them() {
 #[test]
 fn a_conflict_waits_for_the_engine() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
     story.done(&slot, &Outcome::Conflict);
     assert_eq!(story.outbox.next(), None);
@@ -236,7 +239,7 @@ fn a_conflict_waits_for_the_engine() {
 fn what_has_been_quiet_for_long_is_forgotten() {
     let mut story = Story::begin();
     for number in 0..100 {
-        story.want(&number.to_string(), Turn);
+        story.want(&number.to_string(), Transition);
         story.written();
     }
     story.after(11_000).written();
@@ -248,7 +251,7 @@ fn words_are_not_looked_for_all_the_time() {
     let mut story = Story::begin();
     let mut looks = 0;
     for _ in 0..10_000 {
-        story.after(1).want("web", Words);
+        story.after(1).want("web", MessageOnly);
         looks += story.looks();
         assert!(story.outbox.idle.len() <= 12, "{}", story.outbox.idle.len());
     }
@@ -260,7 +263,7 @@ fn one_who_takes_over_does_not_look_at_everything_at_once() {
     let mut story = Story::begin();
     story.outbox.lead(false);
     for number in 0..1000 {
-        story.want(&number.to_string(), Turn);
+        story.want(&number.to_string(), Transition);
     }
     story.outbox.lead(true);
     let first = story.looks();
@@ -273,7 +276,7 @@ fn one_who_takes_over_does_not_look_at_everything_at_once() {
 #[test]
 fn what_is_not_found_is_looked_at_again() {
     let mut story = Story::begin();
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
     story.done(&slot, &Outcome::Absent);
     assert_eq!(story.after(100).written(), 1, "a server may not know the kind yet");
@@ -284,16 +287,16 @@ fn what_is_not_found_is_looked_at_again() {
 #[case::forward(3_600_000)]
 fn a_clock_that_is_set_holds_nothing_up_and_hastens_nothing(#[case] by: i64) {
     let mut story = Story::begin();
-    story.want("web", Words);
+    story.want("web", MessageOnly);
     assert_eq!(story.written(), 1);
-    story.set_clock(by).want("web", Words);
+    story.set_clock(by).want("web", MessageOnly);
     assert_eq!(story.after(500).written(), 0, "words wait for a second still");
     assert_eq!(story.after(500).written(), 1);
 
-    story.want("late", Turn);
+    story.want("late", Transition);
     assert_eq!(story.set_clock(by).written(), 1);
 
-    story.want("web", Turn);
+    story.want("web", Transition);
     let (slot, _) = story.take().remove(0);
     story.done(&slot, &Outcome::Failed("no answer".into()));
     assert_eq!(story.set_clock(by).written(), 0);

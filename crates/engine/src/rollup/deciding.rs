@@ -80,7 +80,7 @@ mod tests {
         ConditionStatus::{False, True, Unknown},
         *,
     };
-    use crate::id::{Kind, Name};
+    use crate::id::{GroupKind, NamespacedName};
 
     fn group(kind: &str, conditions: &[(&'static str, ConditionStatus)], detail: Detail) -> Group {
         let condition = |(kind, status): &(&'static str, ConditionStatus)| Condition {
@@ -90,8 +90,8 @@ mod tests {
             held_until: None,
         };
         Group {
-            kind: Kind::own(kind),
-            name: Name::new("", "a"),
+            kind: GroupKind::own(kind),
+            name: NamespacedName::new("", "a"),
             state: State::Unknown,
             since: None,
             conditions: conditions.iter().map(condition).collect(),

@@ -3,45 +3,45 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{
-    anchors::{Anchor, Anchors, take},
     facts::Labels,
-    id::{FeedId, Name},
+    id::{FeedId, NamespacedName},
     registry::GroupId,
+    selector_index::{SelectorIndex, SelectorLabel, take},
 };
 
-use super::choice::What;
+use super::component_entry::Target;
 
 /// A choice of a Rollup: one of those that it was made of when it was last settled.
-pub(super) type Seat = (GroupId, usize);
+pub(super) type EntryId = (GroupId, usize);
 
 /// The way from objects to Rollups.
 #[derive(Debug, Default)]
-pub(super) struct Index(HashMap<FeedId, Seats>);
+pub(super) struct ComponentIndex(HashMap<FeedId, KindEntries>);
 
 /// The Rollups that look at a kind.
 #[derive(Debug, Default)]
-struct Seats {
-    naming: HashMap<Name, BTreeSet<Seat>>,
-    selecting: Anchors<Seat>,
+struct KindEntries {
+    naming: HashMap<NamespacedName, BTreeSet<EntryId>>,
+    selecting: SelectorIndex<EntryId>,
 }
 
-impl Index {
-    pub(super) fn insert(&mut self, feed: FeedId, seat: Seat, what: &What) -> Anchor {
+impl ComponentIndex {
+    pub(super) fn insert(&mut self, feed: FeedId, seat: EntryId, what: &Target) -> SelectorLabel {
         let seats = self.0.entry(feed).or_default();
         match what {
-            What::Named(name) => {
+            Target::Named(name) => {
                 seats.naming.entry(name.clone()).or_default().insert(seat);
                 None
             }
-            What::Selected { selector, .. } => seats.selecting.insert(selector, seat),
+            Target::Selected { selector, .. } => seats.selecting.insert(selector, seat),
         }
     }
 
-    pub(super) fn remove(&mut self, feed: FeedId, seat: Seat, what: &What, anchor: &Anchor) {
+    pub(super) fn remove(&mut self, feed: FeedId, seat: EntryId, what: &Target, anchor: &SelectorLabel) {
         let Some(seats) = self.0.get_mut(&feed) else { return };
         match what {
-            What::Named(name) => take(&mut seats.naming, name, seat),
-            What::Selected { .. } => seats.selecting.remove(anchor, seat),
+            Target::Named(name) => take(&mut seats.naming, name, seat),
+            Target::Selected { .. } => seats.selecting.remove(anchor, seat),
         }
         if seats.naming.is_empty() && seats.selecting.is_empty() {
             self.0.remove(&feed);
@@ -49,7 +49,12 @@ impl Index {
     }
 
     /// The choices that may mean an object, in their order.
-    pub(super) fn candidates(&self, feed: FeedId, name: &Name, labels: &Labels) -> BTreeSet<Seat> {
+    pub(super) fn candidates(
+        &self,
+        feed: FeedId,
+        name: &NamespacedName,
+        labels: &Labels,
+    ) -> BTreeSet<EntryId> {
         let Some(seats) = self.0.get(&feed) else { return BTreeSet::new() };
         let naming = seats.naming.get(name).into_iter().flatten().copied();
         naming.chain(seats.selecting.candidates(labels)).collect()

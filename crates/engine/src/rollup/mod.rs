@@ -1,20 +1,20 @@
 //! Rollups: components of any kind, anywhere in the cluster, that operators look after, and the worst of what they say.
 //!
-//! `choice.rs` reads which objects a spec means, and `index.rs` finds the Rollups that mean an object; `word.rs` is what one
-//! component says, by the policies of `policies.rs`; `sources.rs` counts that; `one.rs` weighs it; `status.rs` puts it into
+//! `component_entry.rs` reads which objects a spec means, and `index.rs` finds the Rollups that mean an object; `component_report.rs` is what one
+//! component says, by the policies of `policies.rs`; `component_reports.rs` counts that; `rollup_state.rs` weighs it; `status.rs` puts it into
 //! words, and `triple.rs` says what three conditions mean together.
 
-mod choice;
-mod circle;
+mod component_entry;
+mod component_report;
+mod component_reports;
+mod cycle;
 mod deciding;
 mod index;
-mod one;
 mod policies;
-mod sources;
+mod rollup_state;
 mod status;
 mod triple;
 mod view;
-mod word;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,36 +25,36 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     census::Census,
+    context::Context,
+    dependency_graph::DependencyGraph,
     effect::Change,
     event::Outcome,
-    facts::{Facts, Own, Version, Written},
-    feeds::{Feeds, ObjectId, Stored},
+    facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
+    feeds::{Feeds, ObjectId, StoredObject},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
-    id::{Cluster, FeedId, Kind, Name},
-    needs::Needs,
+    id::{Cluster, FeedId, GroupKind, NamespacedName},
     planted::Bug,
     publication::Publication,
     registry::{GroupId, Registry},
-    room::Room,
-    view::{Claim, Group, Insight},
+    view::{Claim, Group, GroupStatus},
     wanted::Wanted,
 };
 
-use choice::Choice;
-use index::{Index, Seat};
-use one::Rollup;
+use component_entry::ComponentEntry;
+use index::{ComponentIndex, EntryId};
+use rollup_state::Rollup;
 pub use view::rollup_mistakes;
 
 /// All Rollups.
 #[derive(Debug, Default)]
 pub(crate) struct Rollups {
     all: Registry<Rollup>,
-    index: Index,
+    index: ComponentIndex,
     /// Which choices mean an object.
-    counting: HashMap<ObjectId, Box<[Seat]>>,
+    counting: HashMap<ObjectId, Box<[EntryId]>>,
     /// Which Rollups are components of which.
-    circles: Needs,
+    circles: DependencyGraph,
 }
 
 impl Grouping for Rollups {
@@ -71,7 +71,7 @@ impl Grouping for Rollups {
         false
     }
 
-    fn sync(&mut self, room: &mut Room<'_>) {
+    fn sync(&mut self, room: &mut Context<'_>) {
         for id in self.all.sync() {
             self.settle_in(id, room);
         }
@@ -83,9 +83,9 @@ impl Grouping for Rollups {
         self.all.touch_all(all);
     }
 
-    fn set(&mut self, name: &Name, facts: &Facts, own: &Own, room: &mut Room<'_>) {
-        let Own::Rollup(written) = own else { return };
-        let Written { generation, spec, status, .. } = &**written;
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
+        let OwnObject::Rollup(written) = own else { return };
+        let OwnManifest { generation, spec, status, .. } = &**written;
         let group = GroupRef::new(OwnKind::Rollup, name.clone());
         let Some(id) = self.all.id(&group) else {
             let publication = Publication::new(group.clone(), &status::MANNER, facts, *generation, status);
@@ -115,7 +115,7 @@ impl Grouping for Rollups {
         self.all.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Room<'_>) {
+    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
         let Some(id) = self.all.id(group) else { return };
         self.move_out(id, room.feeds);
         let Some((_, rollup)) = self.all.remove(group, room.desk) else { return };
@@ -125,17 +125,17 @@ impl Grouping for Rollups {
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, room: &mut Room<'_>) {
+    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, room: &mut Context<'_>) {
         let Some(stored) = room.feeds.object(object) else { return };
         let seats = self.seats(stored);
         self.recount(object, seats, room);
     }
 
-    fn object_gone(&mut self, object: ObjectId, room: &mut Room<'_>) {
+    fn object_gone(&mut self, object: ObjectId, room: &mut Context<'_>) {
         self.recount(object, BTreeSet::new(), room);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, _readability: bool, room: &mut Room<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, _readability: bool, room: &mut Context<'_>) {
         for id in self.all.users(feed) {
             let (Some(rollup), Some(known)) = (self.all.get_mut(id), room.feeds.get(feed)) else {
                 continue;
@@ -154,7 +154,7 @@ impl Grouping for Rollups {
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, room: &mut Room<'_>) {
+    fn list_started(&mut self, feed: FeedId, room: &mut Context<'_>) {
         self.all.users_changed(feed, room.desk);
     }
 
@@ -166,7 +166,7 @@ impl Grouping for Rollups {
         self.all.wake(group);
     }
 
-    fn flush(&mut self, room: &mut Room<'_>) {
+    fn flush(&mut self, room: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
         }
@@ -206,8 +206,8 @@ impl Grouping for Rollups {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Room<'_>,
-    ) -> Option<Version> {
+        room: &mut Context<'_>,
+    ) -> Option<ResourceVersion> {
         let id = self.all.id(group)?;
         if matches!(outcome, Outcome::Done(_)) {
             self.all.get_mut(id)?.forget_the_past();
@@ -228,11 +228,11 @@ impl Grouping for Rollups {
         self.all.iter().count()
     }
 
-    fn summary(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
+    fn summary(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
         self.view_as_one(group, feeds, now)
     }
 
-    fn claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         self.all_claims(kind, name, facts)
     }
 
@@ -245,7 +245,7 @@ impl Grouping for Rollups {
 
 impl Rollups {
     /// The choices that mean an object. No Rollup is a component of itself.
-    fn seats(&self, stored: &Stored) -> BTreeSet<Seat> {
+    fn seats(&self, stored: &StoredObject) -> BTreeSet<EntryId> {
         let mut seats = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
         seats.retain(|(id, index)| {
             self.all.get(*id).is_some_and(|rollup| {
@@ -258,7 +258,7 @@ impl Rollups {
     }
 
     /// Counts an object for those whose choices mean it, and for nobody else.
-    fn recount(&mut self, object: ObjectId, seats: BTreeSet<Seat>, room: &Room<'_>) {
+    fn recount(&mut self, object: ObjectId, seats: BTreeSet<EntryId>, room: &Context<'_>) {
         let before: BTreeSet<_> = self.counting.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && seats.is_empty() {
             return;
@@ -267,7 +267,7 @@ impl Rollups {
         let mut above = Vec::new();
         for id in concerned {
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            let of = |seats: &BTreeSet<Seat>| -> BTreeSet<usize> {
+            let of = |seats: &BTreeSet<EntryId>| -> BTreeSet<usize> {
                 seats.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
             };
             let (before, after) = (of(&before), of(&seats));
@@ -311,13 +311,13 @@ impl Rollups {
     }
 
     /// The spec of a Rollup is new: finds out all over what its components are.
-    fn settle_in(&mut self, id: GroupId, room: &mut Room<'_>) {
+    fn settle_in(&mut self, id: GroupId, room: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
         }
         self.move_out(id, room.feeds);
         let Some(rollup) = self.all.get_mut(id) else { return };
-        let (wanted, mistakes) = choice::wanted(&rollup.name.name, &rollup.spec);
+        let (wanted, mistakes) = component_entry::wanted(&rollup.name.name, &rollup.spec);
         rollup.mistakes = mistakes;
         let mut before = mem::take(&mut rollup.needs);
         let mut needs = BTreeMap::new();
@@ -334,7 +334,7 @@ impl Rollups {
         for (place, kind, what) in wanted {
             let Some(feed) = needs.get(&kind).copied() else { continue };
             let anchor = self.index.insert(feed, (id, rollup.choices.len()), &what);
-            rollup.choices.push(Choice {
+            rollup.choices.push(ComponentEntry {
                 place,
                 kind,
                 feed,

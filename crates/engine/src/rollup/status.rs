@@ -13,18 +13,18 @@ use crate::{
     condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
     event::Unreadable,
     feeds::{Feed, Feeds},
-    members::Whose,
+    members::MemberId,
     planted::Bug,
-    publication::Manner,
+    publication::ConditionSet,
     reasons::rollup as reasons,
-    said::Form,
+    stored_condition::ConditionShape,
 };
 
 use super::{
-    choice::{Choice, What, place},
-    one::{Progressing, Rollup, Weighed},
-    sources::Key,
-    word::{Lack, Word},
+    component_entry::{ComponentEntry, Target, place},
+    component_report::{Absence, ComponentReport},
+    component_reports::ComponentKey,
+    rollup_state::{Evaluation, Progressing, Rollup},
 };
 
 /// So many components are listed at most,
@@ -37,17 +37,17 @@ const LONGEST_MESSAGE: usize = 1024;
 /// How long the message of a condition may be.
 const BUDGET: usize = 1024;
 
-pub(super) const MANNER: Manner = Manner {
+pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
     told: &[(AVAILABLE, Some(True)), (PROGRESSING, None), (DEGRADED, Some(False)), (UPGRADEABLE, Some(True))],
-    form: Form::Generation,
+    form: ConditionShape::Generation,
     contested: None,
 };
 
 /// The statuses of the conditions as they should be now. What does not apply has none.
 pub(super) fn statuses(
     rollup: &Rollup,
-    weighed: &Weighed,
+    weighed: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<ConditionStatus>); 5] {
     let triple = weighed.triple();
@@ -65,13 +65,16 @@ pub(super) fn statuses(
 /// The same, with words.
 pub(super) fn statements(
     rollup: &Rollup,
-    weighed: &Weighed,
+    weighed: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<Statement>); 5] {
     let (policies, sources) = (rollup.policies(), &rollup.sources);
-    let say = |policy: &Policy, tally: &Tally<Key>, damped: Damped, which: fn(&Word) -> Words| {
+    let say = |policy: &Policy,
+               tally: &Tally<ComponentKey>,
+               damped: Damped,
+               which: fn(&ComponentReport) -> ReasonAndMessage| {
         let Damped { class, until, .. } = damped;
-        let said = |key: &Key| said(rollup, feeds, key, which);
+        let said = |key: &ComponentKey| said(rollup, feeds, key, which);
         let mut statement = merge_as(class, policy, tally, said);
         // What is not told by the status yet is told by the words.
         if let Some(until) = until {
@@ -87,21 +90,25 @@ pub(super) fn statements(
         }
         statement
     };
-    let available =
-        say(&policies.available, &sources.available, weighed.available, |word| Words::of(&word.available));
-    let degraded =
-        say(&policies.degraded, &sources.degraded, weighed.degraded, |word| Words::of(&word.degraded));
+    let available = say(&policies.available, &sources.available, weighed.available, |word| {
+        ReasonAndMessage::of(&word.available)
+    });
+    let degraded = say(&policies.degraded, &sources.degraded, weighed.degraded, |word| {
+        ReasonAndMessage::of(&word.degraded)
+    });
     let progressing = match weighed.progressing {
         Progressing::Stuck => stuck(rollup, feeds),
         Progressing::As(class) => {
             let damped = Damped::at_once(class);
-            say(&policies.progressing, &sources.progressing, damped, |word| Words::of(&word.progressing))
+            say(&policies.progressing, &sources.progressing, damped, |word| {
+                ReasonAndMessage::of(&word.progressing)
+            })
         }
     };
     let upgradeable = rollup.spec.upgradeable.then(|| {
         let damped = Damped::at_once(sources.upgradeable.worst());
         say(&policies.upgradeable, &sources.upgradeable, damped, |word| {
-            word.upgradeable.as_ref().map(Words::of).unwrap_or_default()
+            word.upgradeable.as_ref().map(ReasonAndMessage::of).unwrap_or_default()
         })
     });
     [
@@ -115,28 +122,34 @@ pub(super) fn statements(
 
 /// The reason and the message of a condition.
 #[derive(Default)]
-struct Words(String, String);
+struct ReasonAndMessage(String, String);
 
-impl Words {
+impl ReasonAndMessage {
     fn of(said: &bellwether_conditions::Contribution<'_>) -> Self {
         Self(said.reason.clone().into_owned(), said.message.clone().into_owned())
     }
 }
 
 /// What a component says in a condition.
-fn said<'a>(rollup: &Rollup, feeds: &Feeds, key: &Key, which: fn(&Word) -> Words) -> Said<'a> {
+fn said<'a>(
+    rollup: &Rollup,
+    feeds: &Feeds,
+    key: &ComponentKey,
+    which: fn(&ComponentReport) -> ReasonAndMessage,
+) -> Said<'a> {
     let name = rollup.sources.display(key).into();
-    let Words(reason, message) = rollup.word(key.whose, feeds).as_ref().map(which).unwrap_or_default();
+    let ReasonAndMessage(reason, message) =
+        rollup.word(key.whose, feeds).as_ref().map(which).unwrap_or_default();
     Said { name, reason: reason.into(), message: message.into() }
 }
 
 /// Some components are neither available nor progressing: whatever the others do, a human is needed.
 fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let tally = &rollup.sources.stuck;
-    let which = |word: &Word| {
-        let Words(reason, _) = Words::of(&word.progressing);
-        let Words(why, message) = Words::of(&word.degraded);
-        Words(reason, format!("needs a human: {}", if message.is_empty() { why } else { message }))
+    let which = |word: &ComponentReport| {
+        let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&word.progressing);
+        let ReasonAndMessage(why, message) = ReasonAndMessage::of(&word.degraded);
+        ReasonAndMessage(reason, format!("needs a human: {}", if message.is_empty() { why } else { message }))
     };
     let items = tally.keys(Class::Issue).map(|key| {
         let said = said(rollup, feeds, key, which);
@@ -176,23 +189,23 @@ fn problems<'a>(
 }
 
 /// Why a choice cannot mean anything, or does not.
-fn problem(choice: &Choice, feed: &Feed) -> Option<(&'static str, String)> {
+fn problem(choice: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)> {
     let kind = &choice.kind;
     let is_namespaced = feed.served.as_ref().map(|served| served.namespaced);
     let in_namespace = match &choice.what {
-        What::Named(name) => !name.namespace.is_empty(),
-        What::Selected { namespace, .. } => namespace.is_some(),
+        Target::Named(name) => !name.namespace.is_empty(),
+        Target::Selected { namespace, .. } => namespace.is_some(),
     };
     match (is_namespaced, in_namespace, &choice.what, &choice.lack) {
         (Some(false), true, ..) => Some((
             reasons::CLUSTER_SCOPED,
             format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
         )),
-        (Some(true), false, What::Named(name), _) => Some((
+        (Some(true), false, Target::Named(name), _) => Some((
             reasons::NAMESPACE_MISSING,
             format!("needs the namespace of {}: objects of the kind {kind} are in namespaces", name.name),
         )),
-        (_, _, What::Selected { text, .. }, Some(Lack::NothingSelected)) => {
+        (_, _, Target::Selected { text, .. }, Some(Absence::NothingSelected)) => {
             Some((reasons::NOTHING_SELECTED, format!("no object of the kind {kind} matches {text}")))
         }
         _ => None,
@@ -215,7 +228,7 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
     let triple = weighed.triple();
     let statements = statements(rollup, &weighed, feeds);
     let others = rollup.choices.iter().enumerate().filter(|(_, choice)| choice.lack.is_some());
-    let others = others.filter(|(index, _)| !rollup.is_component(Whose::Component(*index))).count();
+    let others = others.filter(|(index, _)| !rollup.is_component(MemberId::Component(*index))).count();
     let others = others + rollup.mistakes.iter().filter(|mistake| mistake.lost.is_some()).count();
     let count = rollup.members.total() - others;
     RollupStatus {
@@ -230,7 +243,7 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
 
 fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
     let mut left = MOST_BYTES;
-    let entry = |whose: Whose| {
+    let entry = |whose: MemberId| {
         let (word, share) = (rollup.word(whose, feeds)?, rollup.members.get(whose)?);
         let (triple, telling) = (word.triple(), word.telling());
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

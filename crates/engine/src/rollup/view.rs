@@ -9,16 +9,19 @@ use crate::{
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
-    id::{Kind, Name},
-    members::{Share, Whose},
+    id::{GroupKind, NamespacedName},
+    members::{MemberEntry, MemberId},
     planted::Bug,
-    view::{Claim, Condition, Detail, Group, Insight, Member, OperatorSays, Relation, StandsFor, Summary},
+    view::{
+        Claim, Condition, Detail, Group, GroupStatus, Member, Relation, ReportedConditions, StandsFor,
+        StatusSummary,
+    },
 };
 
 use super::{
     Rollups,
-    choice::{self, Choice, What},
-    one::{Rollup, Weighed},
+    component_entry::{self, ComponentEntry, Target},
+    rollup_state::{Evaluation, Rollup},
     status,
     triple::Triple,
 };
@@ -26,7 +29,7 @@ use super::{
 /// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
 /// `name` is that of the Rollup.
 pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
-    let (_, mistakes) = choice::wanted(name, spec);
+    let (_, mistakes) = component_entry::wanted(name, spec);
     mistakes.into_iter().map(|mistake| (mistake.place, mistake.text)).collect()
 }
 
@@ -38,7 +41,7 @@ impl Rollups {
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Insight> {
+    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
         let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             let weighed = rollup.weigh(now);
@@ -47,11 +50,11 @@ impl Rollups {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
             match rollup.publication.last_said().and_then(|said| Some((as_said(&said)?, said))) {
                 Some(last_word) => last_word,
-                None => return Some(Insight::waits_for(rollup.waits_for(feeds))),
+                None => return Some(GroupStatus::waits_for(rollup.waits_for(feeds))),
             }
         };
-        Some(Insight::Known(Box::new(Summary {
-            kind: Kind::own("Rollup"),
+        Some(GroupStatus::Known(Box::new(StatusSummary {
+            kind: GroupKind::own("Rollup"),
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state: state(rollup, triple),
@@ -70,14 +73,15 @@ impl Rollups {
     }
 
     /// The Rollups whose component an object is, and whether they name it.
-    pub(super) fn all_claims(&self, kind: &Kind, name: &Name, facts: &Facts) -> Vec<Claim> {
+    pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
-            let means_it = |choice: &&Choice| choice.kind == *kind && choice.what.is_it(name, &facts.labels);
+            let means_it =
+                |choice: &&ComponentEntry| choice.kind == *kind && choice.what.is_it(name, &facts.labels);
             let mut choices = rollup.choices.iter().filter(means_it).peekable();
             choices.peek()?;
-            let is_named = choices.any(|choice| matches!(choice.what, What::Named(_)));
+            let is_named = choices.any(|choice| matches!(choice.what, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
-            Some(Claim { kind: Kind::own("Rollup"), group: rollup.name.clone(), relation })
+            Some(Claim { kind: GroupKind::own("Rollup"), group: rollup.name.clone(), relation })
         };
         let others = self.all.iter().filter(|rollup| *facts.uid != *rollup.uid());
         let mut claims: Vec<_> = others.filter_map(claim).collect();
@@ -101,7 +105,7 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     };
     let state = state(rollup, triple);
     Group {
-        kind: Kind::own("Rollup"),
+        kind: GroupKind::own("Rollup"),
         name: rollup.name.clone(),
         state,
         since: since(rollup, state, triple),
@@ -118,7 +122,7 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
 }
 
 /// What the conditions say, in words.
-fn statements(rollup: &Rollup, weighed: &Weighed, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
+fn statements(rollup: &Rollup, weighed: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, weighed, feeds).into_iter();
     statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
 }
@@ -164,18 +168,18 @@ fn turned(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     }
 }
 
-fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option<Member> {
+fn member(rollup: &Rollup, feeds: &Feeds, whose: MemberId, share: &MemberEntry) -> Option<Member> {
     let word = rollup.word(whose, feeds)?;
     let telling = word.telling();
     let stored = match whose {
-        Whose::Object(id) => feeds.object(id),
-        Whose::Component(_) => None,
+        MemberId::Object(id) => feeds.object(id),
+        MemberId::Component(_) => None,
     };
     let stands_for = match whose {
-        Whose::Object(_) => StandsFor::Object,
-        Whose::Component(index) => match rollup.choices.get(index).map(|choice| &choice.what) {
-            Some(What::Named(_)) => StandsFor::Object,
-            Some(What::Selected { .. }) => StandsFor::Selector,
+        MemberId::Object(_) => StandsFor::Object,
+        MemberId::Component(index) => match rollup.choices.get(index).map(|choice| &choice.what) {
+            Some(Target::Named(_)) => StandsFor::Object,
+            Some(Target::Selected { .. }) => StandsFor::Selector,
             None => StandsFor::Entry,
         },
     };
@@ -194,6 +198,6 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: Whose, share: &Share) -> Option
         since: share.since,
         // Its own operator has.
         rule: None,
-        operator: Some(OperatorSays { available, progressing, degraded, upgradeable }),
+        operator: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::State;
-use bellwether_engine::{Event, Group, Kind, Lens, Light, Name, News, Relation};
+use bellwether_engine::{Event, FeedEvent, Group, GroupKind, Lens, LookContext, NamespacedName, Relation};
 use bellwether_health::user::UserRules;
 use bellwether_model::{Object, Plan};
 use jiff::SignedDuration;
@@ -77,7 +77,7 @@ fn it_knows_since_when() {
 fn before_a_kind_is_listed_there_is_no_group() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     assert_eq!(world.engine.groups(world.now).len(), 1);
-    world.held.insert(Kind::new("", "Service"));
+    world.held.insert(GroupKind::new("", "Service"));
     world.put(app("late", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
     assert_eq!(world.engine.groups(world.now).len(), 1, "one of its kinds is not known");
 }
@@ -87,9 +87,9 @@ fn before_a_kind_is_listed_there_is_no_group() {
 fn while_a_kind_is_listed_again_nothing_is_said() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     assert!(world.engine.is_whole());
-    let feed = world.feeds.iter().find(|(_, feed)| feed.kind == Kind::new("acme.io", "Widget"));
+    let feed = world.feeds.iter().find(|(_, feed)| feed.kind == GroupKind::new("acme.io", "Widget"));
     let feed = *feed.expect("widgets are followed").0;
-    world.step(Event::Feed(feed, News::Listing));
+    world.step(Event::Feed(feed, FeedEvent::ListStarted));
     assert!(!world.engine.is_whole() && world.engine.groups(world.now).is_empty());
 }
 
@@ -114,10 +114,10 @@ fn claims(#[case] metadata: Value, #[case] kind: &str, #[case] relation: Relatio
         .extend(metadata.as_object().expect("metadata").clone());
     let text = object.to_string().replace("UID", uid.as_str().expect("text"));
     let read = Object::from_json(text.as_bytes(), &Plan::whole()).expect("an object");
-    let kind = Kind::new("acme.io", kind);
+    let kind = GroupKind::new("acme.io", kind);
     let lens = Lens::new(&kind, Arc::new(UserRules::default()));
-    let facts = lens.look(&read, Light { now: world.now, has_status: None }).1.facts;
-    let claims = world.engine.claims(&kind, &Name::new("shop", "a"), &facts);
+    let facts = lens.look(&read, LookContext { now: world.now, has_status: None }).1.facts;
+    let claims = world.engine.claims(&kind, &NamespacedName::new("shop", "a"), &facts);
     let claim = claims.iter().find(|claim| &*claim.group.name == "web").expect("a claim");
     assert_eq!(claim.relation, relation);
 }

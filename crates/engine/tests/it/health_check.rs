@@ -1,7 +1,7 @@
 //! The Pod whose readiness is an Application's own.
 
 use bellwether_api::{ApplicationStatus, ConditionStatus};
-use bellwether_engine::{Change, Kind, Unreadable};
+use bellwether_engine::{Change, GroupKind, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn checked(image: &str) -> Value {
 }
 
 fn pods(world: &World) -> Vec<&Value> {
-    world.server.list(&Kind::pod()).collect()
+    world.server.list(&GroupKind::pod()).collect()
 }
 
 /// The images of all Pods, in a line.
@@ -167,7 +167,10 @@ fn without_the_field_there_is_no_pod(#[values(false, true)] restart: bool) {
     assert_eq!(world.status("web").owned_kinds.len(), 1, "another may be on its way");
     world.pass(SignedDuration::from_mins(10));
     assert_eq!(world.status("web").owned_kinds, []);
-    assert!(!world.feeds.values().any(|feed| feed.kind == Kind::pod()), "no Pod is of interest any more");
+    assert!(
+        !world.feeds.values().any(|feed| feed.kind == GroupKind::pod()),
+        "no Pod is of interest any more"
+    );
 }
 
 /// A Pod of that name that is not ours is neither used nor touched.
@@ -202,10 +205,10 @@ fn a_pod_that_is_not_in_sight_is_not_forgotten() {
     let mut world = World::with([app("web", &json!({}))]);
     world.put(app("web", &json!({"dependencies": ["base"]})));
     world.server.put(checked("check:1"));
-    while world.feeds.values().all(|feed| feed.kind != Kind::pod() || !feed.told.known.listed) {
+    while world.feeds.values().all(|feed| feed.kind != GroupKind::pod() || !feed.told.known.listed) {
         assert!(world.happen(), "the Pods are listed");
     }
-    world.held.insert(Kind::pod());
+    world.held.insert(GroupKind::pod());
     world.settle();
     assert_eq!(images(&world), "check:1");
     world.put(app("web", &json!({})));
@@ -220,7 +223,7 @@ fn a_pod_that_is_not_in_sight_is_not_forgotten() {
 #[test]
 fn one_earlier_pod_stays_while_there_cannot_be_a_new_one() {
     let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
-    world.held.insert(Kind::pod());
+    world.held.insert(GroupKind::pod());
     world.put(checked("check:1")).put(checked("check:2"));
     assert_eq!(pods(&world).len(), 2, "nobody has seen the first yet");
     world.put(checked(""));
@@ -262,7 +265,7 @@ fn a_pod_that_is_said_to_be_another_is_deleted_after_all() {
 #[test]
 fn a_pod_that_was_deleted_is_not_ready_any_more() {
     let mut world = World::with([checked("check:1")]);
-    world.held.insert(Kind::pod());
+    world.held.insert(GroupKind::pod());
     let ready_pod =
         json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     edit_pod(&mut world, &ready_pod);

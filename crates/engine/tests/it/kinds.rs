@@ -1,6 +1,6 @@
 //! Kinds that cannot be read, and those that come and go.
 
-use bellwether_engine::{Event, News, Unreadable};
+use bellwether_engine::{Event, FeedEvent, Unreadable};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ fn a_cluster_that_was_put_back_is_believed() {
 
     world.writing = true;
     for (id, kind) in &kinds {
-        world.step(Event::Feed(*id, News::PutBack));
+        world.step(Event::Feed(*id, FeedEvent::Restored));
         world.relist(kind);
     }
     assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");

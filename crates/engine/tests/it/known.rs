@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use bellwether_engine::{Name, Unreadable};
+use bellwether_engine::{NamespacedName, Unreadable};
 use bellwether_simulation::known::Known;
 
 use crate::server::Told;
@@ -12,14 +12,14 @@ use crate::server::Told;
 pub(crate) struct Hearer {
     pub(crate) known: Known,
     /// What the list has named so far.
-    marked: BTreeSet<Name>,
+    marked: BTreeSet<NamespacedName>,
     /// Objects that were told without what operators say of them.
-    narrow: BTreeSet<Name>,
+    narrow: BTreeSet<NamespacedName>,
 }
 
 impl Hearer {
     /// Takes note of how much was told of an object.
-    pub(crate) fn look(&mut self, name: &Name, is_narrow: bool) {
+    pub(crate) fn look(&mut self, name: &NamespacedName, is_narrow: bool) {
         if is_narrow {
             self.narrow.insert(name.clone())
         } else {

@@ -10,26 +10,26 @@
 )]
 
 mod actions;
+mod against_oracle;
 mod app_k8s_io;
+mod arbitrary_events;
 mod dependencies;
+mod event_orders;
 mod groups;
 mod health_check;
 mod kinds;
 mod known;
-mod late;
 mod membership;
-mod noise;
-mod orders;
 mod ownership;
 mod readiness;
 mod rollup;
 mod rollup_damping;
 mod rules;
-mod scratch;
 mod server;
 mod summary;
 mod views;
 mod world;
 mod writes;
+mod writes_in_flight;
 
 use bellwether_simulation::{needed, objects, oracle};

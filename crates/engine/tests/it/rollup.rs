@@ -7,7 +7,7 @@ mod table;
 mod telling;
 
 use bellwether_api::RollupStatus;
-use bellwether_engine::{Kind, Name, Served};
+use bellwether_engine::{GroupKind, NamespacedName, Served};
 use serde_json::{Value, json};
 
 use crate::{objects, world::World};
@@ -90,8 +90,10 @@ const HEALTHY: [&str; 3] = ["True", "False", "False"];
 
 impl World {
     fn umbrella(&self) -> RollupStatus {
-        let object =
-            self.server.get(&objects::kind(ROLLUP), &Name::new("", "umbrella")).expect("it is there");
+        let object = self
+            .server
+            .get(&objects::kind(ROLLUP), &NamespacedName::new("", "umbrella"))
+            .expect("it is there");
         let status = object["status"].clone();
         if status.is_null() {
             RollupStatus::default()
@@ -116,9 +118,12 @@ impl World {
     }
 
     fn remove(&mut self, kind: &str, namespace: &str, name: &str) {
-        let kind = Kind::new("ops.example", kind);
-        assert!(self.server.get(&kind, &Name::new(namespace, name)).is_some(), "there is no {kind} {name}");
-        self.server.remove(&kind, &Name::new(namespace, name));
+        let kind = GroupKind::new("ops.example", kind);
+        assert!(
+            self.server.get(&kind, &NamespacedName::new(namespace, name)).is_some(),
+            "there is no {kind} {name}"
+        );
+        self.server.remove(&kind, &NamespacedName::new(namespace, name));
         self.settle();
     }
 }

@@ -5,8 +5,8 @@ use bellwether_engine::Effect;
 use serde_json::{Value, json};
 
 use crate::{
+    against_oracle::compare,
     objects::{app_of_kinds, deployment, widget},
-    scratch::compare,
     world::World,
 };
 

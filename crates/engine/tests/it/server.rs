@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use bellwether_engine::{Change, Kind, Name, Outcome, Served, Slot, Unreadable};
+use bellwether_engine::{Change, GroupKind, NamespacedName, Outcome, Served, Slot, Unreadable};
 use bellwether_memory_cluster::{LogEntry, MemoryCluster};
 pub(crate) use bellwether_simulation::object::{identity, merge};
 use bellwether_simulation::{object::Object, objects};
@@ -22,7 +22,7 @@ pub(crate) enum Told {
     Unreadable(Unreadable),
     Listing,
     Set(Rc<Object>),
-    Gone(Name),
+    Gone(NamespacedName),
     Listed,
 }
 
@@ -54,12 +54,12 @@ impl Server {
         Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), vain: 0 }
     }
 
-    pub(crate) fn get(&self, kind: &Kind, name: &Name) -> Option<&Value> {
+    pub(crate) fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Value> {
         self.cluster.get(kind, name).map(|object| &object.value)
     }
 
     /// All objects of a kind, as a list has them.
-    pub(crate) fn list(&self, kind: &Kind) -> impl Iterator<Item = &Value> {
+    pub(crate) fn list(&self, kind: &GroupKind) -> impl Iterator<Item = &Value> {
         self.of_kind(kind).map(|object| &object.value)
     }
 
@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// What has changed since somebody last asked.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (Kind, Told)> + use<> {
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, Told)> + use<> {
         mem::take(&mut self.log).into_iter().map(|LogEntry { object, gone, .. }| {
             let kind = object.kind.clone();
             (kind, if gone { Told::Gone(object.name.clone()) } else { Told::Set(object) })

@@ -2,7 +2,8 @@
 
 use bellwether_api::{ConditionStatus, State};
 use bellwether_engine::{
-    Cluster, ClusterEvent, Event, Insight, Kind, Name, News, Served, Summary, Unreadable,
+    Cluster, ClusterEvent, Event, FeedEvent, GroupKind, GroupStatus, NamespacedName, Served, StatusSummary,
+    Unreadable,
 };
 use jiff::SignedDuration;
 use rstest::rstest;
@@ -14,24 +15,24 @@ use crate::{
     world::World,
 };
 
-fn ask(world: &World, kind: &str, name: &str) -> Insight {
-    world.engine.summary(world.now, &Kind::own(kind), &Name::new("shop", name))
+fn ask(world: &World, kind: &str, name: &str) -> GroupStatus {
+    world.engine.summary(world.now, &GroupKind::own(kind), &NamespacedName::new("shop", name))
 }
 
-fn summary(world: &World, name: &str) -> Summary {
+fn summary(world: &World, name: &str) -> StatusSummary {
     known(ask(world, "Application", name))
 }
 
 /// What nobody can tell for want of this kind.
-fn unknown(kind: &Kind, why: Option<Unreadable>) -> Insight {
-    Insight::Unknown(vec![(kind.clone(), why)])
+fn unknown(kind: &GroupKind, why: Option<Unreadable>) -> GroupStatus {
+    GroupStatus::Unknown(vec![(kind.clone(), why)])
 }
 
 /// A kind is being listed again, as far as the beginning.
-fn list_again(world: &mut World, kind: &Kind) {
+fn list_again(world: &mut World, kind: &GroupKind) {
     let feed = world.feeds.iter().find(|(_, feed)| feed.kind == *kind);
     let feed = *feed.expect("the kind is followed").0;
-    world.step(Event::Feed(feed, News::Listing));
+    world.step(Event::Feed(feed, FeedEvent::ListStarted));
 }
 
 #[rstest]
@@ -68,9 +69,9 @@ fn of_a_silent_cluster_nothing_is_said_until_it_is_heard_from_again() {
     world.pass(SignedDuration::from_secs(119));
     assert!(summary(&world, "web").healthy);
     world.pass(SignedDuration::from_secs(1));
-    assert_eq!(ask(&world, "Application", "web"), Insight::Silent { since: heard });
+    assert_eq!(ask(&world, "Application", "web"), GroupStatus::Silent { since: heard });
     world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Lost));
-    assert_eq!(ask(&world, "Application", "web"), Insight::Silent { since: heard });
+    assert_eq!(ask(&world, "Application", "web"), GroupStatus::Silent { since: heard });
     world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Heard(world.now)));
     assert!(summary(&world, "web").healthy);
 }
@@ -93,14 +94,16 @@ fn it_knows_since_when() {
 #[test]
 fn what_is_not_there_is_not_what_is_not_known() {
     let mut world = World::new();
-    let Insight::Unknown(base) = ask(&world, "Application", "web") else { panic!("nothing is known yet") };
-    assert!(base.contains(&(Kind::own("Application"), None)), "{base:?}");
+    let GroupStatus::Unknown(base) = ask(&world, "Application", "web") else {
+        panic!("nothing is known yet")
+    };
+    assert!(base.contains(&(GroupKind::own("Application"), None)), "{base:?}");
     world.settle();
-    assert_eq!(ask(&world, "Application", "web"), Insight::Absent);
-    assert_eq!(ask(&world, "HealthRule", "web"), Insight::Absent, "it is no group");
+    assert_eq!(ask(&world, "Application", "web"), GroupStatus::NotFound);
+    assert_eq!(ask(&world, "HealthRule", "web"), GroupStatus::NotFound, "it is no group");
 
     // It is there, and one of its kinds has not been listed yet.
-    let services = Kind::new("", "Service");
+    let services = GroupKind::new("", "Service");
     world.held.insert(services.clone());
     world.put(app("web", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
     assert_eq!(ask(&world, "Application", "web"), unknown(&services, None));
@@ -117,16 +120,16 @@ fn where_the_kind_cannot_be_read_nobody_can_tell() {
     world.unreadable("Application.bellwether.dev", Some(forbidden.clone()));
     world.settle();
     assert!(summary(&world, "web").healthy, "what was there is as it was");
-    assert_eq!(ask(&world, "Application", "other"), unknown(&Kind::own("Application"), Some(forbidden)));
+    assert_eq!(ask(&world, "Application", "other"), unknown(&GroupKind::own("Application"), Some(forbidden)));
     world.unreadable("Application.bellwether.dev", Some(Unreadable::NotServed));
     world.settle();
-    assert_eq!(ask(&world, "Application", "other"), Insight::Absent, "no kind, no objects");
+    assert_eq!(ask(&world, "Application", "other"), GroupStatus::NotFound, "no kind, no objects");
 }
 
 /// A list that is begun again is no news about anybody: what was said still counts, and nothing else is said.
 #[test]
 fn while_a_kind_is_listed_again_the_last_word_counts() {
-    let widgets = Kind::new("acme.io", "Widget");
+    let widgets = GroupKind::new("acme.io", "Widget");
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let before = summary(&world, "web");
     list_again(&mut world, &widgets);
@@ -169,20 +172,20 @@ fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
         namespaced: false,
         has_status: true,
     };
-    world.server.kinds.insert(Kind::own("Rollup"), served);
+    world.server.kinds.insert(GroupKind::own("Rollup"), served);
     for object in objects {
         world.server.put(object);
     }
     world
 }
 
-fn of_rollup(world: &World) -> Insight {
-    world.engine.summary(world.now, &Kind::own("Rollup"), &Name::new("", "all"))
+fn of_rollup(world: &World) -> GroupStatus {
+    world.engine.summary(world.now, &GroupKind::own("Rollup"), &NamespacedName::new("", "all"))
 }
 
-fn known(insight: Insight) -> Summary {
+fn known(insight: GroupStatus) -> StatusSummary {
     match insight {
-        Insight::Known(summary) => *summary,
+        GroupStatus::Known(summary) => *summary,
         other => panic!("it is known: {other:?}"),
     }
 }
@@ -222,7 +225,7 @@ fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
 /// Nor is there a last word where it would say of an upgrade what is not so any more.
 #[test]
 fn an_objection_that_is_not_written_yet_is_not_forgotten() {
-    let widgets = Kind::new("acme.io", "Widget");
+    let widgets = GroupKind::new("acme.io", "Widget");
     let upgradeable = |status: &str| {
         let mut component = component("a", ["True", "False", "False"]);
         let says = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
@@ -264,13 +267,13 @@ fn what_is_being_deleted_is_not_healthy() {
 /// Nobody can tell before its kinds are known; and a list that is begun again is no news.
 #[test]
 fn a_rollup_is_known_when_its_kinds_are() {
-    let widgets = Kind::new("acme.io", "Widget");
+    let widgets = GroupKind::new("acme.io", "Widget");
     let mut world = rolling_up([]);
     assert!(
-        matches!(of_rollup(&world), Insight::Unknown(kinds) if kinds.contains(&(Kind::own("Rollup"), None)))
+        matches!(of_rollup(&world), GroupStatus::Unknown(kinds) if kinds.contains(&(GroupKind::own("Rollup"), None)))
     );
     world.settle();
-    assert_eq!(of_rollup(&world), Insight::Absent);
+    assert_eq!(of_rollup(&world), GroupStatus::NotFound);
     world.held.insert(widgets.clone());
     world.put(rollup()).settle();
     assert_eq!(of_rollup(&world), unknown(&widgets, None));
@@ -298,10 +301,13 @@ fn a_rollup_is_known_when_its_kinds_are() {
 #[test]
 fn the_kind_says_which_is_meant() {
     let world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    let old = Kind::new("app.k8s.io", "Application");
-    assert_eq!(world.engine.summary(world.now, &old, &Name::new("shop", "web")), Insight::Absent);
+    let old = GroupKind::new("app.k8s.io", "Application");
     assert_eq!(
-        world.engine.summary(world.now, &Kind::own("Application"), &Name::new("", "web")),
-        Insight::Absent
+        world.engine.summary(world.now, &old, &NamespacedName::new("shop", "web")),
+        GroupStatus::NotFound
+    );
+    assert_eq!(
+        world.engine.summary(world.now, &GroupKind::own("Application"), &NamespacedName::new("", "web")),
+        GroupStatus::NotFound
     );
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
-    Change, Cluster, Dialect, Effect, Engine, Event, FeedId, Kind, Lens, Light, Name, News, Outbox, Outcome,
-    OwnKind, Seen, Slot, Turn, Unreadable, Warning,
+    Change, Cluster, Dialect, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens, LookContext,
+    NamespacedName, ObservedObject, Outbox, Outcome, OwnKind, Slot, Transition, Unreadable, Warning,
 };
 use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -23,7 +23,7 @@ const MOST_AT_ONCE: usize = 20_000;
 
 /// One kind that the engine follows.
 pub(crate) struct Feed {
-    pub(crate) kind: Kind,
+    pub(crate) kind: GroupKind,
     /// What has been told so far.
     pub(crate) told: Hearer,
     lens: Arc<Lens>,
@@ -32,9 +32,9 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// What its lens sees of an object.
-    fn look(&self, object: &Object, now: Timestamp) -> (Name, Seen) {
+    fn look(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
         let has_status = self.told.known.served.as_ref().map(|served| served.has_status);
-        object.seen(&self.lens, Light { now, has_status }).expect("an object")
+        object.seen(&self.lens, LookContext { now, has_status }).expect("an object")
     }
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct World {
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
     /// Everything that the engine ever asked for.
     pub(crate) effects: Vec<Effect>,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
     /// What goes wrong with the writes to come, one by one; then nothing does.
     pub(crate) faults: VecDeque<Fault>,
     /// Kinds whose news are held back.
-    pub(crate) held: BTreeSet<Kind>,
+    pub(crate) held: BTreeSet<GroupKind>,
     /// Whether the engine's wishes come true.
     pub(crate) writing: bool,
     /// Whether writes take their time: they leave, are made and are answered at different moments.
@@ -63,7 +63,7 @@ pub(crate) struct World {
     pub(crate) flights: Vec<Flight>,
     pub(crate) engine: Engine,
     pub(crate) outbox: Outbox,
-    unreadable: BTreeMap<Kind, Unreadable>,
+    unreadable: BTreeMap<GroupKind, Unreadable>,
     wake: Option<Timestamp>,
     /// Decides which feed is first to tell; without it, the oldest is.
     dice: Option<u64>,
@@ -154,7 +154,7 @@ impl World {
     }
 
     /// The watch of a kind breaks: what has not been told is skipped, and all is listed again.
-    pub(crate) fn relist(&mut self, kind: &Kind) {
+    pub(crate) fn relist(&mut self, kind: &GroupKind) {
         self.distribute();
         let list = self.list(kind);
         for feed in self.feeds.values_mut().filter(|feed| feed.kind == *kind) {
@@ -288,7 +288,7 @@ impl World {
         };
         let Some((id, feed)) = self.feeds.iter().find(|(_, feed)| knows(feed)) else { return };
         let (name, seen) = feed.look(object, self.now);
-        self.step(Event::Feed(*id, News::Seen(name, Box::new(seen))));
+        self.step(Event::Feed(*id, FeedEvent::Applied(name, Box::new(seen))));
     }
 
     fn tell_of(&mut self, id: FeedId) {
@@ -296,15 +296,15 @@ impl World {
         let Some(told) = feed.queue.pop_front() else { return };
         feed.told.hear(&told);
         let news = match told {
-            Told::Served(served) => News::Served(served),
-            Told::Unreadable(why) => News::Unreadable(why),
-            Told::Listing => News::Listing,
-            Told::Listed => News::Listed,
-            Told::Gone(name) => News::Gone(name),
+            Told::Served(served) => FeedEvent::Served(served),
+            Told::Unreadable(why) => FeedEvent::Unreadable(why),
+            Told::Listing => FeedEvent::ListStarted,
+            Told::Listed => FeedEvent::ListCompleted,
+            Told::Gone(name) => FeedEvent::Deleted(name),
             Told::Set(object) => {
                 let (name, seen) = feed.look(&object, self.now);
                 feed.told.look(&name, seen.facts.operator.is_none());
-                News::Seen(name, Box::new(seen))
+                FeedEvent::Applied(name, Box::new(seen))
             }
         };
         self.step(Event::Feed(id, news));
@@ -323,7 +323,7 @@ impl World {
     }
 
     /// What a feed of a kind is told first.
-    fn list(&mut self, kind: &Kind) -> Vec<Told> {
+    fn list(&mut self, kind: &GroupKind) -> Vec<Told> {
         // What has changed before is in the list; those who follow already are told first.
         self.distribute();
         let Some(served) = self.server.kinds.get(kind) else {

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 
 use super::short_title;
 use crate::{
-    family::{in_full, is_bad},
-    sight::Flags,
+    observe::Flags,
+    owner_tree::{in_full, is_bad},
 };
 
 /// On narrower screens, how many are ready has to say how far along they are.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_engine::{Group, Kind, Name};
+use bellwether_engine::{Group, GroupKind, NamespacedName};
 use bellwether_model::State;
 use bellwether_terminal::{printable, sign};
 use jiff::Timestamp;
@@ -11,12 +11,12 @@ use super::{called, why};
 
 /// What was last said of each group, where each change is a line.
 #[derive(Default)]
-pub struct Log {
-    said: BTreeMap<(Kind, Name), (State, String)>,
+pub struct StatusLog {
+    said: BTreeMap<(GroupKind, NamespacedName), (State, String)>,
     silent: bool,
 }
 
-impl Log {
+impl StatusLog {
     /// A line for each group that is not as it was, and for a cluster that falls silent or speaks again.
     pub fn changes(&mut self, groups: &[&Group], silent: bool, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");

@@ -2,18 +2,18 @@
 
 mod list;
 mod log;
-mod one;
 mod rollup;
+mod single;
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Detail, Group, Kind, Name};
+use bellwether_engine::{Detail, Group, GroupKind, NamespacedName};
 use bellwether_terminal::printable;
 
 pub use list::{List, why};
-pub use log::Log;
-pub use one::{One, headline, needs};
+pub use log::StatusLog;
 pub use rollup::meaning;
+pub use single::{SingleGroup, headline, needs};
 
 /// What a group is called: as `bellwether status` takes it.
 pub fn title(group: &Group) -> String {
@@ -28,7 +28,7 @@ fn short_title(group: &Group) -> String {
     }
 }
 
-fn called(kind: &Kind, name: &Name) -> String {
+fn called(kind: &GroupKind, name: &NamespacedName) -> String {
     if kind.is_rollup() { format!("rollup/{}", name.name) } else { name.to_string() }
 }
 

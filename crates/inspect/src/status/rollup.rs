@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Group, OperatorSays, condition_types};
+use bellwether_engine::{Group, ReportedConditions, condition_types};
 use bellwether_terminal::{Screen, first_items, printable, wrap};
 
 /// What the conditions of a Rollup mean together, in a sentence. Of anything else, nothing.
@@ -42,8 +42,8 @@ fn reasons(group: &Group, wide: bool) -> Vec<(String, String)> {
 }
 
 /// What an operator says of a component, in a line.
-pub(super) fn operator(says: OperatorSays) -> String {
-    let OperatorSays { available, progressing, degraded, upgradeable } = says;
+pub(super) fn operator(says: ReportedConditions) -> String {
+    let ReportedConditions { available, progressing, degraded, upgradeable } = says;
     let upgradeable = upgradeable.map(|status| format!(" Upgradeable={status:?}")).unwrap_or_default();
     format!("Available={available:?} Progressing={progressing:?} Degraded={degraded:?}{upgradeable}")
 }

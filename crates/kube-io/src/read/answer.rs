@@ -8,10 +8,10 @@ use http_body_util::BodyExt as _;
 use kube::{Client, api::WatchParams, client::Body};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use bellwether_wire::{ApiError, line::root, trouble::Trouble};
+use bellwether_wire::{ApiError, line::root, read_error::ReadError};
 
 use super::{
-    Place,
+    ClusterConnection,
     lines::{Lines, TooLong},
 };
 
@@ -25,17 +25,17 @@ const ALIVE: Duration = Duration::from_secs(10);
 const LONGEST_EXCUSE: usize = 64 * 1024;
 
 /// A request, or why there can be none.
-pub(super) type Question = Result<Request<Vec<u8>>, kube::core::request::Error>;
+pub(super) type BuiltRequest = Result<Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Asks. The answer is a success, and must begin within this time.
 pub(super) async fn ask(
     client: &Client,
-    question: Question,
+    question: BuiltRequest,
     within: Duration,
-) -> Result<Response<Body>, Trouble> {
-    let request = question.map_err(|error| Trouble::refused(error.to_string()))?.map(Body::from);
+) -> Result<Response<Body>, ReadError> {
+    let request = question.map_err(|error| ReadError::rejected(error.to_string()))?.map(Body::from);
     let answer = timeout(within, client.send(request)).await.map_err(|_| silence(within))?;
-    let answer = answer.map_err(|error| Trouble::away(root(&error)))?;
+    let answer = answer.map_err(|error| ReadError::unavailable(root(&error)))?;
     if answer.status().is_success() {
         return Ok(answer);
     }
@@ -52,14 +52,14 @@ pub(super) async fn ask(
 /// Asks, and gives the whole answer. It must not pause for longer than this.
 pub(super) async fn ask_all(
     client: &Client,
-    question: Question,
+    question: BuiltRequest,
     within: Duration,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, ReadError> {
     whole(ask(client, question, within).await?, within).await
 }
 
 /// The whole of an answer. It must not pause for longer than this.
-pub(super) async fn whole(answer: Response<Body>, within: Duration) -> Result<Vec<u8>, Trouble> {
+pub(super) async fn whole(answer: Response<Body>, within: Duration) -> Result<Vec<u8>, ReadError> {
     let mut body = answer.into_body();
     let mut all = Vec::new();
     loop {
@@ -88,10 +88,10 @@ pub(super) struct Watch {
 impl Watch {
     /// Begins a watch.
     pub(super) async fn begin(
-        place: &Place,
-        question: impl FnOnce(&WatchParams) -> Question,
-    ) -> Result<Self, Trouble> {
-        let Place { client, settings, .. } = place;
+        place: &ClusterConnection,
+        question: impl FnOnce(&WatchParams) -> BuiltRequest,
+    ) -> Result<Self, ReadError> {
+        let ClusterConnection { client, settings, .. } = place;
         let seconds = settings.draw_watch_seconds(&mut rand::rng());
         let question = question(&WatchParams::default().timeout(seconds)).map(|mut request| {
             // API servers may press each event by itself, which not every client can unpack.
@@ -111,7 +111,7 @@ impl Watch {
     }
 
     /// Waits for the next line. Gives whether there is one; if not, the watch has ended as it should.
-    pub(super) async fn next(&mut self) -> Result<bool, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<bool, ReadError> {
         loop {
             while !self.piece.is_empty() {
                 let mut rest = &*self.piece;
@@ -122,14 +122,16 @@ impl Watch {
                     Ok(true) if self.lines.line().is_empty() => {}
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
-                    Err(TooLong) => return Err(Trouble::away("a line of a watch is too long")),
+                    Err(TooLong) => return Err(ReadError::unavailable("a line of a watch is too long")),
                 }
             }
             let silent_until = self.speaks.then(|| self.heard + self.silence);
             let deadline = silent_until.unwrap_or(self.deadline).min(self.deadline);
             match next_piece(&mut self.body, deadline).await? {
                 Some(piece) => (self.piece, self.heard) = (piece, Instant::now()),
-                None if self.lines.is_torn() => return Err(Trouble::away("a watch ended within a line")),
+                None if self.lines.is_torn() => {
+                    return Err(ReadError::unavailable("a watch ended within a line"));
+                }
                 None => return Ok(false),
             }
         }
@@ -147,21 +149,21 @@ impl Watch {
 }
 
 /// The next piece of an answer; none at its end.
-async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Trouble> {
+async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ReadError> {
     loop {
-        let late = |_| Trouble::away("the connection has fallen silent");
+        let late = |_| ReadError::unavailable("the connection has fallen silent");
         match timeout_at(deadline, body.frame()).await.map_err(late)? {
             Some(Ok(frame)) => {
                 if let Ok(piece) = frame.into_data() {
                     return Ok(Some(piece));
                 }
             }
-            Some(Err(error)) => return Err(Trouble::away(root(&error))),
+            Some(Err(error)) => return Err(ReadError::unavailable(root(&error))),
             None => return Ok(None),
         }
     }
 }
 
-fn silence(within: Duration) -> Trouble {
-    Trouble::away(format!("no answer within {} s", within.as_secs()))
+fn silence(within: Duration) -> ReadError {
+    ReadError::unavailable(format!("no answer within {} s", within.as_secs()))
 }

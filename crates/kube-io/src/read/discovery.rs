@@ -13,7 +13,7 @@ use serde::{
     de::{DeserializeOwned, Deserializer},
 };
 
-use bellwether_wire::{Verb, trouble::Trouble};
+use bellwether_wire::{Verb, read_error::ReadError};
 
 use super::answer::{ask, ask_all, whole};
 
@@ -117,7 +117,7 @@ struct Groups {
 }
 
 /// Asks which kinds there are.
-pub(super) async fn discover(client: &Client, within: Duration) -> Result<Vec<Group>, Trouble> {
+pub(super) async fn discover(client: &Client, within: Duration) -> Result<Vec<Group>, ReadError> {
     let mut groups = Vec::new();
     for root in [Root::Core, Root::Named] {
         match all_at_once(client, root, within).await? {
@@ -147,13 +147,13 @@ impl Root {
 }
 
 /// All groups in one answer; none if the server does not know how.
-async fn all_at_once(client: &Client, root: Root, within: Duration) -> Result<Option<Vec<Group>>, Trouble> {
+async fn all_at_once(client: &Client, root: Root, within: Duration) -> Result<Option<Vec<Group>>, ReadError> {
     let question = Request::get(root.path()).header(header::ACCEPT, ALL_AT_ONCE).body(Vec::new());
     let answer = match ask(client, question.map_err(kube::core::request::Error::BuildRequest), within).await {
         Ok(answer) => answer,
         // A server may have nothing to do with the core group. One without any others is not looking at itself.
-        Err(Trouble::Absent { .. }) if matches!(root, Root::Core) => return Ok(Some(Vec::new())),
-        Err(Trouble::Refused { .. }) => return Ok(None),
+        Err(ReadError::NotFound { .. }) if matches!(root, Root::Core) => return Ok(Some(Vec::new())),
+        Err(ReadError::Rejected { .. }) => return Ok(None),
         Err(trouble) => return Err(trouble),
     };
     let is_what_we_asked_for = |kind: &header::HeaderValue| {
@@ -166,7 +166,7 @@ async fn all_at_once(client: &Client, root: Root, within: Duration) -> Result<Op
 }
 
 /// All groups, as API servers told it before they could do so in one answer.
-async fn one_by_one(client: &Client, root: Root, within: Duration) -> Result<Vec<Group>, Trouble> {
+async fn one_by_one(client: &Client, root: Root, within: Duration) -> Result<Vec<Group>, ReadError> {
     let groups: Vec<APIGroup> = match root {
         Root::Core => {
             let known: APIVersions = get(client, root.path(), within).await?;
@@ -201,13 +201,14 @@ async fn one_group(client: &Client, root: Root, group: APIGroup, within: Duratio
     Group { metadata: GroupName { name }, versions: found }
 }
 
-async fn get<T: DeserializeOwned>(client: &Client, path: &str, within: Duration) -> Result<T, Trouble> {
+async fn get<T: DeserializeOwned>(client: &Client, path: &str, within: Duration) -> Result<T, ReadError> {
     let question = Verb::Get.request(path, Vec::new()).map_err(kube::core::request::Error::BuildRequest);
     understood(&ask_all(client, question, within).await?)
 }
 
-fn understood<T: DeserializeOwned>(json: &[u8]) -> Result<T, Trouble> {
-    serde_json::from_slice(json).map_err(|error| Trouble::refused(format!("cannot read discovery: {error}")))
+fn understood<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(json)
+        .map_err(|error| ReadError::rejected(format!("cannot read discovery: {error}")))
 }
 
 /// The old way, parts of objects stand beside them: `deployments`, `deployments/status`.

@@ -2,8 +2,10 @@
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use bellwether_engine::{Kind, Lens, News, Version};
-use bellwether_wire::{Follower, Found, Heard, Next, course::Ended, trouble::Trouble};
+use bellwether_engine::{FeedEvent, GroupKind, Lens, ResourceVersion};
+use bellwether_wire::{
+    Action, Discovered, Received, Reflector, list_watch_policy::Ended, read_error::ReadError,
+};
 use kube::{api::ListParams, core::Request};
 use tokio::{
     sync::{mpsc, watch},
@@ -11,10 +13,10 @@ use tokio::{
 };
 
 use super::{
-    Place,
+    ClusterConnection,
     answer::{Watch, ask_all},
-    inventory::Kinds,
-    tally::Pulse,
+    rest_mapper::Kinds,
+    tally::FeedLiveness,
 };
 use crate::clock::now;
 
@@ -24,24 +26,24 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Follows one kind.
 pub(super) struct Feed<Id> {
     id: Id,
-    follower: Follower,
+    follower: Reflector,
     kinds: watch::Receiver<Option<Arc<Kinds>>>,
-    place: Arc<Place>,
-    news: mpsc::Sender<(Id, News)>,
-    pulse: Arc<Pulse>,
+    place: Arc<ClusterConnection>,
+    news: mpsc::Sender<(Id, FeedEvent)>,
+    pulse: Arc<FeedLiveness>,
 }
 
 impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     pub(super) fn new(
         id: Id,
-        kind: Kind,
+        kind: GroupKind,
         lens: Arc<Lens>,
-        place: Arc<Place>,
-        news: mpsc::Sender<(Id, News)>,
-        pulse: Arc<Pulse>,
+        place: Arc<ClusterConnection>,
+        news: mpsc::Sender<(Id, FeedEvent)>,
+        pulse: Arc<FeedLiveness>,
     ) -> Self {
         let (namespace, pauses) = (place.settings.namespace.clone(), place.settings.pauses);
-        let follower = Follower::new(kind, namespace, lens, pauses, rand::random());
+        let follower = Reflector::new(kind, namespace, lens, pauses, rand::random());
         Self { id, follower, kinds: place.inventory.kinds(), place, news, pulse }
     }
 
@@ -65,7 +67,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         loop {
             self.tell().await;
             match self.follower.next() {
-                Next::Find => {
+                Action::Discover => {
                     let found = self.find();
                     if !self.follower.found(&found, now()) {
                         self.tell().await;
@@ -73,19 +75,19 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                         let _ = self.kinds.changed().await;
                     }
                 }
-                Next::LookAgain => {
+                Action::Rediscover => {
                     let _ = timeout(LOOK, self.place.inventory.look_again()).await;
                     let found = self.find();
                     self.follower.found(&found, now());
                 }
-                Next::List { path, rest } => self.list(path, rest).await,
-                Next::Watch { path, since } => {
+                Action::List { path, rest } => self.list(path, rest).await,
+                Action::Watch { path, since } => {
                     if let Some(ended) = self.watch(path, &since).await {
                         self.place.tally.errors.add(usize::from(ended.trouble.is_some()));
                         self.follower.ended(ended, now());
                     }
                 }
-                Next::Rest(pause) => {
+                Action::Sleep(pause) => {
                     sleep(pause).await;
                     self.follower.rested();
                 }
@@ -94,13 +96,13 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     }
 
     /// Whether the cluster serves the kind, as far as is known.
-    fn find(&mut self) -> Found {
+    fn find(&mut self) -> Discovered {
         let kind = self.follower.kind();
         match self.kinds.borrow_and_update().as_ref().map(|kinds| kinds.get(kind)) {
-            Some(Some(served)) => Found::Served(served.clone()),
-            Some(None) if self.place.inventory.is_silent(&kind.group) => Found::Silent,
-            Some(None) => Found::NotServed,
-            None => Found::Unknown,
+            Some(Some(served)) => Discovered::Served(served.clone()),
+            Some(None) if self.place.inventory.is_silent(&kind.group) => Discovered::Unavailable,
+            Some(None) => Discovered::NotServed,
+            None => Discovered::Unknown,
         }
     }
 
@@ -119,12 +121,12 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         if answer.is_ok() {
             self.pulse.beat(now);
         }
-        let heard = self.follower.page(answer.as_deref().map_err(Trouble::clone), now);
+        let heard = self.follower.page(answer.as_deref().map_err(ReadError::clone), now);
         self.count(heard);
     }
 
     /// Watches what becomes of the objects since this version. Gives how that ended, if it did by itself.
-    async fn watch(&mut self, path: String, since: &Version) -> Option<Ended> {
+    async fn watch(&mut self, path: String, since: &ResourceVersion) -> Option<Ended> {
         let place = Arc::clone(&self.place);
         place.tally.watches.add(1);
         let request = Request::new(path);
@@ -141,7 +143,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     }
 
     /// Tells what a watch tells, until it ends, with some trouble or without, or the kind is served in another way.
-    async fn hear(&mut self, watch: &mut Watch) -> Option<Option<Trouble>> {
+    async fn hear(&mut self, watch: &mut Watch) -> Option<Option<ReadError>> {
         self.pulse.beat(now());
         loop {
             let next = tokio::select! {
@@ -189,7 +191,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         }
     }
 
-    fn count(&self, heard: Heard) {
+    fn count(&self, heard: Received) {
         self.place.tally.errors.add(usize::from(heard.failed));
         self.place.tally.read.add(heard.read);
         self.place.tally.unreadable.add(heard.nonsense);

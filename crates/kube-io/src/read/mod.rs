@@ -10,21 +10,21 @@
 
 mod answer;
 mod discovery;
+mod discovery_loop;
+mod discovery_schedule;
 mod feed;
-mod glance;
-mod inventory;
 mod lines;
-mod lookout;
-mod scout;
+mod rest_mapper;
 mod settings;
+mod snapshot;
 mod tally;
 
-pub use bellwether_wire::backoff::Pauses;
-pub use bellwether_wire::trouble::Trouble;
-pub use glance::{Glance, NoSuchKind};
-pub use inventory::Inventory;
-pub(crate) use inventory::KindsReceiver;
+pub use bellwether_wire::backoff::BackoffLimits;
+pub use bellwether_wire::read_error::ReadError;
+pub(crate) use rest_mapper::KindsReceiver;
+pub use rest_mapper::RestMapper;
 pub use settings::Settings;
+pub use snapshot::{ClusterSnapshot, NoSuchKind};
 pub use tally::{Count, Tally};
 
 use std::{
@@ -33,7 +33,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_engine::{FeedId, Kind, Lens, News, Served, Source};
+use bellwether_engine::{FeedEvent, FeedId, GroupKind, Lens, Served, Source};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
@@ -42,24 +42,24 @@ use tokio::{
 use tracing::{Instrument as _, Span};
 
 use feed::Feed;
-use tally::Pulse;
+use tally::FeedLiveness;
 
 /// Reads one cluster. When it is dropped, so are its connections.
 ///
 /// Its log lines are in the span in which it was started: let that name the cluster.
 pub struct Reader<Id = FeedId> {
-    place: Arc<Place>,
-    news: mpsc::Sender<(Id, News)>,
+    place: Arc<ClusterConnection>,
+    news: mpsc::Sender<(Id, FeedEvent)>,
     feeds: HashMap<Id, Followed>,
     span: Span,
     _scout: Task,
 }
 
 /// What all that read a cluster share.
-struct Place {
+struct ClusterConnection {
     client: Client,
     settings: Settings,
-    inventory: Inventory,
+    inventory: RestMapper,
     tally: Arc<Tally>,
 }
 
@@ -83,24 +83,24 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// to take it makes the cluster wait.
     ///
     /// The client must not repeat calls by itself: what an API server asks for when it is busy is honoured here.
-    pub fn start(client: Client, settings: Settings, news: mpsc::Sender<(Id, News)>) -> Self {
+    pub fn start(client: Client, settings: Settings, news: mpsc::Sender<(Id, FeedEvent)>) -> Self {
         let tally = Arc::new(Tally::default());
-        let place = Arc::new(Place { client, settings, inventory: Inventory::new(), tally });
+        let place = Arc::new(ClusterConnection { client, settings, inventory: RestMapper::new(), tally });
         let span = Span::current();
         let scout = {
             let place = Arc::clone(&place);
-            async move { match scout::scout(&place).await {} }
+            async move { match discovery_loop::scout(&place).await {} }
         };
         let scout = Task(tokio::spawn(scout.instrument(span.clone())));
         Self { place, news, feeds: HashMap::new(), span, _scout: scout }
     }
 
     /// Follows a kind. If it is followed under this id already, everything is listed once more through the new lens.
-    pub fn follow(&mut self, feed: Id, kind: Kind, lens: Arc<Lens>) {
+    pub fn follow(&mut self, feed: Id, kind: GroupKind, lens: Arc<Lens>) {
         match self.feeds.entry(feed) {
             Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
             Entry::Vacant(vacant) => {
-                let pulse = Arc::new(Pulse::default());
+                let pulse = Arc::new(FeedLiveness::default());
                 self.place.tally.listen(Arc::downgrade(&pulse));
                 let (sender, lenses) = watch::channel(Arc::clone(&lens));
                 let place = Arc::clone(&self.place);
@@ -117,12 +117,12 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     }
 
     /// How the cluster serves a kind, as far as discovery has told.
-    pub fn served(&self, kind: &Kind) -> Option<Served> {
+    pub fn served(&self, kind: &GroupKind) -> Option<Served> {
         self.place.inventory.served(kind)
     }
 
     /// What the cluster serves.
-    pub fn inventory(&self) -> &Inventory {
+    pub fn inventory(&self) -> &RestMapper {
         &self.place.inventory
     }
 
@@ -138,7 +138,7 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
 }
 
 impl Source for Reader {
-    fn follow(&mut self, feed: FeedId, kind: &Kind, lens: Arc<Lens>) {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         Reader::follow(self, feed, kind.clone(), lens);
     }
 
@@ -146,7 +146,7 @@ impl Source for Reader {
         Reader::leave(self, feed);
     }
 
-    fn served(&self, kind: &Kind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<Served> {
         Reader::served(self, kind)
     }
 }

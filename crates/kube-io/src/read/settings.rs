@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use bellwether_wire::backoff::Pauses;
+use bellwether_wire::backoff::BackoffLimits;
 use rand::Rng;
 
 /// How a cluster is read. The defaults are good for most.
@@ -23,7 +23,7 @@ pub struct Settings {
     /// How long an answer may take to begin, and how long it may pause.
     pub answers_within: Duration,
     /// The pauses between attempts.
-    pub pauses: Pauses,
+    pub pauses: BackoffLimits,
     /// How often to look which kinds there are, where the cluster does not tell when that changes.
     pub looks_every: Duration,
 }
@@ -37,7 +37,7 @@ impl Default for Settings {
             slack: Duration::from_secs(15),
             silence: Duration::from_mins(3),
             answers_within: Duration::from_mins(1),
-            pauses: Pauses::default(),
+            pauses: BackoffLimits::default(),
             looks_every: Duration::from_secs(30),
         }
     }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{ClusterEvent, News, Now};
+use bellwether_engine::{ClusterEvent, FeedEvent, Now};
 use jiff::Timestamp;
 
 use crate::clock::time_of;
@@ -33,7 +33,7 @@ pub struct Tally {
     /// Looks at which kinds there are.
     pub looks: Count,
     /// When the feeds last heard from the cluster.
-    pulses: Mutex<Vec<Weak<Pulse>>>,
+    pulses: Mutex<Vec<Weak<FeedLiveness>>>,
 }
 
 impl Tally {
@@ -63,7 +63,7 @@ impl Tally {
         Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Lost })
     }
 
-    pub(super) fn listen(&self, pulse: Weak<Pulse>) {
+    pub(super) fn listen(&self, pulse: Weak<FeedLiveness>) {
         let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.retain(|pulse| pulse.strong_count() > 0);
         pulses.push(pulse);
@@ -85,16 +85,16 @@ impl Count {
     }
 
     /// Counts one for as long as what this gives back lives.
-    pub(super) fn one(&self) -> One<'_> {
+    pub(super) fn one(&self) -> CountGuard<'_> {
         self.add(1);
-        One(self)
+        CountGuard(self)
     }
 }
 
 /// One that is counted as long as it lives.
-pub(super) struct One<'c>(&'c Count);
+pub(super) struct CountGuard<'c>(&'c Count);
 
-impl Drop for One<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -102,7 +102,7 @@ impl Drop for One<'_> {
 
 /// Whether a feed hears from its cluster.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(super) struct FeedLiveness {
     /// When it last did, in milliseconds of [`Now::passed`]; 0 for never.
     last: AtomicU64,
     /// Whether its kind has been listed and can be read, so that a watch should be open.
@@ -110,25 +110,25 @@ pub(super) struct Pulse {
     open: AtomicBool,
 }
 
-impl Pulse {
+impl FeedLiveness {
     pub(super) fn beat(&self, now: Now) {
         let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
         self.last.store(passed.max(1), Ordering::Relaxed);
     }
 
     /// The feed has told this.
-    pub(super) fn told(&self, news: &News) {
+    pub(super) fn told(&self, news: &FeedEvent) {
         match news {
-            News::Listed => self.listed.store(true, Ordering::Relaxed),
-            News::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
+            FeedEvent::ListCompleted => self.listed.store(true, Ordering::Relaxed),
+            FeedEvent::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
             _ => {}
         }
     }
 
     /// A watch is open for as long as what this gives back lives.
-    pub(super) fn open(&self) -> Open<'_> {
+    pub(super) fn open(&self) -> OpenWatch<'_> {
         self.open.store(true, Ordering::Relaxed);
-        Open(self)
+        OpenWatch(self)
     }
 
     /// Whether its watch is open; nothing as long as it should not be.
@@ -145,9 +145,9 @@ impl Pulse {
 }
 
 /// A watch that is open as long as this lives.
-pub(super) struct Open<'p>(&'p Pulse);
+pub(super) struct OpenWatch<'p>(&'p FeedLiveness);
 
-impl Drop for Open<'_> {
+impl Drop for OpenWatch<'_> {
     fn drop(&mut self) {
         self.0.open.store(false, Ordering::Relaxed);
     }
@@ -163,17 +163,17 @@ mod tests {
 
     #[test]
     fn one_watch_that_should_be_open_and_is_not_is_a_connection_that_is_lost() {
-        let (tally, [pods, nodes]) = (Tally::default(), [(); 2].map(|()| Arc::new(Pulse::default())));
+        let (tally, [pods, nodes]) = (Tally::default(), [(); 2].map(|()| Arc::new(FeedLiveness::default())));
         for pulse in [&pods, &nodes] {
             tally.listen(Arc::downgrade(pulse));
         }
         assert_eq!(tally.connection(), None, "nothing has been listed");
-        pods.told(&News::Listed);
+        pods.told(&FeedEvent::ListCompleted);
         let open = pods.open();
         assert_eq!(tally.connection(), Some(ClusterEvent::Connected));
-        nodes.told(&News::Listed);
+        nodes.told(&FeedEvent::ListCompleted);
         assert_eq!(tally.connection(), Some(ClusterEvent::Lost));
-        nodes.told(&News::Unreadable(Unreadable::NotServed));
+        nodes.told(&FeedEvent::Unreadable(Unreadable::NotServed));
         assert_eq!(tally.connection(), Some(ClusterEvent::Connected), "there is nothing to watch");
         drop(open);
         assert_eq!(tally.connection(), Some(ClusterEvent::Lost));

@@ -77,7 +77,7 @@ pub enum LoginError {
         /// The context.
         context: String,
         /// The kubeconfigs.
-        files: Files,
+        files: KubeconfigFiles,
         /// Those that there are.
         known: Vec<String>,
     },
@@ -85,7 +85,7 @@ pub enum LoginError {
     #[error("{files} names no current context: {}", choice(known))]
     NoContext {
         /// The kubeconfigs.
-        files: Files,
+        files: KubeconfigFiles,
         /// The contexts that there are.
         known: Vec<String>,
     },
@@ -93,7 +93,7 @@ pub enum LoginError {
     #[error("cannot use {files}: {why}")]
     Unusable {
         /// The kubeconfigs.
-        files: Files,
+        files: KubeconfigFiles,
         /// The reason.
         why: String,
     },
@@ -130,9 +130,9 @@ fn choice(known: &[String]) -> String {
 
 /// The kubeconfigs that were read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files(Vec<PathBuf>);
+pub struct KubeconfigFiles(Vec<PathBuf>);
 
-impl fmt::Display for Files {
+impl fmt::Display for KubeconfigFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files: Vec<String> = self.0.iter().map(|file| file.display().to_string()).collect();
         f.write_str(&files.join(" and "))
@@ -140,7 +140,7 @@ impl fmt::Display for Files {
 }
 
 /// What there is besides what was said.
-struct Surroundings {
+struct Environment {
     /// The variable KUBECONFIG.
     kubeconfig: Option<OsString>,
     /// A person's own directory.
@@ -149,7 +149,7 @@ struct Surroundings {
     pod: bool,
 }
 
-impl Surroundings {
+impl Environment {
     fn look() -> Self {
         Self {
             kubeconfig: env::var_os("KUBECONFIG"),
@@ -162,7 +162,7 @@ impl Surroundings {
 
 /// Where the login is.
 #[derive(Debug, PartialEq, Eq)]
-enum Source {
+enum CredentialSource {
     /// In this file, which must be there.
     Named(PathBuf),
     /// In those of these files that are there.
@@ -174,11 +174,11 @@ enum Source {
 impl Login {
     /// Makes a client. The API server is not asked yet.
     pub async fn connect(&self) -> Result<Connection, LoginError> {
-        let mut config = match self.source(&Surroundings::look())? {
-            Source::Pod => Config::incluster()
+        let mut config = match self.source(&Environment::look())? {
+            CredentialSource::Pod => Config::incluster()
                 .map_err(|error| LoginError::NoServiceAccount { why: line(&error.to_string()) })?,
-            Source::Named(file) => self.read(vec![file]).await?,
-            Source::Listed(files) => {
+            CredentialSource::Named(file) => self.read(vec![file]).await?,
+            CredentialSource::Listed(files) => {
                 let there: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
                 match files.into_iter().next() {
                     Some(first) if there.is_empty() => {
@@ -205,9 +205,9 @@ impl Login {
         Ok(Connection { client, namespace, address })
     }
 
-    fn source(&self, surroundings: &Surroundings) -> Result<Source, LoginError> {
+    fn source(&self, surroundings: &Environment) -> Result<CredentialSource, LoginError> {
         if let Some(file) = &self.kubeconfig {
-            return Ok(Source::Named(file.clone()));
+            return Ok(CredentialSource::Named(file.clone()));
         }
         let listed: Vec<PathBuf> = surroundings
             .kubeconfig
@@ -217,12 +217,12 @@ impl Login {
             .collect();
         let home = surroundings.home.as_ref().map(|home| home.join(".kube/config"));
         if !listed.is_empty() {
-            Ok(Source::Listed(listed))
+            Ok(CredentialSource::Listed(listed))
         } else if surroundings.pod && self.context.is_none() {
-            Ok(Source::Pod)
+            Ok(CredentialSource::Pod)
         } else {
             match home {
-                Some(file) if file.exists() => Ok(Source::Named(file)),
+                Some(file) if file.exists() => Ok(CredentialSource::Named(file)),
                 home => Err(LoginError::Nowhere { home }),
             }
         }
@@ -236,10 +236,10 @@ impl Login {
             let read = Kubeconfig::read_from(file).map_err(|error| unreadable(said(&error)))?;
             joined = joined.merge(read).map_err(|error| unreadable(said(&error)))?;
         }
-        self.choose(joined, Files(files)).await
+        self.choose(joined, KubeconfigFiles(files)).await
     }
 
-    async fn choose(&self, kubeconfig: Kubeconfig, files: Files) -> Result<Config, LoginError> {
+    async fn choose(&self, kubeconfig: Kubeconfig, files: KubeconfigFiles) -> Result<Config, LoginError> {
         let known = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match error {
@@ -301,21 +301,21 @@ mod tests {
     /// The manifest of this crate stands for a file that is there.
     const THERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
-    fn surroundings(kubeconfig: Option<&str>, pod: bool) -> Surroundings {
-        Surroundings { kubeconfig: kubeconfig.map(Into::into), home: Some("/nowhere".into()), pod }
+    fn surroundings(kubeconfig: Option<&str>, pod: bool) -> Environment {
+        Environment { kubeconfig: kubeconfig.map(Into::into), home: Some("/nowhere".into()), pod }
     }
 
-    fn listed(files: &[&str]) -> Source {
-        Source::Listed(files.iter().map(PathBuf::from).collect())
+    fn listed(files: &[&str]) -> CredentialSource {
+        CredentialSource::Listed(files.iter().map(PathBuf::from).collect())
     }
 
     #[rstest]
-    #[case::named(Some("a"), None, Some("b:c"), true, Some(Source::Named("a".into())))]
+    #[case::named(Some("a"), None, Some("b:c"), true, Some(CredentialSource::Named("a".into())))]
     #[case::listed(None, None, Some("b:c"), false, Some(listed(&["b", "c"])))]
     #[case::listed_with_gaps(None, None, Some(":b::"), false, Some(listed(&["b"])))]
     #[case::listed_in_a_pod(None, None, Some("b"), true, Some(listed(&["b"])))]
-    #[case::pod(None, None, None, true, Some(Source::Pod))]
-    #[case::empty_list_in_a_pod(None, None, Some(""), true, Some(Source::Pod))]
+    #[case::pod(None, None, None, true, Some(CredentialSource::Pod))]
+    #[case::empty_list_in_a_pod(None, None, Some(""), true, Some(CredentialSource::Pod))]
     #[case::context_in_a_pod(None, Some("x"), None, true, None)]
     #[case::nothing(None, None, None, false, None)]
     fn what_was_said_comes_first(
@@ -323,7 +323,7 @@ mod tests {
         #[case] context: Option<&str>,
         #[case] variable: Option<&str>,
         #[case] pod: bool,
-        #[case] expected: Option<Source>,
+        #[case] expected: Option<CredentialSource>,
     ) {
         let login = Login { kubeconfig: kubeconfig.map(Into::into), context: context.map(str::to_owned) };
         assert_eq!(login.source(&surroundings(variable, pod)).ok(), expected);
@@ -380,7 +380,7 @@ mod tests {
     ) {
         let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
         let login = Login { kubeconfig: None, context: context.map(str::to_owned) };
-        let error = login.choose(kubeconfig, Files(vec!["K".into()])).await.unwrap_err();
+        let error = login.choose(kubeconfig, KubeconfigFiles(vec!["K".into()])).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -20,7 +20,7 @@ use self::settings::record;
 use super::call::{CallError, call};
 use bellwether_wire::{
     ErrorClass, Verb,
-    election::{Election, LONGEST_SILENCE, Step},
+    election::{Election, LONGEST_SILENCE, LeaseStep},
 };
 
 /// How often a release is tried: others may write to the Lease at the same moment.
@@ -73,7 +73,7 @@ pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver
     let candidate = Candidate {
         client,
         election: Election::new(&settings.identity, settings.duration, settings.renew_deadline),
-        announced: Announced(sender),
+        announced: LeadershipSender(sender),
         trouble: false,
         settings,
     };
@@ -105,9 +105,9 @@ impl Drop for Campaign {
 }
 
 /// What others are told. However it ends, they are told that it has.
-struct Announced(watch::Sender<Leadership>);
+struct LeadershipSender(watch::Sender<Leadership>);
 
-impl Drop for Announced {
+impl Drop for LeadershipSender {
     fn drop(&mut self) {
         self.0.send_replace(Leadership::Standby { holder: None });
     }
@@ -117,7 +117,7 @@ struct Candidate {
     client: Client,
     settings: LeaseSettings,
     election: Election,
-    announced: Announced,
+    announced: LeadershipSender,
     /// Whether the last attempt failed. People are told of the first failure and of the end, not of every one between.
     trouble: bool,
 }
@@ -176,7 +176,7 @@ impl Candidate {
         let lease = self.read().await?;
         let record = lease.as_ref().map(record);
         let step = self.election.observe(record.as_ref(), Instant::now());
-        if let Step::Wait(until) = step {
+        if let LeaseStep::Wait(until) = step {
             return Ok(Some(until));
         }
         let sent = Instant::now();

@@ -8,11 +8,11 @@ use std::{
 };
 
 use bellwether_conditions::Statement;
-use bellwether_engine::Insight;
+use bellwether_engine::GroupStatus;
 use bellwether_wire::{
-    backoff::{Backoff, Pauses},
-    operator_condition::{Kept, Upkeep, upgradeable},
-    trouble::Trouble,
+    backoff::{Backoff, BackoffLimits},
+    operator_condition::{Upkeep, UpkeepOutcome, upgradeable},
+    read_error::ReadError,
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -33,7 +33,8 @@ use super::{
 const WORDS_WAIT: Duration = Duration::from_secs(10);
 
 /// The pauses between attempts that fail.
-const PAUSES: Pauses = Pauses { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
+const PAUSES: BackoffLimits =
+    BackoffLimits { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
 
 /// Keeps the condition `Upgradeable` of an OperatorCondition in step with that of a Rollup, of which `insights` tell, as
 /// long as they do.
@@ -41,10 +42,10 @@ pub async fn keep_in_step(
     client: Client,
     place: OperatorCondition,
     rollup: String,
-    mut insights: watch::Receiver<Insight>,
+    mut insights: watch::Receiver<GroupStatus>,
     mut leadership: watch::Receiver<Leadership>,
 ) {
-    let mut keeper = Keeper {
+    let mut keeper = OperatorConditionWriter {
         client,
         place,
         term: None,
@@ -88,7 +89,7 @@ async fn until(moment: Option<Instant>) {
 }
 
 /// The one who looks and writes.
-struct Keeper {
+struct OperatorConditionWriter {
     client: Client,
     place: OperatorCondition,
     /// Since when we lead, if we do.
@@ -100,10 +101,10 @@ struct Keeper {
     backoff: Backoff,
     not_before: Instant,
     /// What people were told of what went wrong, a line for each kind of it, until all is well again.
-    told: Vec<Discriminant<Trouble>>,
+    told: Vec<Discriminant<ReadError>>,
 }
 
-impl Keeper {
+impl OperatorConditionWriter {
     /// When this may be written at the earliest.
     fn not_before(&self, wanted: &Statement) -> Instant {
         let is_turn = self.says.as_ref().is_none_or(|says| says.status != wanted.status);
@@ -128,11 +129,12 @@ impl Keeper {
     async fn attempt(&mut self, wanted: Statement, within: Duration) {
         let attempt = self.make(Upkeep::new(self.place.clone(), wanted.clone()));
         let made = timeout(within, attempt).await;
-        let made = made.unwrap_or_else(|_| Err(Trouble::away(CallError::Timeout(within).to_string())));
+        let made =
+            made.unwrap_or_else(|_| Err(ReadError::unavailable(CallError::Timeout(within).to_string())));
         let place = &self.place;
         match made {
             Ok(kept) => {
-                if kept == Kept::Written {
+                if kept == UpkeepOutcome::Written {
                     self.written = Some(Instant::now());
                     let Statement { status, reason, message } = &wanted;
                     info!("{place}: Upgradeable is {} now, {reason}: {message}", status.name());
@@ -151,16 +153,16 @@ impl Keeper {
                     let why = place.explain(&trouble);
                     warn!("{place}: Upgradeable cannot be kept in step: {why}; it is tried on");
                 }
-                let pause = self.backoff.pause_or_as_asked(trouble.come_back(), &mut rand::rng());
+                let pause = self.backoff.pause_or_as_asked(trouble.retry_after(), &mut rand::rng());
                 self.not_before = Instant::now() + pause;
             }
         }
     }
 
-    async fn make(&self, mut upkeep: Upkeep) -> Result<Kept, Trouble> {
+    async fn make(&self, mut upkeep: Upkeep) -> Result<UpkeepOutcome, ReadError> {
         loop {
             let answer = exchange(&self.client, upkeep.request()?).await;
-            let (parts, body) = answer.map_err(|error| Trouble::away(error.to_string()))?;
+            let (parts, body) = answer.map_err(|error| ReadError::unavailable(error.to_string()))?;
             if let Some(end) = upkeep.answered(&parts, &body, Timestamp::now()) {
                 return end;
             }

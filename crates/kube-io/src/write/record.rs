@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Dialect, ObjectKey, Turn, Warning};
+use bellwether_engine::{Dialect, ObjectKey, Transition, Warning};
 use bellwether_model::text::one_line;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ const LONGEST_NAME: usize = 253;
 
 /// What people are told.
 #[derive(Debug)]
-pub struct Told {
+pub struct EventToRecord {
     object: ObjectKey,
     uid: Box<str>,
     good: bool,
@@ -52,15 +52,15 @@ pub struct Told {
     note: String,
 }
 
-impl From<Turn> for Told {
-    fn from(turn: Turn) -> Self {
+impl From<Transition> for EventToRecord {
+    fn from(turn: Transition) -> Self {
         let note = note(&turn);
-        let Turn { object, uid, good, reason, condition, .. } = turn;
+        let Transition { object, uid, good, reason, condition, .. } = turn;
         Self { object, uid, good, reason, action: condition, note }
     }
 }
 
-impl From<Warning> for Told {
+impl From<Warning> for EventToRecord {
     fn from(warning: Warning) -> Self {
         let Warning { object, uid, reason, message } = warning;
         let note = one_line(&*message, LONGEST_NOTE).into_owned();
@@ -70,7 +70,7 @@ impl From<Warning> for Told {
 
 /// Tells people what has turned. It is no part of what must work: what cannot be told is counted, and that is all.
 pub struct Recorder {
-    queue: mpsc::Sender<(Told, Timestamp)>,
+    queue: mpsc::Sender<(EventToRecord, Timestamp)>,
     dropped: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
@@ -92,7 +92,7 @@ impl Recorder {
     }
 
     /// Tells of it, soon; or never, if too much waits already.
-    pub fn record(&self, told: impl Into<Told>) {
+    pub fn record(&self, told: impl Into<EventToRecord>) {
         let told = told.into();
         if !told.object.cluster.is_hub() {
             error!("cannot record an Event of {}: Events are written to the hub only", told.object);
@@ -112,7 +112,7 @@ impl Recorder {
 async fn tell(
     client: Client,
     identity: String,
-    waiting: mpsc::Receiver<(Told, Timestamp)>,
+    waiting: mpsc::Receiver<(EventToRecord, Timestamp)>,
     dropped: Arc<AtomicU64>,
 ) {
     // People are told of the first failure, not of every one.
@@ -134,7 +134,7 @@ async fn tell(
 }
 
 /// Creates the Event; or says why not.
-async fn create(client: &Client, told: &Told, at: Timestamp, identity: &str) -> Result<(), String> {
+async fn create(client: &Client, told: &EventToRecord, at: Timestamp, identity: &str) -> Result<(), String> {
     let namespace = namespace_of(told);
     let event = serde_json::to_vec(&event(told, at, identity)).map_err(|error| error.to_string())?;
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
@@ -148,13 +148,13 @@ async fn create(client: &Client, told: &Told, at: Timestamp, identity: &str) -> 
 }
 
 /// An Event is where its object is.
-fn namespace_of(told: &Told) -> &str {
+fn namespace_of(told: &EventToRecord) -> &str {
     let namespace = &told.object.name.namespace;
     if namespace.is_empty() { NAMESPACE_OF_NONE } else { namespace }
 }
 
 /// The Event about it.
-fn event(told: &Told, at: Timestamp, identity: &str) -> Event {
+fn event(told: &EventToRecord, at: Timestamp, identity: &str) -> Event {
     let name = &told.object.name;
     let is_old = *told.object.kind.group == *Dialect::AppK8sIo.group();
     let dialect = if is_old { Dialect::AppK8sIo } else { Dialect::Bellwether };
@@ -194,8 +194,8 @@ fn unique_name(object: &str, at: Timestamp) -> String {
 }
 
 /// What was, what is, and why.
-fn note(turn: &Turn) -> String {
-    let Turn { condition, to, message, .. } = turn;
+fn note(turn: &Transition) -> String {
+    let Transition { condition, to, message, .. } = turn;
     let mut note = match turn.from {
         Some(from) => format!("{condition}: was {from:?}, is {to:?}"),
         None => format!("{condition}: is {to:?}"),
@@ -208,16 +208,16 @@ fn note(turn: &Turn) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, Kind, Name, ObjectKey};
+    use bellwether_engine::{Cluster, GroupKind, NamespacedName, ObjectKey};
     use bellwether_model::ConditionStatus::{self, False, True};
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
 
-    fn turn(namespace: &str, name: &str) -> Turn {
-        let (kind, name) = (Kind::own("Application"), Name::new(namespace, name));
-        Turn {
+    fn turn(namespace: &str, name: &str) -> Transition {
+        let (kind, name) = (GroupKind::own("Application"), NamespacedName::new(namespace, name));
+        Transition {
             object: ObjectKey { cluster: Cluster::hub(), kind, name },
             uid: "u".into(),
             condition: "Ready",
@@ -285,12 +285,12 @@ mod tests {
         #[case] message: &str,
         #[case] expected: &str,
     ) {
-        assert_eq!(note(&Turn { from, to, message: message.into(), ..turn("shop", "web") }), expected);
+        assert_eq!(note(&Transition { from, to, message: message.into(), ..turn("shop", "web") }), expected);
     }
 
     #[test]
     fn everything_fits() {
-        let long = Turn {
+        let long = Transition {
             reason: "R".repeat(1024).into(),
             message: "é".repeat(5000).into(),
             ..turn("shop", &"n".repeat(253))

@@ -1,5 +1,5 @@
 //! Tests against real API servers.
 
+mod controller_loop;
 mod read;
-mod spine;
 mod write;

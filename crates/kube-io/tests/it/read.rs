@@ -2,17 +2,17 @@
 
 mod faults;
 mod following;
-mod glance;
 mod kinds;
 mod past;
 mod rights;
+mod snapshot;
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::{Kind, Lens, News, Unreadable};
+use bellwether_engine::{FeedEvent, GroupKind, Lens, Unreadable};
 use bellwether_health::user::UserRules;
-use bellwether_kube_io::read::{Pauses, Reader, Settings};
+use bellwether_kube_io::read::{BackoffLimits, Reader, Settings};
 use bellwether_testkit::{Access, Cluster, FaultProxy, Requests, Verb, shared};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -35,7 +35,7 @@ struct Stage {
     proxy: FaultProxy,
     maps: Api<ConfigMap>,
     reader: Reader<&'static str>,
-    news: mpsc::Receiver<(&'static str, News)>,
+    news: mpsc::Receiver<(&'static str, FeedEvent)>,
 }
 
 impl Stage {
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     fn follow(&mut self, feed: &'static str, group: &str, kind: &str) {
-        let kind = Kind::new(group, kind);
+        let kind = GroupKind::new(group, kind);
         let lens = Lens::new(&kind, Arc::new(UserRules::default()));
         self.reader.follow(feed, kind, Arc::new(lens));
     }
@@ -115,17 +115,17 @@ impl Stage {
     async fn told(&mut self) -> Result<String> {
         let (feed, news) = timeout(SOON, self.news.recv()).await?.context("the reader has ended")?;
         let told = match news {
-            News::Served(served) => format!("served as {}/{}", served.version, served.plural),
-            News::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
-            News::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
-            News::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
-            News::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
-            News::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
-            News::Listing => "listing".to_owned(),
-            News::PutBack => "put back".to_owned(),
-            News::Listed => "listed".to_owned(),
-            News::Gone(name) => format!("{name} gone"),
-            News::Seen(name, seen) => {
+            FeedEvent::Served(served) => format!("served as {}/{}", served.version, served.plural),
+            FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
+            FeedEvent::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
+            FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
+            FeedEvent::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
+            FeedEvent::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
+            FeedEvent::ListStarted => "listing".to_owned(),
+            FeedEvent::Restored => "put back".to_owned(),
+            FeedEvent::ListCompleted => "listed".to_owned(),
+            FeedEvent::Deleted(name) => format!("{name} gone"),
+            FeedEvent::Applied(name, seen) => {
                 format!("{name} {}", seen.facts.labels.get("state").unwrap_or("as it is"))
             }
         };
@@ -167,7 +167,7 @@ fn quick() -> Settings {
         // A busy machine is not a silent one.
         slack: Duration::from_secs(10),
         answers_within: Duration::from_secs(10),
-        pauses: Pauses { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
+        pauses: BackoffLimits { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
         looks_every: Duration::from_secs(1),
         ..Settings::default()
     }

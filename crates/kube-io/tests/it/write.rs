@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use bellwether_api::{Application, crds};
 use bellwether_engine::{
-    Change, Cluster as ClusterName, Kind, Name, ObjectKey, Outcome, Part, Served, Slot, Version,
+    Change, Cluster as ClusterName, GroupKind, NamespacedName, ObjectKey, Outcome, Part, ResourceVersion,
+    Served, Slot,
 };
 use bellwether_kube_io::write::{Done, PATIENCE, perform};
 use bellwether_testkit::{Cluster, shared};
@@ -101,7 +102,7 @@ impl Stage {
     }
 
     fn slot(&self, what: &What, name: &str) -> Slot {
-        let name = Name::new(&self.namespace, name);
+        let name = NamespacedName::new(&self.namespace, name);
         Slot {
             object: ObjectKey { cluster: ClusterName::hub(), kind: what.kind.clone(), name },
             part: Part::Status,
@@ -111,12 +112,12 @@ impl Stage {
 
 /// A kind, and how it is served.
 struct What {
-    kind: Kind,
+    kind: GroupKind,
     served: Served,
 }
 
 impl What {
-    fn new(kind: Kind, version: &str, plural: &str) -> Self {
+    fn new(kind: GroupKind, version: &str, plural: &str) -> Self {
         let served = Served {
             version: version.into(),
             versions: [version.into()].into(),
@@ -128,15 +129,15 @@ impl What {
     }
 
     fn applications() -> Self {
-        Self::new(Kind::own("Application"), "v1alpha1", "applications")
+        Self::new(GroupKind::own("Application"), "v1alpha1", "applications")
     }
 
     fn pods() -> Self {
-        Self::new(Kind::pod(), "v1", "pods")
+        Self::new(GroupKind::pod(), "v1", "pods")
     }
 
     fn maps() -> Self {
-        Self::new(Kind::new("", "ConfigMap"), "v1", "configmaps")
+        Self::new(GroupKind::new("", "ConfigMap"), "v1", "configmaps")
     }
 }
 
@@ -168,8 +169,8 @@ fn uid(of: &impl ResourceExt) -> Box<str> {
     of.uid().unwrap_or_default().into()
 }
 
-fn version(of: &impl ResourceExt) -> Version {
-    Version::new(&of.resource_version().unwrap_or_default())
+fn version(of: &impl ResourceExt) -> ResourceVersion {
+    ResourceVersion::new(&of.resource_version().unwrap_or_default())
 }
 
 /// The end of a change that was done, and left this object as it is now.

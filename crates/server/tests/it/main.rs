@@ -5,7 +5,7 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use bellwether_conditions::Statement;
-use bellwether_engine::{GroupRef, Name, OwnKind, Summary};
+use bellwether_engine::{GroupRef, NamespacedName, OwnKind, StatusSummary};
 use bellwether_model::{ConditionStatus, State};
 use bellwether_server::{Answer, Process, serve};
 use rstest::rstest;
@@ -46,10 +46,10 @@ impl Process for Known {
     }
 }
 
-fn summary(group: &GroupRef, healthy: bool) -> Summary {
+fn summary(group: &GroupRef, healthy: bool) -> StatusSummary {
     let (state, status) =
         if healthy { (State::Ready, ConditionStatus::True) } else { (State::Failed, ConditionStatus::False) };
-    Summary {
+    StatusSummary {
         kind: group.kind.kind(),
         name: group.name.clone(),
         healthy,
@@ -204,7 +204,7 @@ async fn by_itself_it_speaks_for_itself() {
 #[case::absent("other", 503)]
 #[tokio::test]
 async fn it_speaks_for_another(#[case] name: &str, #[case] expected: u16) {
-    let group = GroupRef::new(OwnKind::Rollup, Name::new("", name));
+    let group = GroupRef::new(OwnKind::Rollup, NamespacedName::new("", name));
     let process = || Known { waits_for: vec!["one".to_owned()], speaks_for: Some(group.clone()) };
     let (code, body) = json_at(process(), "/readyz").await;
     assert_eq!(code, expected);

@@ -11,7 +11,7 @@ use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
     Plan,
     history::{DIRECTORY, History, stored},
-    hunt::{Limits, hunt, try_out},
+    search::{Limits, hunt, try_out},
     shrink, story,
 };
 use clap::Parser;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{ConditionStatus, ProgressingPolicy, Rollup, RollupComponent, RollupSpec, State};
-use bellwether_engine::{Kind, Name, Unreadable};
+use bellwether_engine::{GroupKind, NamespacedName, Unreadable};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -17,14 +17,14 @@ use ConditionStatus::{False, True, Unknown};
 
 /// A component, or an entry of the spec that should be one.
 pub(super) struct Component {
-    pub(super) kind: Kind,
-    pub(super) name: Name,
+    pub(super) kind: GroupKind,
+    pub(super) name: NamespacedName,
     pub(super) state: State,
-    pub(super) available: Says,
-    pub(super) progressing: Says,
-    pub(super) degraded: Says,
+    pub(super) available: ReportedCondition,
+    pub(super) progressing: ReportedCondition,
+    pub(super) degraded: ReportedCondition,
     /// Nothing where it has no objection.
-    pub(super) upgradeable: Option<Says>,
+    pub(super) upgradeable: Option<ReportedCondition>,
     /// Whether it is one: a selector that matches nothing is none.
     pub(super) is_one: bool,
     /// Why there is no such object, as the status has to say it.
@@ -33,7 +33,7 @@ pub(super) struct Component {
 
 /// What a component says in one condition.
 #[derive(Clone)]
-pub(super) struct Says {
+pub(super) struct ReportedCondition {
     pub(super) status: ConditionStatus,
     pub(super) reason: String,
     /// Nothing where the words are not its own.
@@ -52,7 +52,7 @@ pub(super) enum Since {
 }
 
 /// All of them, in no order; and what the spec asks for and cannot be had.
-pub(super) struct Found {
+pub(super) struct Discovered {
     pub(super) components: Vec<Component>,
     pub(super) problems: Problems,
 }
@@ -61,9 +61,9 @@ pub(super) struct Found {
 #[derive(Default)]
 pub(super) struct Problems {
     mistakes: Vec<(&'static str, String)>,
-    kinds: BTreeMap<Kind, &'static str>,
+    kinds: BTreeMap<GroupKind, &'static str>,
     choices: Vec<(&'static str, String)>,
-    circles: BTreeSet<Name>,
+    circles: BTreeSet<NamespacedName>,
 }
 
 impl Problems {
@@ -81,16 +81,17 @@ impl Problems {
 }
 
 /// Finds them. `said` is the status that is to be judged: only it can tell since when something is missed.
-pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found {
-    let mut found = Found { components: Vec::new(), problems: Problems::default() };
-    let mut counted: BTreeSet<(Kind, Name)> = BTreeSet::new();
+pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discovered {
+    let mut found = Discovered { components: Vec::new(), problems: Problems::default() };
+    let mut counted: BTreeSet<(GroupKind, NamespacedName)> = BTreeSet::new();
     let mut asked: Vec<&RollupComponent> = Vec::new();
     for (index, entry) in rollup.spec.components.iter().enumerate() {
-        let kind = Kind::new(&entry.group, &entry.kind);
+        let kind = GroupKind::new(&entry.group, &entry.kind);
         let is_clear = entry.name.is_some() != entry.selector.is_some();
         let place = format!("spec.components[{index}]");
-        let is_itself =
-            kind == Kind::own("Rollup") && entry.namespace.is_none() && entry.name == rollup.metadata.name;
+        let is_itself = kind == GroupKind::own("Rollup")
+            && entry.namespace.is_none()
+            && entry.name == rollup.metadata.name;
         if is_clear && !is_itself && asked.contains(&entry) {
             found.problems.mistakes.push(("ComponentTwice", place));
             continue;
@@ -139,11 +140,11 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Found 
 }
 
 /// An entry of which nobody can tell what it means.
-fn lost(kind: Kind, index: usize, reason: &str) -> Component {
+fn lost(kind: GroupKind, index: usize, reason: &str) -> Component {
     let says = || nobody_can_tell(reason);
     Component {
         kind,
-        name: Name::new("", &format!("spec.components[{index}]")),
+        name: NamespacedName::new("", &format!("spec.components[{index}]")),
         state: State::Unknown,
         available: says(),
         progressing: says(),
@@ -160,7 +161,7 @@ pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -
     let namespace = entry.namespace.as_deref();
     !is_itself
         && match (&entry.name, &entry.selector) {
-            (Some(name), None) => object.name == Name::new(namespace.unwrap_or_default(), name),
+            (Some(name), None) => object.name == NamespacedName::new(namespace.unwrap_or_default(), name),
             (None, Some(selector)) => {
                 namespace.is_none_or(|namespace| *object.name.namespace == *namespace)
                     && selects(selector, &object.metadata()["labels"])
@@ -171,13 +172,13 @@ pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -
 
 /// Whether an object is a Rollup that has another among its components, or the components of those, and so on.
 fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
-    let own = Kind::own("Rollup");
+    let own = GroupKind::own("Rollup");
     let mut reached: Vec<&Object> = vec![from];
     let mut next = 0;
     while let Some(rollup) = reached.get(next).map(|object| object.rollup()) {
         next += 1;
         let Some(rollup) = rollup else { continue };
-        for entry in rollup.spec.components.iter().filter(|it| Kind::new(&it.group, &it.kind) == own) {
+        for entry in rollup.spec.components.iter().filter(|it| GroupKind::new(&it.group, &it.kind) == own) {
             for object in oracle.kinds[&own].objects.values().filter(|it| means(rollup, entry, it)) {
                 if Some(object.uid()) == to.metadata.uid.as_deref() {
                     return true;
@@ -197,7 +198,12 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
     let mut says = ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| of(object, kind, mode));
     if object.is_deleting() {
         let message = Some("is being deleted".to_owned());
-        says[1] = Says { status: True, reason: "Terminating".to_owned(), message, since: Since::Nobody };
+        says[1] = ReportedCondition {
+            status: True,
+            reason: "Terminating".to_owned(),
+            message,
+            since: Since::Nobody,
+        };
     }
     if let Some(why) = &known.unreadable {
         says = says.map(|_| nobody_can_tell(reason(why)));
@@ -218,9 +224,9 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
 
 /// What stands for an entry that means no object, or perhaps more than are known.
 fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) -> Option<Component> {
-    let kind = Kind::new(&entry.group, &entry.kind);
+    let kind = GroupKind::new(&entry.group, &entry.kind);
     let text = entry.name.clone().unwrap_or_else(|| format!("{:?}", entry.selector));
-    let name = Name::new(entry.namespace.as_deref().unwrap_or_default(), &text);
+    let name = NamespacedName::new(entry.namespace.as_deref().unwrap_or_default(), &text);
     let is_one = entry.name.is_some();
     let (state, says, upgradeable) = match &known.unreadable {
         Some(_) if is_one && !is_empty => return None,
@@ -251,19 +257,19 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
 }
 
 /// Since when a component is missed, as the status says. Whether that can be, the checks of every write see to.
-fn noticed(kind: &Kind, name: &Name, said: &Value) -> Since {
+fn noticed(kind: &GroupKind, name: &NamespacedName, said: &Value) -> Since {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let is_it = |it: &&Value| {
-        Kind::new(&text(&it["group"]), &text(&it["kind"])) == *kind
-            && Name::new(&text(&it["namespace"]), &text(&it["name"])) == *name
+        GroupKind::new(&text(&it["group"]), &text(&it["kind"])) == *kind
+            && NamespacedName::new(&text(&it["namespace"]), &text(&it["name"])) == *name
             && it["presence"].is_string()
     };
     let entry = said["components"].as_array().into_iter().flatten().find(is_it);
     entry.and_then(|it| text(&it["since"]).parse().ok()).map_or(Since::Noticed, Since::At)
 }
 
-fn missing(message: &str, since: Since) -> [Says; 3] {
-    let says = |status| Says {
+fn missing(message: &str, since: Since) -> [ReportedCondition; 3] {
+    let says = |status| ReportedCondition {
         status,
         reason: INSTALL_INVALID.to_owned(),
         message: Some(message.to_owned()),
@@ -273,8 +279,8 @@ fn missing(message: &str, since: Since) -> [Says; 3] {
 }
 
 /// Since when nobody can, nobody says.
-fn nobody_can_tell(reason: &str) -> Says {
-    Says { status: Unknown, reason: reason.to_owned(), message: None, since: Since::Nobody }
+fn nobody_can_tell(reason: &str) -> ReportedCondition {
+    ReportedCondition { status: Unknown, reason: reason.to_owned(), message: None, since: Since::Nobody }
 }
 
 const INSTALL_INVALID: &str = "InstallInvalid";
@@ -295,11 +301,11 @@ fn conditions<'o>(object: &'o Object, kind: &str) -> impl Iterator<Item = &'o Va
 }
 
 /// What an object says in the condition of a type.
-fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
+fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition {
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
     let Some(first) = conditions(object, kind).next() else {
         let created = text(&object.metadata()["creationTimestamp"]).parse();
-        return Says {
+        return ReportedCondition {
             status: if kind == "Available" { False } else { Unknown },
             reason: INSTALL_INVALID.to_owned(),
             message: Some(format!("condition {kind} not reported")),
@@ -321,7 +327,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
     {
         let message =
             format!("condition {kind} speaks of generation {observed}, not yet of {generation}{twice}");
-        return Says { message: Some(message), ..nobody_can_tell("ObservedGenerationStale") };
+        return ReportedCondition { message: Some(message), ..nobody_can_tell("ObservedGenerationStale") };
     }
     let status = match first["status"].as_str() {
         Some("True") => True,
@@ -348,7 +354,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> Says {
         }
     };
     let message = format!("{message}{twice}").trim().to_owned();
-    Says { status, reason, message: Some(message), since }
+    ReportedCondition { status, reason, message: Some(message), since }
 }
 
 /// Whether a Rollup that has it can be healthy at this time: by its own word it is available and not degraded, or has not

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::components::Says;
+use super::components::ReportedCondition;
 
 /// How long a message may be.
 const BUDGET: usize = 1024;
 
 /// What a component says in words.
-pub(super) fn words(says: &Says) -> Option<String> {
+pub(super) fn words(says: &ReportedCondition) -> Option<String> {
     let message = says.message.as_ref()?;
     Some(if message.is_empty() { says.reason.clone() } else { message.clone() })
 }

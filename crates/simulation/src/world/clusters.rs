@@ -7,7 +7,7 @@ use crate::{
     store::{self, Store},
 };
 
-use super::trouble::Trouble;
+use super::active_faults::ActiveFaults;
 
 /// The clusters of a run.
 #[derive(Default)]
@@ -21,14 +21,14 @@ pub(super) struct ClusterState {
     pub(super) store: Store,
     /// What the API server knows that may be behind.
     pub(super) behind: u64,
-    pub(super) trouble: Trouble,
+    pub(super) trouble: ActiveFaults,
     /// How many changes the API servers have passed on.
     pub(super) passed_on: (u64, u64),
 }
 
 impl Default for ClusterState {
     fn default() -> Self {
-        Self { store: store::empty(), behind: 1, trouble: Trouble::default(), passed_on: (1, 1) }
+        Self { store: store::empty(), behind: 1, trouble: ActiveFaults::default(), passed_on: (1, 1) }
     }
 }
 

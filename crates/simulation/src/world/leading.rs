@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use bellwether_wire::election::{Record, Step};
+use bellwether_wire::election::{LeaseStep, Record};
 use rand::Rng as _;
 
 use crate::process::{LEASE, RENEW_DEADLINE, RETRY};
 
-use super::{Happening, World};
+use super::{ScheduledEvent, World};
 
 /// Where a candidate is.
 pub(super) enum Lead {
@@ -43,8 +43,8 @@ impl World<'_> {
                 let renewed = Some(self.wall(process));
                 let Some(election) = &mut self.processes[process].election else { return };
                 match election.observe(record.as_ref(), now) {
-                    Step::Wait(_) => return self.look_again(process, epoch),
-                    Step::Take | Step::Renew => {
+                    LeaseStep::Wait(_) => return self.look_again(process, epoch),
+                    LeaseStep::Take | LeaseStep::Renew => {
                         let holder = Some(format!("{process}-{epoch}"));
                         let record = Record { holder, duration: LEASE, acquired: None, renewed };
                         Lead::Write { record, follows: version, sent: now }
@@ -65,7 +65,7 @@ impl World<'_> {
                 }
                 if !was_leader && self.leads(process) {
                     self.tell(|| format!("controller {process} leads"));
-                    self.schedule(self.now, Happening::Step(process, epoch));
+                    self.schedule(self.now, ScheduledEvent::Step(process, epoch));
                 }
                 return self.look_again(process, epoch);
             }
@@ -74,12 +74,12 @@ impl World<'_> {
         // A candidate gives an answer half of the time that a leader has.
         let patience = u64::try_from(RENEW_DEADLINE.as_millis()).unwrap_or_default() / 2;
         let wait = if matches!(next, Lead::Failed) { patience } else { self.latency() };
-        self.schedule(self.now + wait, Happening::Lead(process, epoch, next));
+        self.schedule(self.now + wait, ScheduledEvent::Lead(process, epoch, next));
     }
 
     fn look_again(&mut self, process: usize, epoch: u64) {
         let at = self.now + self.chance.random_range(RETRY * 9 / 10..RETRY * 11 / 10);
-        self.schedule(at, Happening::Lead(process, epoch, Lead::Look));
+        self.schedule(at, ScheduledEvent::Lead(process, epoch, Lead::Look));
     }
 
     fn is_lost(&mut self) -> bool {

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
-use bellwether_engine::{FeedId, Kind, Name};
-use bellwether_wire::{ApiError, Next, course::Ended, trouble::Trouble};
+use bellwether_engine::{FeedId, GroupKind, NamespacedName};
+use bellwether_wire::{Action, ApiError, list_watch_policy::Ended, read_error::ReadError};
 use http::StatusCode;
 use rand::Rng as _;
 
 use crate::{object::Object, plan::Moment, site::Site};
 
-use super::{Happening, World, clusters::ClusterState};
+use super::{ScheduledEvent, World, clusters::ClusterState};
 
 /// How long a watch must have lasted to have been alive.
 const ALIVE: Moment = 10_000;
@@ -25,7 +25,7 @@ const SLACK: Moment = 15_000;
 
 /// Who asks: which controller in which of its lives, for which feed, and with which of its questions.
 #[derive(Clone, Copy)]
-pub(super) struct Asker {
+pub(super) struct RequestOrigin {
     pub(super) process: usize,
     pub(super) epoch: u64,
     pub(super) feed: FeedId,
@@ -33,7 +33,7 @@ pub(super) struct Asker {
 }
 
 /// What is asked.
-pub(super) enum Question {
+pub(super) enum ReadRequest {
     List { rest: Option<String> },
     Watch { since: u64 },
 }
@@ -41,9 +41,9 @@ pub(super) enum Question {
 /// What is heard.
 pub(super) enum Input {
     /// A page, and the version of the list.
-    Page(Result<(Vec<u8>, u64), Trouble>),
+    Page(Result<(Vec<u8>, u64), ReadError>),
     /// A watch has begun, on this connection; or has not.
-    Opened(Result<u64, Trouble>),
+    Opened(Result<u64, ReadError>),
     /// A change.
     Line(u64, Rc<Object>, &'static str),
     /// Everything up to this version has been told.
@@ -51,9 +51,9 @@ pub(super) enum Input {
     /// The watch tells of an error.
     Failed(u64, u16),
     /// The watch is over.
-    Closed(u64, Option<Trouble>),
+    Closed(u64, Option<ReadError>),
     /// It is over because of its age, if it is still open.
-    Old(u64, Option<Trouble>),
+    Old(u64, Option<ReadError>),
     Rested,
     Looked,
 }
@@ -84,9 +84,9 @@ impl Input {
 /// A watch that is open.
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(super) struct Connection {
-    pub(super) asker: Asker,
+    pub(super) asker: RequestOrigin,
     site: Site,
-    kind: Kind,
+    kind: GroupKind,
     /// Everything up to this version has been sent.
     sent: u64,
     /// Whether it leads to the API server that may be behind.
@@ -114,7 +114,7 @@ impl World<'_> {
             let found = it.find(feed.site, feed.follower.kind());
             let Some(feed) = it.feeds.get_mut(&id) else { return };
             let next = feed.follower.next();
-            if next == Next::Find {
+            if next == Action::Discover {
                 if feed.follower.found(&found, now) {
                     continue;
                 }
@@ -122,18 +122,22 @@ impl World<'_> {
             }
             feed.busy = true;
             feed.ticket += 1;
-            let asker = Asker { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
+            let asker = RequestOrigin { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
             return match next {
-                Next::List { rest, .. } => self.soon(Happening::Ask(asker, Question::List { rest })),
-                Next::Watch { since, .. } => {
+                Action::List { rest, .. } => {
+                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::List { rest }))
+                }
+                Action::Watch { since, .. } => {
                     let since = since.as_str().parse().unwrap_or_default();
-                    self.soon(Happening::Ask(asker, Question::Watch { since }));
+                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::Watch { since }));
                 }
-                Next::Rest(pause) => {
+                Action::Sleep(pause) => {
                     let at = self.now + u64::try_from(pause.as_millis()).unwrap_or_default();
-                    self.schedule(at, Happening::Hear(asker, Input::Rested));
+                    self.schedule(at, ScheduledEvent::Hear(asker, Input::Rested));
                 }
-                Next::LookAgain | Next::Find => self.soon(Happening::Hear(asker, Input::Looked)),
+                Action::Rediscover | Action::Discover => {
+                    self.soon(ScheduledEvent::Hear(asker, Input::Looked))
+                }
             };
         }
     }
@@ -149,12 +153,12 @@ impl World<'_> {
         if !it.steps {
             it.steps = true;
             let epoch = it.epoch;
-            self.soon(Happening::Step(process, epoch));
+            self.soon(ScheduledEvent::Step(process, epoch));
         }
     }
 
     /// A question reaches an API server.
-    pub(super) fn ask(&mut self, asker: Asker, question: Question) {
+    pub(super) fn ask(&mut self, asker: RequestOrigin, question: ReadRequest) {
         let it = &self.processes[asker.process];
         let Some(feed) = it.feeds.get(&asker.feed).filter(|feed| feed.ticket == asker.ticket) else { return };
         if it.epoch != asker.epoch {
@@ -162,23 +166,23 @@ impl World<'_> {
         }
         let (site, kind) = (feed.site, feed.follower.kind().clone());
         let input = match (self.obstacle(site, &kind), question) {
-            (Some(trouble), Question::List { .. }) => Input::Page(Err(trouble)),
-            (Some(trouble), Question::Watch { .. }) => Input::Opened(Err(trouble)),
-            (None, Question::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
-            (None, Question::Watch { since }) => self.open(asker, (site, kind.clone()), since),
+            (Some(trouble), ReadRequest::List { .. }) => Input::Page(Err(trouble)),
+            (Some(trouble), ReadRequest::Watch { .. }) => Input::Opened(Err(trouble)),
+            (None, ReadRequest::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
+            (None, ReadRequest::Watch { since }) => self.open(asker, (site, kind.clone()), since),
         };
         self.tell(|| format!("controller {} asks {site:?} about {kind}: {}", asker.process, input.summary()));
-        self.soon(Happening::Hear(asker, input));
+        self.soon(ScheduledEvent::Hear(asker, input));
     }
 
     /// What stands in the way of reading a kind.
-    fn obstacle(&mut self, site: Site, kind: &Kind) -> Option<Trouble> {
+    fn obstacle(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
         let ClusterState { trouble, store, .. } = &self.clusters[site];
         if trouble.outage > self.now {
-            return Some(Trouble::away("connection refused"));
+            return Some(ReadError::unavailable("connection refused"));
         }
         if trouble.lost_requests > self.now && self.chance.random_bool(0.3) {
-            return Some(Trouble::away("no answer"));
+            return Some(ReadError::unavailable("no answer"));
         }
         let (code, until) = trouble.errors;
         if until > self.now && self.chance.random_bool(0.6) {
@@ -195,7 +199,12 @@ impl World<'_> {
     }
 
     /// A page of a list.
-    fn list(&mut self, site: Site, kind: &Kind, rest: Option<&str>) -> Result<(Vec<u8>, u64), Trouble> {
+    fn list(
+        &mut self,
+        site: Site,
+        kind: &GroupKind,
+        rest: Option<&str>,
+    ) -> Result<(Vec<u8>, u64), ReadError> {
         let ClusterState { store, behind, .. } = &self.clusters[site];
         let lags = *behind < store.revision && self.chance.random();
         let (version, from) = match rest.and_then(|rest| rest.split_once(':')) {
@@ -203,9 +212,9 @@ impl World<'_> {
             None => (if lags { *behind } else { store.revision }, 0_usize),
         };
         if from > 0 && version < store.compacted {
-            return Err(Trouble::Gone);
+            return Err(ReadError::Expired);
         }
-        let all: BTreeMap<Name, Rc<Object>> = if version == store.revision {
+        let all: BTreeMap<NamespacedName, Rc<Object>> = if version == store.revision {
             store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object))).collect()
         } else {
             store.at(kind, version)
@@ -227,11 +236,11 @@ impl World<'_> {
     }
 
     /// Begins a watch.
-    fn open(&mut self, asker: Asker, (site, kind): (Site, Kind), since: u64) -> Input {
+    fn open(&mut self, asker: RequestOrigin, (site, kind): (Site, GroupKind), since: u64) -> Input {
         let ClusterState { store, behind, .. } = &self.clusters[site];
         let (compacted, is_behind) = (store.compacted, *behind < store.revision);
         if since < compacted && self.chance.random() {
-            return Input::Opened(Err(Trouble::Gone));
+            return Input::Opened(Err(ReadError::Expired));
         }
         self.number += 1;
         let connection = Connection {
@@ -252,8 +261,8 @@ impl World<'_> {
     }
 
     /// What was asked has come to something.
-    pub(super) fn hear(&mut self, asker: Asker, input: Input) {
-        let Asker { process, feed: id, ticket, .. } = asker;
+    pub(super) fn hear(&mut self, asker: RequestOrigin, input: Input) {
+        let RequestOrigin { process, feed: id, ticket, .. } = asker;
         let now = self.clock(process);
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
@@ -268,9 +277,9 @@ impl World<'_> {
             Input::Page(answer) => {
                 feed.busy = false;
                 let version = answer.as_ref().map_or(0, |(_, version)| *version);
-                let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(Trouble::clone);
+                let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(ReadError::clone);
                 feed.follower.page(page, now);
-                let is_whole = !matches!(feed.follower.next(), Next::List { rest: Some(_), .. });
+                let is_whole = !matches!(feed.follower.next(), Action::List { rest: Some(_), .. });
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
             }
@@ -347,8 +356,8 @@ impl World<'_> {
         connection.open = true;
         connection.last = now;
         let (asker, over) = (connection.asker, connection.over);
-        self.schedule(over, Happening::Hear(asker, Input::Old(number, None)));
-        self.schedule(now + BOOKMARKS_EVERY, Happening::Bookmark(number));
+        self.schedule(over, ScheduledEvent::Hear(asker, Input::Old(number, None)));
+        self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
         self.pump(number);
     }
 
@@ -365,9 +374,9 @@ impl World<'_> {
             connection.sent = known;
             connection.last = now.max(connection.last);
             let (asker, at) = (connection.asker, connection.last);
-            self.schedule(at, Happening::Hear(asker, Input::UpTo(number, known)));
+            self.schedule(at, ScheduledEvent::Hear(asker, Input::UpTo(number, known)));
         }
-        self.schedule(now + BOOKMARKS_EVERY, Happening::Bookmark(number));
+        self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
     }
 
     /// Sends what has changed in a cluster to all who watch.
@@ -411,7 +420,7 @@ impl World<'_> {
         connection.last = connection.last.max(self.now + delay);
         let (asker, at) = (connection.asker, connection.last);
         for input in inputs {
-            self.schedule(at, Happening::Hear(asker, input));
+            self.schedule(at, ScheduledEvent::Hear(asker, input));
         }
     }
 
@@ -421,7 +430,7 @@ impl World<'_> {
     }
 
     /// Closes the watches of a kind in a cluster, or all. What was on its way still arrives.
-    pub(super) fn cut(&mut self, site: Site, kind: Option<&Kind>, torn: bool) {
+    pub(super) fn cut(&mut self, site: Site, kind: Option<&GroupKind>, torn: bool) {
         let concerns = |connection: &Connection| {
             connection.site == site && kind.is_none_or(|kind| connection.kind == *kind)
         };
@@ -431,13 +440,13 @@ impl World<'_> {
             ends.push((connection.last, connection.asker, *number));
         }
         for (at, asker, number) in ends {
-            let trouble = torn.then(|| Trouble::away("a watch ended within a line"));
-            self.schedule(at, Happening::Hear(asker, Input::Closed(number, trouble)));
+            let trouble = torn.then(|| ReadError::unavailable("a watch ended within a line"));
+            self.schedule(at, ScheduledEvent::Hear(asker, Input::Closed(number, trouble)));
         }
     }
 
     /// The watches of a kind in a cluster fall silent, and nobody closes them before their time.
-    pub(super) fn silence(&mut self, site: Site, kind: &Kind) {
+    pub(super) fn silence(&mut self, site: Site, kind: &GroupKind) {
         let mut ends = Vec::new();
         for (number, connection) in
             self.connections.iter_mut().filter(|(_, it)| it.site == site && it.kind == *kind && !it.silent)
@@ -447,8 +456,8 @@ impl World<'_> {
             ends.push((end, connection.asker, *number));
         }
         for (end, asker, number) in ends {
-            let trouble = Trouble::away("the connection has fallen silent");
-            self.schedule(end, Happening::Hear(asker, Input::Old(number, Some(trouble))));
+            let trouble = ReadError::unavailable("the connection has fallen silent");
+            self.schedule(end, ScheduledEvent::Hear(asker, Input::Old(number, Some(trouble))));
         }
     }
 
@@ -457,7 +466,7 @@ impl World<'_> {
         for process in 0..self.processes.len() {
             let epoch = self.processes[process].epoch;
             let at = self.now + self.chance.random_range(50..1_500);
-            self.schedule(at, Happening::Kinds(process, epoch, site));
+            self.schedule(at, ScheduledEvent::Kinds(process, epoch, site));
         }
     }
 
@@ -467,7 +476,7 @@ impl World<'_> {
         if outage > self.now {
             let epoch = self.processes[process].epoch;
             let at = outage + self.chance.random_range(0..500);
-            return self.schedule(at, Happening::Kinds(process, epoch, site));
+            return self.schedule(at, ScheduledEvent::Kinds(process, epoch, site));
         }
         let now = self.clock(process);
         let kinds = Rc::new(self.clusters[site].store.kinds.clone());

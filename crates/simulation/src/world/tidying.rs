@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bellwether_engine::Kind;
+use bellwether_engine::GroupKind;
 use bellwether_memory_cluster::Garbage;
 use rand::Rng as _;
 use serde_json::json;
@@ -34,7 +34,7 @@ impl World<'_> {
             .clusters
             .hub
             .store
-            .of_kind(&Kind::pod())
+            .of_kind(&GroupKind::pod())
             .filter(|pod| pod.is_check())
             .map(Rc::clone)
             .collect();

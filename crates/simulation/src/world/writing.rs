@@ -1,31 +1,31 @@
 //! How controllers write: their requests on the way, what API servers make of them, and the answers on the way back.
 
-use bellwether_engine::{Change, Kind, Outcome, Part, Slot};
-use bellwether_wire::{Attempt, Done, Found};
+use bellwether_engine::{Change, GroupKind, Outcome, Part, Slot};
+use bellwether_wire::{Attempt, Discovered, Done};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
 use serde_json::Value;
 
 use crate::{
-    api::{self, Answer},
-    asked::Sayings,
+    api::{self, ApiResponse},
     checks,
     feed::Feed,
     past::Past,
     plan::{Moment, Point},
-    rollup_checks::Missed,
+    query_checks::ReportedStatuses,
+    rollup_checks::MissingComponents,
     site::Site,
-    wrong::Wrong,
+    violation::Violation,
 };
 
-use super::{Happening, World};
+use super::{ScheduledEvent, World};
 
 /// How long an API server has for its answer.
 const PATIENCE: Moment = 10_000;
 
 /// A write that is under way.
-pub(super) struct Flight {
+pub(super) struct InFlightWrite {
     process: usize,
     epoch: u64,
     slot: Slot,
@@ -36,7 +36,7 @@ pub(super) struct Flight {
     /// The status that there is to say, by what the controller knew when this was sent.
     expected: Option<Value>,
     /// What it knew of each kind then.
-    knew: Vec<(Kind, u64)>,
+    knew: Vec<(GroupKind, u64)>,
     /// What had changed by then.
     sent: u64,
     /// The time then, by its clock.
@@ -44,22 +44,22 @@ pub(super) struct Flight {
     /// When it had begun, unless its clock was put back since.
     began: Option<Timestamp>,
     /// What it had told of the object.
-    told: Sayings,
+    told: ReportedStatuses,
 }
 
 /// Where a write is.
-pub(super) enum Journey {
+pub(super) enum WriteStage {
     /// On its way to an API server.
     Out,
     /// On its way back.
-    Back(Answer),
+    Back(ApiResponse),
     /// Nobody waits for it any more.
     Lost,
 }
 
 impl World<'_> {
     /// Sends the writes that are due.
-    pub(super) fn write(&mut self, process: usize) -> Result<(), Wrong> {
+    pub(super) fn write(&mut self, process: usize) -> Result<(), Violation> {
         let (now, leads) = (self.clock(process), self.leads(process));
         let left = self.processes[process].election.as_ref().and_then(|election| {
             let left = election.leads_until()?.checked_duration_since(self.instant())?;
@@ -73,7 +73,7 @@ impl World<'_> {
             if let Some(other) =
                 (0..self.processes.len()).find(|other| *other != process && self.leads(*other))
             {
-                return Err(Wrong::new(format!("controller {process} writes while {other} leads")));
+                return Err(Violation::new(format!("controller {process} writes while {other} leads")));
             }
             if !self.depart(process, slot, change, within)? {
                 return Ok(());
@@ -83,21 +83,29 @@ impl World<'_> {
     }
 
     /// A write leaves. Gives whether the controller goes on.
-    fn depart(&mut self, process: usize, slot: Slot, change: Change, within: Moment) -> Result<bool, Wrong> {
+    fn depart(
+        &mut self,
+        process: usize,
+        slot: Slot,
+        change: Change,
+        within: Moment,
+    ) -> Result<bool, Violation> {
         self.tell(|| {
             format!("controller {process} writes {:?} of {}: {}", slot.part, slot.object, summary(&change))
         });
         if self.was_right && !matches!(change, Change::Create { dry_run: true, .. }) {
             let (part, object) = (&slot.part, &slot.object);
-            return Err(Wrong::new(format!("{part:?} of {object} is written although everything was right")));
+            return Err(Violation::new(format!(
+                "{part:?} of {object} is written although everything was right"
+            )));
         }
         must!(slot.object.cluster.is_hub(), "{} is written, and only looked at", slot.object);
         let it = &self.processes[process];
-        let Found::Served(served) = it.find(Site::Hub, &slot.object.kind) else {
+        let Discovered::Served(served) = it.find(Site::Hub, &slot.object.kind) else {
             let failed = Outcome::Failed("its kind is not served".into()).into();
             return Ok(self.finish(process, slot, change, failed));
         };
-        let judged = ["Application", "Rollup"].map(Kind::own);
+        let judged = ["Application", "Rollup"].map(GroupKind::own);
         let is_status = slot.part == Part::Status && judged.contains(&slot.object.kind);
         // In the middle of a list of its own kind, or of one that has broken off, nobody can tell what is known.
         let is_unclear = |feed: &Feed| {
@@ -108,8 +116,12 @@ impl World<'_> {
         let expected = if is_status && is_clear {
             let views = it.views(&self.clusters.hub.store);
             if let Change::Status { uid, version, patch, .. } = &change {
-                let missed =
-                    Missed { store: &self.clusters.hub.store, uid, began: it.began, now: self.wall(process) };
+                let missed = MissingComponents {
+                    store: &self.clusters.hub.store,
+                    uid,
+                    began: it.began,
+                    now: self.wall(process),
+                };
                 missed.check(version.as_str(), patch, |kind| it.is_fickle(kind))?;
             }
             checks::expected(&views, (&slot, &change), &self.clusters.hub.store, self.wall(process))?
@@ -122,12 +134,12 @@ impl World<'_> {
             | Change::Create { .. }
             | Change::Replace { .. }
             | Change::Apply { .. }
-            | Change::Delete { .. } => Sayings::new(),
+            | Change::Delete { .. } => ReportedStatuses::new(),
         };
         let (knew, at, began) = (it.knew(), self.wall(process), Some(it.began).filter(|_| !it.put_back));
         let attempt = Attempt::new(served, slot.clone(), change.clone());
         let (epoch, deadline, sent) = (it.epoch, self.now + within, self.clusters.hub.store.revision);
-        self.send(Box::new(Flight {
+        self.send(Box::new(InFlightWrite {
             process,
             epoch,
             slot,
@@ -144,19 +156,19 @@ impl World<'_> {
         Ok(true)
     }
 
-    fn send(&mut self, flight: Box<Flight>) {
+    fn send(&mut self, flight: Box<InFlightWrite>) {
         let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost {
             let deadline = flight.deadline;
-            self.schedule(deadline, Happening::Fly(flight, Journey::Lost));
+            self.schedule(deadline, ScheduledEvent::Fly(flight, WriteStage::Lost));
         } else {
-            self.schedule(at, Happening::Fly(flight, Journey::Out));
+            self.schedule(at, ScheduledEvent::Fly(flight, WriteStage::Out));
         }
     }
 
-    pub(super) fn fly(&mut self, flight: Box<Flight>, journey: Journey) -> Result<(), Wrong> {
-        if matches!(journey, Journey::Out) {
+    pub(super) fn fly(&mut self, flight: Box<InFlightWrite>, journey: WriteStage) -> Result<(), Violation> {
+        if matches!(journey, WriteStage::Out) {
             return self.land(flight);
         }
         let process = &self.processes[flight.process];
@@ -165,16 +177,16 @@ impl World<'_> {
         }
         if process.frozen_until > self.now {
             let at = process.frozen_until;
-            self.schedule(at, Happening::Fly(flight, journey));
+            self.schedule(at, ScheduledEvent::Fly(flight, journey));
             return Ok(());
         }
         self.arrive(flight, journey)
     }
 
     /// A request reaches an API server.
-    fn land(&mut self, flight: Box<Flight>) -> Result<(), Wrong> {
+    fn land(&mut self, flight: Box<InFlightWrite>) -> Result<(), Violation> {
         let Ok(request) = flight.attempt.request() else {
-            return Err(Wrong::new("no request can be made of a change"));
+            return Err(Violation::new("no request can be made of a change"));
         };
         checks::is_modest(&flight.slot, &request)?;
         let answer = if let Some(answer) = self.refusal() {
@@ -206,16 +218,16 @@ impl World<'_> {
         let at = self.now + self.latency();
         if is_lost || at > flight.deadline {
             let deadline = flight.deadline;
-            self.schedule(deadline, Happening::Fly(flight, Journey::Lost));
+            self.schedule(deadline, ScheduledEvent::Fly(flight, WriteStage::Lost));
         } else {
-            self.schedule(at, Happening::Fly(flight, Journey::Back(answer)));
+            self.schedule(at, ScheduledEvent::Fly(flight, WriteStage::Back(answer)));
         }
         Ok(())
     }
 
     /// What an API server says that does nothing.
-    fn refusal(&mut self) -> Option<Answer> {
-        let status = |code, reason| Answer::status(code, reason, "not now");
+    fn refusal(&mut self) -> Option<ApiResponse> {
+        let status = |code, reason| ApiResponse::status(code, reason, "not now");
         if self.clusters.hub.trouble.outage > self.now {
             return Some(status(StatusCode::BAD_GATEWAY, ""));
         }
@@ -232,10 +244,10 @@ impl World<'_> {
     }
 
     /// An answer reaches the controller, or none does.
-    fn arrive(&mut self, mut flight: Box<Flight>, journey: Journey) -> Result<(), Wrong> {
+    fn arrive(&mut self, mut flight: Box<InFlightWrite>, journey: WriteStage) -> Result<(), Violation> {
         let done = match journey {
-            Journey::Back(answer) => flight.attempt.answered(&answer.parts, &answer.body),
-            Journey::Out | Journey::Lost => Some(Outcome::Failed("no answer".into()).into()),
+            WriteStage::Back(answer) => flight.attempt.answered(&answer.parts, &answer.body),
+            WriteStage::Out | WriteStage::Lost => Some(Outcome::Failed("no answer".into()).into()),
         };
         let Some(done) = done else {
             self.send(flight);

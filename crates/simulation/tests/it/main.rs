@@ -1,4 +1,4 @@
 //! The simulation itself.
 
 mod histories;
-mod hunt;
+mod search;

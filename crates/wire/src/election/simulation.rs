@@ -105,10 +105,10 @@ impl World {
             }
             Moment::Seen(Store { record, version }) => {
                 match self.candidates[candidate].observe(record.as_ref(), now) {
-                    Step::Take | Step::Renew => {
+                    LeaseStep::Take | LeaseStep::Renew => {
                         self.send(now, candidate, Moment::Write { follows: version, sent: now });
                     }
-                    Step::Wait(until) => assert!(until > now),
+                    LeaseStep::Wait(until) => assert!(until > now),
                 }
             }
             Moment::Write { follows, sent } if follows == self.store.version => {

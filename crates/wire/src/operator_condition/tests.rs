@@ -1,4 +1,4 @@
-use bellwether_engine::{Kind, Name, Summary};
+use bellwether_engine::{GroupKind, NamespacedName, StatusSummary};
 use bellwether_model::State;
 use http::Response;
 use rstest::rstest;
@@ -81,10 +81,10 @@ fn what_does_not_fit_is_written_once(#[case] wanted: Statement) {
     assert_eq!(put_right(&written, &wanted, now()), None);
 }
 
-fn known(conditions: Vec<(&'static str, Statement)>) -> Insight {
-    Insight::Known(Box::new(Summary {
-        kind: Kind::own("Rollup"),
-        name: Name::new("", "all"),
+fn known(conditions: Vec<(&'static str, Statement)>) -> GroupStatus {
+    GroupStatus::Known(Box::new(StatusSummary {
+        kind: GroupKind::own("Rollup"),
+        name: NamespacedName::new("", "all"),
         healthy: true,
         state: State::Ready,
         since: None,
@@ -94,9 +94,9 @@ fn known(conditions: Vec<(&'static str, Statement)>) -> Insight {
 }
 
 #[rstest]
-#[case::not_known(Insight::Unknown(vec![(Kind::own("Rollup"), None)]), None)]
+#[case::not_known(GroupStatus::Unknown(vec![(GroupKind::own("Rollup"), None)]), None)]
 #[case::absent(
-    Insight::Absent,
+    GroupStatus::NotFound,
     Some(says(
         ConditionStatus::Unknown,
         "RollupNotFound",
@@ -109,7 +109,7 @@ fn known(conditions: Vec<(&'static str, Statement)>) -> Insight {
     "Rollup all does not roll up Upgradeable: set its spec.upgradeable to true",
 )))]
 #[case::rolled_up(known(vec![("Available", says(ConditionStatus::True, "A", "")), ("Upgradeable", no())]), Some(no()))]
-fn what_olm_is_told(#[case] insight: Insight, #[case] expected: Option<Statement>) {
+fn what_olm_is_told(#[case] insight: GroupStatus, #[case] expected: Option<Statement>) {
     assert_eq!(upgradeable(&insight, "all"), expected);
 }
 
@@ -117,7 +117,7 @@ fn place() -> OperatorCondition {
     OperatorCondition { namespace: "operators".to_owned(), name: "shop.v1.2.0".to_owned() }
 }
 
-fn answer(upkeep: &mut Upkeep, code: u16, body: &Value) -> Option<Result<Kept, Trouble>> {
+fn answer(upkeep: &mut Upkeep, code: u16, body: &Value) -> Option<Result<UpkeepOutcome, ReadError>> {
     let (parts, ()) = Response::builder().status(code).body(()).unwrap().into_parts();
     upkeep.answered(&parts, body.to_string().as_bytes(), now())
 }
@@ -146,14 +146,14 @@ fn it_is_looked_at_and_then_written() {
     let conditions = json!([theirs(), stored_no("2026-11-14T10:00:00Z")]);
     // Nothing else of the spec is touched, and another version is not overwritten.
     assert_eq!(body, json!({"metadata": {"resourceVersion": "7"}, "spec": {"conditions": conditions}}));
-    assert_eq!(answer(&mut upkeep, 200, &json!({})), Some(Ok(Kept::Written)));
+    assert_eq!(answer(&mut upkeep, 200, &json!({})), Some(Ok(UpkeepOutcome::Written)));
 }
 
 #[test]
 fn what_is_so_already_is_not_written() {
     let mut upkeep = Upkeep::new(place(), no());
     let answered = answer(&mut upkeep, 200, &stored("7", &json!([stored_no(EARLIER)])));
-    assert_eq!(answered, Some(Ok(Kept::Unchanged)));
+    assert_eq!(answered, Some(Ok(UpkeepOutcome::Unchanged)));
 }
 
 /// Whoever was quicker is looked at, and not for ever.
@@ -171,14 +171,14 @@ fn after_a_conflict_it_is_looked_at_again() {
         }
     };
     assert_eq!(versions, ["0", "1", "2", "3", "4"]);
-    assert_eq!(end, Err(Trouble::refused("it has been modified")));
+    assert_eq!(end, Err(ReadError::rejected("it has been modified")));
     // Somebody else may have written the same.
     let mut upkeep = Upkeep::new(place(), no());
     assert_eq!(answer(&mut upkeep, 200, &stored("7", &json!([]))), None);
     assert_eq!(answer(&mut upkeep, 409, &json!({})), None);
     assert_eq!(
         answer(&mut upkeep, 200, &stored("8", &json!([stored_no(EARLIER)]))),
-        Some(Ok(Kept::Unchanged))
+        Some(Ok(UpkeepOutcome::Unchanged))
     );
 }
 
@@ -206,7 +206,7 @@ fn what_goes_wrong_is_said(#[case] code: u16, #[case] expected: &str, #[values(f
 fn what_is_no_operator_condition_is_left_alone(#[case] body: Value) {
     let mut upkeep = Upkeep::new(place(), no());
     let end = answer(&mut upkeep, 200, &body);
-    assert_eq!(end, Some(Err(Trouble::refused("what the API server answers is no OperatorCondition"))));
+    assert_eq!(end, Some(Err(ReadError::rejected("what the API server answers is no OperatorCondition"))));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn kinds_are_left() {
     assert_eq!(followed(&world), ["Virt", "Net"]);
     world.put(rollup(&json!([virt_named("a")]), &json!({})));
     assert_eq!(followed(&world), ["Virt"]);
-    world.server.remove(&kind(super::ROLLUP), &bellwether_engine::Name::new("", "umbrella"));
+    world.server.remove(&kind(super::ROLLUP), &bellwether_engine::NamespacedName::new("", "umbrella"));
     world.settle();
     assert!(followed(&world).is_empty());
     assert_eq!(world.engine.census().notes, 0);

@@ -10,7 +10,7 @@ use k8s_openapi::{
 
 use bellwether_wire::{
     ErrorClass,
-    election::{Record, Step},
+    election::{LeaseStep, Record},
 };
 
 use crate::write::call::CallError;
@@ -50,11 +50,11 @@ impl LeaseSettings {
 
 impl LeaseSettings {
     /// The Lease as it is after a step: what is not ours in it stays.
-    pub(super) fn claim(&self, lease: Option<Lease>, step: Step, now: Timestamp) -> Lease {
+    pub(super) fn claim(&self, lease: Option<Lease>, step: LeaseStep, now: Timestamp) -> Lease {
         let mut lease = lease.unwrap_or_default();
         lease.metadata.name = Some(self.name.clone());
         let spec = lease.spec.get_or_insert_default();
-        if step == Step::Take {
+        if step == LeaseStep::Take {
             spec.acquire_time = Some(MicroTime(now));
             spec.lease_transitions =
                 Some(spec.lease_transitions.map_or(0, |before| before.saturating_add(1)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::the_first_of_all(None, Step::Take, json!({
+    #[case::the_first_of_all(None, LeaseStep::Take, json!({
         "holderIdentity": "a", "leaseDurationSeconds": 2, "leaseTransitions": 0, "acquireTime": NOW, "renewTime": NOW,
     }))]
     #[case::from_another(
@@ -136,7 +136,7 @@ mod tests {
             "holderIdentity": "b", "leaseDurationSeconds": 60, "leaseTransitions": 4,
             "acquireTime": "2026-11-14T09:00:00.000000Z", "renewTime": "2026-11-14T09:59:00.000000Z",
         })),
-        Step::Take,
+        LeaseStep::Take,
         json!({
             "holderIdentity": "a", "leaseDurationSeconds": 2, "leaseTransitions": 5, "acquireTime": NOW,
             "renewTime": NOW,
@@ -147,13 +147,13 @@ mod tests {
             "holderIdentity": "a", "leaseDurationSeconds": 2, "leaseTransitions": 5, "preferredHolder": "c",
             "acquireTime": "2026-11-14T09:00:00.000000Z", "renewTime": "2026-11-14T09:59:00.000000Z",
         })),
-        Step::Renew,
+        LeaseStep::Renew,
         json!({
             "holderIdentity": "a", "leaseDurationSeconds": 2, "leaseTransitions": 5, "preferredHolder": "c",
             "acquireTime": "2026-11-14T09:00:00.000000Z", "renewTime": NOW,
         }),
     )]
-    fn a_step_is_written(#[case] before: Option<Value>, #[case] step: Step, #[case] after: Value) {
+    fn a_step_is_written(#[case] before: Option<Value>, #[case] step: LeaseStep, #[case] after: Value) {
         let settings = LeaseSettings {
             duration: Duration::from_millis(1500),
             ..LeaseSettings::new("shop", "bellwether", "a")

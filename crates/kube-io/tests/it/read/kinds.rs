@@ -1,8 +1,8 @@
 //! Kinds that come and go.
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::{Kind, Served};
-use bellwether_kube_io::read::Inventory;
+use bellwether_engine::{GroupKind, Served};
+use bellwether_kube_io::read::RestMapper;
 use bellwether_testkit::{Fault, FaultProxy, Requests, StatusCode, eventually, shared};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -141,8 +141,9 @@ async fn another_version_is_told_even_if_it_is_not_followed() -> Result<()> {
     stage.cluster.install(&[widgets(group, &["v1"])?]).await?;
     stage.tells_widgets("v1", &[]).await?;
     stage.cluster.install(&[widgets(group, &["v1", "v1beta1"])?]).await?;
-    let versions =
-        || stage.reader.inventory().served(&Kind::new(group, "Widget")).map(|served| served.versions.len());
+    let versions = || {
+        stage.reader.inventory().served(&GroupKind::new(group, "Widget")).map(|served| served.versions.len())
+    };
     eventually(SOON, "there are two versions", async || Ok(versions() == Some(2))).await?;
     stage.tells_at_last("v1").await
 }
@@ -158,8 +159,8 @@ async fn new_kinds_are_found_without_the_right_to_watch_definitions() -> Result<
     stage.tells(&["widgets: served as v1/widgets", "widgets: forbidden: widgets"]).await
 }
 
-async fn served(inventory: &Inventory, group: &str, kind: &str) -> Result<Served> {
-    let kind = Kind::new(group, kind);
+async fn served(inventory: &RestMapper, group: &str, kind: &str) -> Result<Served> {
+    let kind = GroupKind::new(group, kind);
     eventually(SOON, "the kind is known", async || Ok(inventory.served(&kind).is_some())).await?;
     inventory.served(&kind).context("it is known")
 }
@@ -179,7 +180,7 @@ async fn the_inventory_says_how_kinds_are_served() -> Result<()> {
     assert_eq!(served(inventory, "", "ConfigMap").await?, of("configmaps", true, false));
     assert_eq!(served(inventory, "", "Namespace").await?, of("namespaces", false, true));
     assert_eq!(served(inventory, "", "Pod").await?, of("pods", true, true), "nor is it a part of a node");
-    assert_eq!(inventory.served(&Kind::new("example.com", "Nothing")), None);
+    assert_eq!(inventory.served(&GroupKind::new("example.com", "Nothing")), None);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Each change, done and not done.
 
 use anyhow::Result;
-use bellwether_engine::{Change, Dialect, Exists, FieldConflict, Name, Outcome, Owner};
+use bellwether_engine::{Change, Dialect, Exists, FieldConflict, NamespacedName, Outcome, Owner};
 use bellwether_testkit::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -120,7 +120,7 @@ async fn who_is_gone_or_going_adopts_nothing() -> Result<()> {
             kind: Dialect::Bellwether.kind(),
             version: Dialect::Bellwether.version().into(),
             plural: "applications".into(),
-            name: Name::new(&stage.namespace, "web"),
+            name: NamespacedName::new(&stage.namespace, "web"),
             uid,
         }))
     };

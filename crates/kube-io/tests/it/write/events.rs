@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use bellwether_api::Rollup;
-use bellwether_engine::Turn;
+use bellwether_engine::Transition;
 use bellwether_kube_io::write::Recorder;
 use bellwether_model::ConditionStatus::{False, True};
 use bellwether_testkit::{Fault, FaultProxy, Kubectl, Requests, Verb, eventually, rule};
@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::*;
 
-fn turn(kind: &str, name: Name, uid: Box<str>) -> Turn {
-    Turn {
-        object: ObjectKey { cluster: ClusterName::hub(), kind: Kind::own(kind), name },
+fn turn(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
+    Transition {
+        object: ObjectKey { cluster: ClusterName::hub(), kind: GroupKind::own(kind), name },
         uid,
         condition: "Ready",
         from: Some(True),
@@ -43,8 +43,8 @@ async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
     let stage = Stage::set("events").await?;
     let application = stage.application("web").await?;
     let recorder = Recorder::start(stage.client.clone(), "pod-1");
-    let bad = turn("Application", Name::new(&stage.namespace, "web"), uid(&application));
-    let good = Turn {
+    let bad = turn("Application", NamespacedName::new(&stage.namespace, "web"), uid(&application));
+    let good = Transition {
         from: Some(False),
         to: True,
         reason: "ComponentsReady".into(),
@@ -52,7 +52,7 @@ async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
         good: true,
         ..bad.clone()
     };
-    let mut elsewhere = Turn { reason: "Elsewhere".into(), ..bad.clone() };
+    let mut elsewhere = Transition { reason: "Elsewhere".into(), ..bad.clone() };
     elsewhere.object.cluster = ClusterName::named("east");
     recorder.record(elsewhere);
     recorder.record(bad);
@@ -85,7 +85,7 @@ async fn what_is_in_no_namespace_is_told_too() -> Result<()> {
     }))?;
     let rollup: Rollup = rollups.create(&PostParams::default(), &manifest).await?;
     let recorder = Recorder::start(stage.client.clone(), "pod-1");
-    recorder.record(turn("Rollup", Name::new("", &stage.namespace), uid(&rollup)));
+    recorder.record(turn("Rollup", NamespacedName::new("", &stage.namespace), uid(&rollup)));
     let kubectl = Kubectl::new(stage.cluster.admin())?;
     described(&kubectl, &format!("rollup/{}", stage.namespace), &["Warning", "Ready: was True, is False"])
         .await
@@ -97,7 +97,7 @@ async fn who_may_not_tell_does_no_harm() -> Result<()> {
     let mute = stage.cluster.user("mute-recorder")?;
     let recorder = Recorder::start(mute.client().await?, "pod-1");
     let application = stage.application("web").await?;
-    let turn = turn("Application", Name::new(&stage.namespace, "web"), uid(&application));
+    let turn = turn("Application", NamespacedName::new(&stage.namespace, "web"), uid(&application));
     recorder.record(turn.clone());
     recorder.record(turn.clone());
     eventually(SOON, "both were given up", async || Ok(recorder.dropped() == 2)).await?;
@@ -119,7 +119,7 @@ async fn all_are_told_when_many_turn_at_once() -> Result<()> {
     for number in 0..600 {
         recorder.record(turn(
             "Application",
-            Name::new(&stage.namespace, &format!("web-{number}")),
+            NamespacedName::new(&stage.namespace, &format!("web-{number}")),
             "u".into(),
         ));
     }
@@ -138,7 +138,7 @@ async fn a_flood_is_not_waited_for() -> Result<()> {
     let recorder = Recorder::start(stage.cluster.admin().via(proxy.address()).client().await?, "pod-1");
     let held = proxy.inject(Requests::of(Verb::Create, "events.events.k8s.io"), Fault::HoldResponse);
     for _ in 0..10_000 {
-        recorder.record(turn("Application", Name::new(&stage.namespace, "web"), "u".into()));
+        recorder.record(turn("Application", NamespacedName::new(&stage.namespace, "web"), "u".into()));
     }
     assert!((5000..10_000).contains(&recorder.dropped()), "{}", recorder.dropped());
     held.lift();

@@ -1,0 +1,235 @@
+//! What is said of an object, in the words of any dialect.
+
+use std::borrow::Cow;
+
+use bellwether_engine::GroupKind;
+use bellwether_health::{
+    Context, Evidence, Later, Source, Verdict, assess,
+    dialect::{argo, kstatus},
+    explain,
+};
+use bellwether_input::Problem;
+use bellwether_model::{Object, State};
+use bellwether_terminal::printable;
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+
+use crate::cli::Dialect;
+
+/// An object, and what is said of it.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) identity: Identity,
+    pub(crate) said: Assessment,
+    /// The fields that it rests on, if that was asked for.
+    pub(crate) evidence: Option<Vec<Evidence>>,
+}
+
+/// Which object.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    /// Empty for an object of the whole cluster.
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What is said.
+#[derive(Debug)]
+pub(crate) enum Assessment {
+    Native(Verdict),
+    Kstatus(kstatus::Assessment),
+    /// Argo CD may have no opinion.
+    Argo(Option<argo::Health>),
+}
+
+/// Who speaks, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Assessor<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) context: Context<'a>,
+    /// Whether the fields are wanted that a verdict rests on.
+    pub(crate) evidence: bool,
+}
+
+impl Assessor<'_> {
+    /// Says how an object is.
+    pub(crate) fn of(&self, object: &Object<'_>) -> Row {
+        let identity = Identity {
+            api_version: object.api_version().to_owned(),
+            kind: object.kind().to_owned(),
+            namespace: object.namespace().to_owned(),
+            name: object.name().to_owned(),
+        };
+        let mut evidence = None;
+        let said = match self.dialect {
+            Dialect::Native if self.evidence => {
+                let explained = explain(object, &self.context);
+                evidence = Some(explained.evidence);
+                Assessment::Native(explained.verdict)
+            }
+            Dialect::Native => Assessment::Native(assess(object, &self.context)),
+            Dialect::Kstatus => Assessment::Kstatus(kstatus::assess(object, self.context.now)),
+            Dialect::Argo => Assessment::Argo(argo::assess(object)),
+        };
+        Row { identity, said, evidence }
+    }
+}
+
+impl Identity {
+    pub(crate) fn kind(&self) -> GroupKind {
+        GroupKind::new(self.api_version.split_once('/').map_or("", |(group, _)| group), &self.kind)
+    }
+
+    /// For a column of a table: `Deployment/web`.
+    pub(crate) fn short(&self) -> String {
+        printable(&format!("{}/{}", self.kind, self.name)).into_owned()
+    }
+
+    /// As kubectl has it: `deployment.apps/web`.
+    pub(crate) fn qualified(&self) -> String {
+        let group = self.api_version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
+        printable(&format!("{}{group}/{}", self.kind.to_lowercase(), self.name)).into_owned()
+    }
+
+    /// In a sentence: `Deployment shop/web`.
+    pub(crate) fn in_words(&self) -> String {
+        let gap = if self.namespace.is_empty() { "" } else { "/" };
+        printable(&format!("{} {}{gap}{}", self.kind, self.namespace, self.name)).into_owned()
+    }
+}
+
+impl Assessment {
+    /// The state in our words; nothing if there is no opinion.
+    pub(crate) fn state(&self) -> Option<State> {
+        match self {
+            Self::Native(verdict) => Some(verdict.state),
+            Self::Kstatus(assessment) => Some(match assessment.status {
+                kstatus::Status::Current => State::Ready,
+                kstatus::Status::InProgress => State::InProgress,
+                kstatus::Status::Failed => State::Failed,
+                kstatus::Status::Terminating => State::Terminating,
+                kstatus::Status::Unknown => State::Unknown,
+            }),
+            Self::Argo(health) => health.as_ref().map(|health| match health.status {
+                argo::Status::Healthy => State::Ready,
+                argo::Status::Progressing => State::InProgress,
+                argo::Status::Degraded => State::Failed,
+                argo::Status::Suspended => State::Suspended,
+                argo::Status::Unknown => State::Unknown,
+            }),
+        }
+    }
+
+    /// The state in the words of the dialect.
+    pub(crate) fn word(&self) -> String {
+        match self {
+            Self::Native(verdict) => format!("{:?}", verdict.state),
+            Self::Kstatus(assessment) => format!("{:?}", assessment.status),
+            Self::Argo(Some(health)) => format!("{:?}", health.status),
+            Self::Argo(None) => "NoOpinion".to_owned(),
+        }
+    }
+
+    /// Whether there is nothing to wait for and nothing to mend.
+    pub(crate) fn is_fine(&self) -> bool {
+        self.state().is_none_or(|state| state == State::Ready)
+    }
+
+    pub(crate) fn message(&self) -> Cow<'_, str> {
+        printable(match self {
+            Self::Native(verdict) => &verdict.message,
+            Self::Kstatus(assessment) => &assessment.message,
+            Self::Argo(health) => health.as_ref().map_or("", |health| &health.message),
+        })
+    }
+
+    /// The verdict, where it is ours.
+    pub(crate) fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            Self::Native(verdict) => Some(verdict),
+            Self::Kstatus(_) | Self::Argo(_) => None,
+        }
+    }
+
+    /// Whether nobody could judge it.
+    pub(crate) fn has_no_rule(&self) -> bool {
+        self.verdict()
+            .is_some_and(|verdict| verdict.state == State::Unknown && verdict.rule.source == Source::None)
+    }
+}
+
+/// For programs. What is not known is left out, except an opinion that Argo CD does not have.
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("apiVersion", &self.identity.api_version)?;
+        fields.serialize_entry("kind", &self.identity.kind)?;
+        if !self.identity.namespace.is_empty() {
+            fields.serialize_entry("namespace", &self.identity.namespace)?;
+        }
+        fields.serialize_entry("name", &self.identity.name)?;
+        match &self.said {
+            Assessment::Native(verdict) => {
+                fields.serialize_entry("state", &verdict.state)?;
+                fields.serialize_entry("progress", &verdict.progress)?;
+                fields.serialize_entry("reason", &verdict.reason)?;
+                fields.serialize_entry("message", &verdict.message)?;
+                if let Some(since) = verdict.since {
+                    fields.serialize_entry("since", &since.to_string())?;
+                }
+                fields.serialize_entry("rule", &verdict.rule)?;
+                if let Some(evidence) = &self.evidence {
+                    fields.serialize_entry("evidence", evidence)?;
+                    if let Some(later) = &verdict.later {
+                        fields.serialize_entry("later", &NextVerdict::from(later.as_ref()))?;
+                    }
+                }
+            }
+            Assessment::Kstatus(assessment) => {
+                fields.serialize_entry("status", &assessment.status)?;
+                fields.serialize_entry("message", &assessment.message)?;
+                fields.serialize_entry("conditions", &assessment.conditions)?;
+            }
+            Assessment::Argo(health) => {
+                fields.serialize_entry("status", &health.as_ref().map(|health| health.status))?;
+                fields.serialize_entry("message", health.as_ref().map_or("", |health| &health.message))?;
+            }
+        }
+        fields.end()
+    }
+}
+
+/// What a verdict turns into if nothing but time passes.
+#[derive(Serialize)]
+struct NextVerdict<'v> {
+    at: String,
+    state: State,
+    reason: &'v str,
+    message: &'v str,
+}
+
+impl<'v> From<&'v Later> for NextVerdict<'v> {
+    fn from(later: &'v Later) -> Self {
+        let Verdict { state, reason, message, .. } = &later.verdict;
+        Self { at: later.at.to_string(), state: *state, reason, message }
+    }
+}
+
+/// An entry of what is printed for programs.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Entry<'r> {
+    Row(&'r Row),
+    Problem { error: String },
+}
+
+/// All of it for programs, in the order of the input.
+pub(crate) fn entries(read: &[Result<Row, Problem>]) -> Vec<Entry<'_>> {
+    read.iter()
+        .map(|entry| match entry {
+            Ok(row) => Entry::Row(row),
+            Err(problem) => Entry::Problem { error: problem.to_string() },
+        })
+        .collect()
+}

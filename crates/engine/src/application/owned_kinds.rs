@@ -1,0 +1,116 @@
+//! The kinds of which an Application owns objects, or may own some.
+//!
+//! Its status names them before the first object is taken over or made, and until it is certain that none is left. Whoever
+//! comes after one that has ended, or that never heard an answer, finds there where to look, however the spec has been
+//! changed since.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{id::GroupKind, planted::Bug};
+
+/// How long what is under way may stay out of sight: so far behind may an API server be.
+const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_mins(10);
+
+/// The kinds of which an Application owns objects, or may own some.
+#[derive(Debug, Default)]
+pub(super) struct OwnedKinds {
+    kinds: BTreeMap<GroupKind, OwnedKind>,
+    /// Those that its status names, as the cluster has it.
+    announced: BTreeSet<GroupKind>,
+}
+
+/// A kind of which an Application owns objects, or may own some.
+#[derive(Debug, Default)]
+struct OwnedKind {
+    /// Whether the status has ever named it: what was never named was never touched.
+    named: bool,
+    /// Whether it is not served. What is gone with it may come back with it.
+    gone: bool,
+    /// If nothing more is to be owned of it: until when something may still come into sight.
+    until: Option<Timestamp>,
+}
+
+/// What is known of what an Application owns of a kind.
+pub(super) enum Left {
+    Nothing,
+    /// Something, or nobody can tell.
+    Perhaps,
+    /// Nothing, because the kind is not served.
+    Gone,
+}
+
+impl OwnedKinds {
+    /// The status names these kinds. Gives back whether they are others than before.
+    pub(super) fn announced(&mut self, announced: BTreeSet<GroupKind>) -> bool {
+        // One that it named before, and that has been dropped since, is only named still.
+        for kind in announced.difference(&self.announced) {
+            self.kinds.entry(kind.clone()).or_default().named = true;
+        }
+        mem::replace(&mut self.announced, announced) != self.announced
+    }
+
+    /// Something of a kind is to be owned. Gives back whether it may be, and otherwise sees to it.
+    pub(super) fn claim(&mut self, kind: &GroupKind) -> bool {
+        if !self.kinds.contains_key(kind) {
+            let named = self.announced.contains(kind);
+            self.kinds.insert(kind.clone(), OwnedKind { named, ..OwnedKind::default() });
+        }
+        self.announced.contains(kind) || Bug::AdoptUnannounced.is_planted()
+    }
+
+    /// Whether there is a kind that the status has to name before anything can be done.
+    pub(super) fn has_to_be_told(&self) -> bool {
+        self.kinds.keys().any(|kind| !self.announced.contains(kind))
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        self.kinds.keys()
+    }
+
+    pub(super) fn contains(&self, kind: &GroupKind) -> bool {
+        self.kinds.contains_key(kind)
+    }
+
+    /// Whether there is a kind of which nothing more is to be owned.
+    pub(super) fn has_to_let_go(&self) -> bool {
+        self.kinds.values().any(|holding| holding.until.is_some())
+    }
+
+    /// Somebody has set the clock.
+    pub(super) fn clock_set(&mut self, by: SignedDuration) {
+        for until in self.kinds.values_mut().filter_map(|holding| holding.until.as_mut()) {
+            *until = until.checked_add(by).unwrap_or(*until);
+        }
+    }
+
+    /// Drops the kinds of which nothing is to be owned any more and certainly nothing is. Gives back when to look again.
+    pub(super) fn drop_what_is_over(
+        &mut self,
+        may_own: impl Fn(&GroupKind) -> bool,
+        left: impl Fn(&GroupKind) -> Left,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.kinds.retain(|kind, holding| {
+            if may_own(kind) {
+                holding.until = None;
+                return true;
+            }
+            if !holding.named {
+                return false;
+            }
+            let left = left(kind);
+            let was_gone = mem::replace(&mut holding.gone, matches!(left, Left::Gone));
+            if holding.gone && !was_gone {
+                holding.until = None;
+            }
+            let until = *holding.until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
+            until > now || matches!(left, Left::Perhaps)
+        });
+        self.kinds.values().filter_map(|holding| holding.until).filter(|until| *until > now).min()
+    }
+}

@@ -1,0 +1,119 @@
+//! What an operator says of an object in its conditions: whether it works, whether it is being changed, whether it works
+//! below its capacity, and whether it may be upgraded.
+
+use bellwether_conditions::{Reported, Source};
+use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
+use jiff::Timestamp;
+
+use crate::{
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE},
+    planted::Bug,
+};
+
+const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
+
+/// No more of a reason or of a message is ever shown.
+const LONGEST: usize = 1024;
+
+/// What an operator says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentConditions {
+    /// The generation of the object, if it has one.
+    pub generation: Option<i64>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Its conditions of those types, in their order. Of several of a type, the first counts.
+    pub conditions: Box<[ComponentCondition]>,
+}
+
+/// A condition as somebody wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentCondition {
+    /// Its type.
+    pub kind: &'static str,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason; empty if there is none.
+    pub reason: Box<str>,
+    /// Its message; empty if there is none.
+    pub message: Box<str>,
+    /// Since when its status is what it is.
+    pub since: Option<Timestamp>,
+    /// The generation that it speaks of: its own word for it, or else that of the status which it is in.
+    pub observed_generation: Option<i64>,
+}
+
+impl ComponentConditions {
+    /// Looks at them as a source of conditions.
+    pub(crate) fn source<T>(&self, look: impl FnOnce(&Source<'_>) -> T) -> T {
+        let reported: Vec<_> = self.conditions.iter().map(ComponentCondition::reported).collect();
+        look(&Source {
+            conditions: &reported,
+            generation: self.generation.filter(|_| !Bug::BelieveStaleCondition.is_planted()),
+            created: self.created,
+            unreachable: false,
+        })
+    }
+}
+
+impl ComponentCondition {
+    fn reported(&self) -> Reported<'_> {
+        Reported {
+            kind: self.kind,
+            status: self.status.name(),
+            reason: &self.reason,
+            message: &self.message,
+            last_transition_time: self.since,
+            observed_generation: self.observed_generation,
+        }
+    }
+}
+
+/// What an operator says of an object that was read.
+pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
+    let int = |path: &str| object.at(path).and_then(Value::as_int);
+    // Zero is how programs in Go leave it out.
+    let is_one = |generation: &i64| *generation > 0;
+    let observed = int("status.observedGeneration").filter(is_one);
+    let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
+    let condition = |condition: &Value<'_>| {
+        let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
+        let short = |text: &str| {
+            let mut text = text.to_owned();
+            shorten(&mut text, LONGEST);
+            text.into_boxed_str()
+        };
+        let status = ConditionStatus::of(text("status"));
+        // Whoever wrote a status that is none has to be told.
+        let quibble = match text("status") {
+            written if written == status.name() => None,
+            "" => Some("its status is none of True, False and Unknown".to_owned()),
+            other => Some(format!("its status is {other:?}, not True, False or Unknown")),
+        };
+        let message = match (quibble, text("message")) {
+            (None, message) => short(message),
+            (Some(quibble), "") => short(&quibble),
+            (Some(quibble), message) => short(&format!("{quibble}: {message}")),
+        };
+        Some(ComponentCondition {
+            kind: TYPES.into_iter().find(|kind| *kind == text("type"))?,
+            status,
+            reason: short(text("reason")),
+            message,
+            since: text("lastTransitionTime").parse().ok(),
+            observed_generation: condition
+                .get("observedGeneration")
+                .and_then(Value::as_int)
+                .filter(is_one)
+                .or(observed),
+        })
+    };
+    ComponentConditions {
+        generation: int("metadata.generation"),
+        created: object
+            .at("metadata.creationTimestamp")
+            .and_then(Value::as_text)
+            .and_then(|t| t.parse().ok()),
+        conditions: conditions.iter().filter_map(condition).collect(),
+    }
+}

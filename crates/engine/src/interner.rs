@@ -1,0 +1,95 @@
+//! What many objects have in common, kept once.
+
+use std::{collections::HashSet, hash::Hash, sync::Arc};
+
+use crate::facts::{Label, Labels};
+
+/// Namespaces, and labels. Objects of one application share nearly all of theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    words: Interned<str>,
+    labels: Interned<Label>,
+}
+
+impl Interner {
+    /// A word as it is kept.
+    pub(crate) fn one(&mut self, word: &Arc<str>) -> Arc<str> {
+        self.words.one(word, Arc::clone)
+    }
+
+    /// Has labels share what is kept.
+    pub(crate) fn share(&mut self, labels: &mut Labels) {
+        let Self { words, labels: known } = self;
+        labels.each(|label| {
+            *label = known.one(label, |label| {
+                Arc::new((words.one(&label.0, Arc::clone), words.one(&label.1, Arc::clone)))
+            });
+        });
+    }
+}
+
+/// Things that are kept once.
+#[derive(Debug)]
+struct Interned<T: ?Sized> {
+    known: HashSet<Arc<T>>,
+    /// So many are known when it is time to forget those that nobody uses any more.
+    full: usize,
+}
+
+impl<T: ?Sized> Default for Interned<T> {
+    fn default() -> Self {
+        Self { known: HashSet::new(), full: 0 }
+    }
+}
+
+impl<T: ?Sized + Eq + Hash> Interned<T> {
+    /// One as it is kept: the first time, as `keep` would have it.
+    fn one(&mut self, one: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
+        if let Some(known) = self.known.get(one) {
+            return Arc::clone(known);
+        }
+        if self.known.len() >= self.full {
+            self.known.retain(|one| Arc::strong_count(one) > 1);
+            self.full = 2 * self.known.len() + 1024;
+        }
+        let kept = keep(one);
+        self.known.insert(Arc::clone(&kept));
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_kept_once_and_forgotten_when_nobody_uses_them() {
+        let mut words = Interner::default();
+        let web = words.one(&"web".into());
+        assert!(Arc::ptr_eq(&web, &words.one(&"web".into())));
+        for number in 0..100_000 {
+            words.one(&number.to_string().into());
+        }
+        assert!(words.words.known.len() < 5_000, "{}", words.words.known.len());
+        assert!(Arc::ptr_eq(&web, &words.one(&"web".into())), "what is in use stays");
+    }
+
+    #[test]
+    fn labels_are_shared_with_other_objects() {
+        let mut words = Interner::default();
+        let mut labels = |value: &str| {
+            let mut labels: Labels =
+                [("app".into(), "web".into()), ("pod".into(), value.into())].into_iter().collect();
+            words.share(&mut labels);
+            labels
+        };
+        let (one, other) = (labels("one"), labels("other"));
+        assert_eq!(
+            [one.get("app"), one.get("pod"), other.get("pod")],
+            [Some("web"), Some("one"), Some("other")]
+        );
+        let (one, other): (Vec<_>, Vec<_>) = (one.iter().collect(), other.iter().collect());
+        assert!(std::ptr::eq(one[0], other[0]));
+        assert!(Arc::ptr_eq(&one[1].0, &other[1].0), "and at least the key");
+    }
+}

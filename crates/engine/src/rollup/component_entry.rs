@@ -1,0 +1,220 @@
+//! Which objects a spec means, and what is wrong with what it says of them.
+
+use std::sync::Arc;
+
+use bellwether_api::RollupSpec;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::{
+    facts::Labels,
+    id::{FeedId, GroupKind, NamespacedName},
+    reasons::rollup as reasons,
+    selector::Selector,
+    selector_index::SelectorLabel,
+};
+
+use super::component_report::Absence;
+
+/// One entry of `spec.components` that can be understood.
+#[derive(Debug)]
+pub(super) struct ComponentEntry {
+    /// Where it stands in the spec.
+    pub(super) place: usize,
+    pub(super) kind: GroupKind,
+    pub(super) feed: FeedId,
+    pub(super) what: Target,
+    /// Where it is found in the index.
+    pub(super) anchor: SelectorLabel,
+    /// How many objects it means.
+    pub(super) matched: usize,
+    /// Why there is none, or why there may be more,
+    pub(super) lack: Option<Absence>,
+    /// and since when.
+    pub(super) since: Option<Timestamp>,
+}
+
+/// Which objects of a kind.
+#[derive(Debug)]
+pub(super) enum Target {
+    Named(NamespacedName),
+    Selected { namespace: Option<Arc<str>>, selector: Selector, text: Arc<str> },
+}
+
+/// Whether both mean the same, in whatever words.
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(own), Self::Named(other)) => own == other,
+            (
+                Self::Selected { namespace, selector, .. },
+                Self::Selected { namespace: place, selector: others, .. },
+            ) => namespace == place && selector == others,
+            (Self::Named(_), Self::Selected { .. }) | (Self::Selected { .. }, Self::Named(_)) => false,
+        }
+    }
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InvalidEntry {
+    /// What it is, in a word.
+    pub(super) reason: &'static str,
+    /// The entry,
+    pub(super) place: String,
+    /// and what is wrong with it, and the way out.
+    pub(super) text: String,
+    /// What it asks for, if nobody can tell what that means. What is asked for twice is looked after once.
+    pub(super) lost: Option<GroupKind>,
+}
+
+impl InvalidEntry {
+    /// What it comes to where nobody can tell what is asked for.
+    pub(super) fn lack(&self) -> Absence {
+        Absence::Lost { reason: self.reason, text: self.text.clone() }
+    }
+}
+
+/// An entry as it was written: its kind, and which objects.
+pub(super) type ParsedEntry = (usize, GroupKind, Target);
+
+impl Target {
+    /// Whether it means an object.
+    pub(super) fn is_it(&self, name: &NamespacedName, labels: &Labels) -> bool {
+        match self {
+            Self::Named(own) => own == name,
+            Self::Selected { namespace, selector, .. } => {
+                namespace.as_ref().is_none_or(|own| *own == name.namespace) && selector.matches(labels)
+            }
+        }
+    }
+}
+
+/// The entry as messages call it.
+pub(super) fn place(index: usize) -> String {
+    format!("spec.components[{index}]")
+}
+
+/// What a spec asks for, and its mistakes. What is asked for twice counts once.
+/// `own` is the name of the Rollup.
+pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<InvalidEntry>) {
+    let (mut wanted, mut mistakes) = (Vec::<ParsedEntry>::new(), Vec::new());
+    for (index, component) in spec.components.iter().enumerate() {
+        let kind = GroupKind::new(&component.group, &component.kind);
+        let mut wrong = |reason, text: String, lost: Option<&GroupKind>| {
+            mistakes.push(InvalidEntry { reason, place: place(index), text, lost: lost.cloned() });
+        };
+        // Empty is how programs in Go leave it out.
+        let namespace = component.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+        let what = match (&component.name, &component.selector) {
+            (Some(name), None) => Target::Named(NamespacedName::new(namespace.unwrap_or_default(), name)),
+            (None, Some(selector)) => Target::Selected {
+                namespace: namespace.map(Into::into),
+                selector: Selector::new(selector),
+                text: in_words(selector).into(),
+            },
+            (Some(_), Some(_)) => {
+                wrong(
+                    reasons::NAME_AND_SELECTOR,
+                    "has a name and a selector: give one of them".to_owned(),
+                    Some(&kind),
+                );
+                continue;
+            }
+            (None, None) => {
+                let text = "has neither a name nor a selector: give one of them".to_owned();
+                wrong(reasons::NO_NAME_NO_SELECTOR, text, Some(&kind));
+                continue;
+            }
+        };
+        let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == what;
+        if let Some((first, ..)) = wanted.iter().find(is_same) {
+            let verb = if component.name.is_some() { "names" } else { "selects" };
+            wrong(
+                reasons::COMPONENT_TWICE,
+                format!("{verb} the same as {}, and counts once: remove one", place(*first)),
+                None,
+            );
+            continue;
+        }
+        if kind.is_rollup() && matches!(&what, Target::Named(name) if *name == NamespacedName::new("", own)) {
+            wrong(reasons::CIRCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
+            continue;
+        }
+        wanted.push((index, kind, what));
+    }
+    (wanted, mistakes)
+}
+
+/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
+fn in_words(selector: &LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let expressions = selector.match_expressions.iter().flatten().map(|expression| {
+        let (key, values) = (&expression.key, expression.values.as_deref().unwrap_or_default().join(","));
+        match expression.operator.as_str() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.clone(),
+        }
+    });
+    let words: Vec<_> = labels.chain(expressions).collect();
+    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case::labels(json!({"matchLabels": {"tier": "core", "app": "web"}}), "app=web,tier=core")]
+    #[case::expressions(
+        json!({"matchExpressions": [
+            {"key": "a", "operator": "In", "values": ["x", "y"]}, {"key": "b", "operator": "NotIn", "values": ["z"]},
+            {"key": "c", "operator": "Exists"}, {"key": "d", "operator": "DoesNotExist"},
+        ]}),
+        "a in (x,y),b notin (z),c,!d"
+    )]
+    #[case::nothing(json!({}), "any labels")]
+    fn selectors_in_words(#[case] selector: Value, #[case] words: &str) {
+        assert_eq!(in_words(&serde_json::from_value(selector).expect("a selector")), words);
+    }
+
+    #[rstest]
+    #[case::fine(json!([{"kind": "A", "name": "a"}, {"kind": "A", "selector": {}}]), &[])]
+    #[case::both(json!([{"kind": "A", "name": "a", "selector": {}}]), &["NameAndSelector"])]
+    #[case::neither(json!([{"kind": "A"}]), &["NoNameNoSelector"])]
+    #[case::twice(json!([{"kind": "A", "name": "a"}, {"kind": "B", "name": "a"}, {"kind": "A", "name": "a"}]), &["ComponentTwice"])]
+    #[case::two_selectors(
+        json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
+        &["ComponentTwice"]
+    )]
+    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["ComponentTwice"])]
+    #[case::in_another_order(
+        json!([
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}},
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y", "x"]}]}},
+        ]),
+        &["ComponentTwice"]
+    )]
+    #[case::an_empty_namespace(json!([{"kind": "A", "name": "a"}, {"kind": "A", "name": "a", "namespace": ""}]), &["ComponentTwice"])]
+    #[case::other_values(
+        json!([
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x,y"]}]}},
+            {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y"]}]}},
+        ]),
+        &[]
+    )]
+    #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["Circle"])]
+    #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]
+    #[case::other_namespace(json!([{"kind": "A", "name": "a", "namespace": "n"}, {"kind": "A", "name": "a", "namespace": "m"}]), &[])]
+    fn mistakes(#[case] components: Value, #[case] reasons: &[&str]) {
+        let spec: RollupSpec = serde_json::from_value(json!({"components": components})).expect("a spec");
+        let (wanted, mistakes) = wanted("umbrella", &spec);
+        assert_eq!(mistakes.iter().map(|mistake| mistake.reason).collect::<Vec<_>>(), reasons);
+        assert_eq!(wanted.len() + mistakes.len(), spec.components.len());
+    }
+}

@@ -1,0 +1,204 @@
+//! What one component says, in a condition of each type; or what has to be assumed where it says nothing.
+
+use bellwether_api::{
+    ComponentPresence,
+    ConditionStatus::{self, False, True, Unknown},
+};
+use bellwether_conditions::{Class, Contribution, Policy, normalise};
+use jiff::Timestamp;
+
+use crate::{
+    component_conditions::ComponentConditions, event::Unreadable, planted::Bug, reasons::rollup as reasons,
+};
+
+use super::{policies::Policies, triple::Triple};
+
+/// What one component says.
+#[derive(Debug)]
+pub(super) struct ComponentReport {
+    pub(super) available: Contribution<'static>,
+    pub(super) progressing: Contribution<'static>,
+    pub(super) degraded: Contribution<'static>,
+    /// Nothing where it says nothing, and then it has no objection.
+    pub(super) upgradeable: Option<Contribution<'static>>,
+}
+
+/// Why there is no object to say anything that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// The object that is named does not exist.
+    NotFound,
+    /// Nor does its kind.
+    NotServed,
+    /// It may exist, but its kind cannot be read.
+    Unreadable(Unreadable),
+    /// No object matches the selector.
+    NothingSelected,
+    /// What it says rests on what is said of it.
+    Circle,
+    /// Nobody can understand what is asked for.
+    Lost {
+        /// Why, in a word,
+        reason: &'static str,
+        /// and in a line.
+        text: String,
+    },
+}
+
+impl Absence {
+    /// What the status says of it, for whoever reads that status again. Nothing where the object may exist.
+    pub(super) fn presence(&self) -> Option<ComponentPresence> {
+        match self {
+            Self::NotFound => Some(ComponentPresence::Missing),
+            Self::NotServed => Some(ComponentPresence::NotServed),
+            Self::Unreadable(_) | Self::NothingSelected | Self::Circle | Self::Lost { .. } => None,
+        }
+    }
+}
+
+impl From<ComponentPresence> for Absence {
+    fn from(presence: ComponentPresence) -> Self {
+        match presence {
+            ComponentPresence::Missing => Self::NotFound,
+            ComponentPresence::NotServed => Self::NotServed,
+        }
+    }
+}
+
+impl ComponentReport {
+    /// What an object says.
+    pub(super) fn of(policies: &Policies, facts: &ComponentConditions) -> Self {
+        facts.source(|source| {
+            let say = |policy: &Policy| {
+                let mut said = normalise(policy, source).into_owned();
+                if said.repeated > 0 {
+                    let more = format!(
+                        " (it has {} conditions {}: the first counts)",
+                        said.repeated + 1,
+                        policy.kind
+                    );
+                    let more = if said.message.is_empty() { more.trim_start() } else { &more };
+                    said.message.to_mut().push_str(more);
+                }
+                said
+            };
+            let is_upgradeable_said =
+                source.conditions.iter().any(|said| said.kind == policies.upgradeable.kind);
+            Self {
+                available: say(&policies.available),
+                progressing: say(&policies.progressing),
+                degraded: say(&policies.degraded),
+                upgradeable: is_upgradeable_said.then(|| say(&policies.upgradeable)),
+            }
+        })
+    }
+
+    /// The same of an object that is being deleted: whatever else it says, something is done to it.
+    pub(super) fn going(self, policies: &Policies) -> Self {
+        let policy = &policies.progressing;
+        let progressing = Contribution {
+            status: True,
+            class: policy.classify(True),
+            reason: reasons::TERMINATING.into(),
+            message: "is being deleted".into(),
+            since: None,
+            repeated: 0,
+        };
+        Self { progressing, ..self }
+    }
+
+    /// Of an object whose kind cannot be read any more: what it said when it could, if anybody had looked. Nothing of it
+    /// counts, nor that it had no objection.
+    pub(super) fn unreadable(before: Option<&Self>, policies: &Policies, why: &Unreadable) -> Self {
+        let unknown = |policy: &Policy, said: Option<&Contribution<'_>>| {
+            let before = said.map(|said| {
+                let said = if said.message.is_empty() { &said.reason } else { &said.message };
+                format!("; before, it said: {said}")
+            });
+            nobody_can_tell(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
+        };
+        let upgradeable = before.and_then(|word| word.upgradeable.as_ref());
+        Self {
+            available: unknown(&policies.available, before.map(|word| &word.available)),
+            progressing: unknown(&policies.progressing, before.map(|word| &word.progressing)),
+            degraded: unknown(&policies.degraded, before.map(|word| &word.degraded)),
+            upgradeable: Some(unknown(&policies.upgradeable, upgradeable)),
+        }
+    }
+
+    /// What has to be assumed where there is no object.
+    pub(super) fn missing(policies: &Policies, lack: &Absence, since: Option<Timestamp>) -> Self {
+        let say = |policy: &Policy| match lack {
+            Absence::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
+            Absence::NotFound => Contribution::missing(policy, "not found", since),
+            Absence::NotServed => {
+                Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
+            }
+            // Since when is not written anywhere: who comes later must not think that it was only then.
+            Absence::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
+            Absence::NothingSelected => {
+                nobody_can_tell(policy, reasons::NOTHING_SELECTED, "matches no object".to_owned())
+            }
+            Absence::Circle => {
+                let text = "has this Rollup among its own components".to_owned();
+                nobody_can_tell(policy, reasons::CIRCLE, text)
+            }
+            Absence::Lost { reason, text } => nobody_can_tell(policy, reason, text.clone()),
+        };
+        // Where there is nobody, nobody objects; but who cannot be asked may.
+        let may_object = match lack {
+            Absence::NotFound | Absence::NotServed | Absence::NothingSelected => false,
+            Absence::Unreadable(why) => *why != Unreadable::NotServed,
+            Absence::Circle | Absence::Lost { .. } => true,
+        };
+        Self {
+            available: say(&policies.available),
+            progressing: say(&policies.progressing),
+            degraded: say(&policies.degraded),
+            upgradeable: may_object.then(|| say(&policies.upgradeable)),
+        }
+    }
+
+    pub(super) fn triple(&self) -> Triple {
+        Triple {
+            available: self.available.status,
+            progressing: self.progressing.status,
+            degraded: self.degraded.status,
+        }
+    }
+
+    /// The condition that tells most of how it is.
+    pub(super) fn telling(&self) -> &Contribution<'static> {
+        let order: [(&Contribution<'static>, ConditionStatus); 6] = [
+            (&self.available, False),
+            (&self.degraded, True),
+            (&self.available, Unknown),
+            (&self.degraded, Unknown),
+            (&self.progressing, Unknown),
+            (&self.progressing, True),
+        ];
+        let found = order.into_iter().find(|(said, status)| said.status == *status);
+        found.map_or(&self.available, |(said, _)| said)
+    }
+}
+
+/// What a bug that was planted makes of a component that does not exist.
+fn as_good_as_any(policy: &Policy) -> Contribution<'static> {
+    let status = policy.status(Class::Fine);
+    Contribution {
+        status,
+        class: Class::Fine,
+        ..nobody_can_tell(policy, reasons::ALL_AS_EXPECTED, String::new())
+    }
+}
+
+fn nobody_can_tell(policy: &Policy, reason: &'static str, message: String) -> Contribution<'static> {
+    Contribution {
+        status: Unknown,
+        class: policy.classify(Unknown),
+        reason: reason.into(),
+        message: message.into(),
+        since: None,
+        repeated: 0,
+    }
+}

@@ -1,0 +1,48 @@
+//! Rollups that are components of one another. Once one of them is not well, each would keep the others from being well for
+//! ever: so what leads back to a Rollup says nothing about it.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    feeds::Feeds,
+    group_ref::{GroupRef, OwnKind},
+    id::{Cluster, GroupKind, NamespacedName},
+    registry::GroupId,
+};
+
+use super::Rollups;
+
+impl Rollups {
+    /// A Rollup has become a component of another, or is none any more.
+    pub(super) fn look_for_circles(&mut self, id: GroupId, feeds: &Feeds) {
+        let Some(rollup) = self.all.get(id) else { return };
+        let (name, below) = (rollup.name.clone(), rollup.below.iter().cloned().collect());
+        let mut concerned = self.circles.upstream(&name);
+        if !self.circles.set(&name, below) {
+            return;
+        }
+        concerned.extend(self.circles.upstream(&name));
+        concerned.insert(name);
+        for name in concerned {
+            let Some(id) = self.all.id(&GroupRef::new(OwnKind::Rollup, name.clone())) else { continue };
+            let above = self.circles.upstream(&name);
+            let Some(rollup) = self.all.get_mut(id) else { continue };
+            let circle: BTreeSet<NamespacedName> = rollup.below.intersection(&above).cloned().collect();
+            let before = std::mem::replace(&mut rollup.circle, circle);
+            let differs: Vec<_> = before.symmetric_difference(&rollup.circle).cloned().collect();
+            for component in &differs {
+                let kind = GroupKind::own("Rollup");
+                if let Some(object) = feeds.find(&Cluster::hub(), &kind, component)
+                    && let Some(stored) = feeds.object(object)
+                    && let Some(feed) = feeds.get(stored.feed)
+                    && self.counting.get(&object).is_some_and(|seats| seats.iter().any(|seat| seat.0 == id))
+                {
+                    rollup.count(object, stored, feed);
+                }
+            }
+            if !differs.is_empty() {
+                self.all.touch(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Conditions as they stand in the statuses of objects.
+
+use crate::planted::Bug;
+use bellwether_api::ConditionStatus;
+use bellwether_conditions::{Condition, Statement};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Modern, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A condition as it is stored. Not every API asks for a reason or a time; whatever else others have written stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredCondition {
+    #[serde(rename = "type")]
+    pub(crate) kind: Box<str>,
+    status: Box<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_update_time: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_transition_time: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) observed_generation: Option<i64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// What conditions have besides what all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConditionShape {
+    /// The generation that they speak of.
+    Generation,
+    /// When something about them changed last, be it only their words.
+    UpdateTime,
+}
+
+impl StoredCondition {
+    /// Whether it holds.
+    pub(crate) fn status(&self) -> ConditionStatus {
+        ConditionStatus::of(&self.status)
+    }
+
+    /// What it says, as a statement of ours.
+    fn statement(&self) -> Statement {
+        let condition = read(self);
+        Statement::new(condition.status, condition.reason, condition.message)
+    }
+
+    /// What it says, apart from since when.
+    fn says(&self) -> (&str, Option<&str>, Option<&str>) {
+        (&self.status, self.reason.as_deref(), self.message.as_deref())
+    }
+}
+
+/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
+pub(crate) fn conditions<'a>(
+    stored: &[StoredCondition],
+    (own, form): (&[&str], ConditionShape),
+    statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
+    generation: i64,
+    now: Timestamp,
+    since: impl Fn(&str, ConditionStatus) -> Timestamp,
+) -> Vec<StoredCondition> {
+    let next = |(kind, statement): (&str, Option<Statement>)| {
+        let statement = statement?;
+        // One that does not say since when it is so might as well have turned now.
+        let is_it = |condition: &&StoredCondition| {
+            *condition.kind == *kind && condition.last_transition_time.is_some()
+        };
+        let stored = stored.iter().find(is_it);
+        let (before, mut since) = (stored.map(read), since(kind, statement.status));
+        if let Some(before) = before.as_ref().filter(|_| Bug::KeepTransitionTime.is_planted()) {
+            since = before.last_transition_time;
+        }
+        let generation = Some(generation).filter(|_| form == ConditionShape::Generation);
+        let next = Condition::next(before.as_ref(), kind, statement, generation, since);
+        let mut written = write(next);
+        if form == ConditionShape::UpdateTime {
+            let is_same = |stored: &&StoredCondition| stored.says() == written.says();
+            let before = stored.filter(is_same).and_then(|stored| stored.last_update_time.clone());
+            written.last_update_time = before.or_else(|| whole_seconds(now).map(Time));
+        }
+        Some(written)
+    };
+    let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
+    let is_own = |kind: &str| own.contains(&kind);
+    let stored = if Bug::DropForeignConditions.is_planted() { &[] } else { stored };
+    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.kind, is_own)
+}
+
+/// The status of a condition, if there is one of that type.
+pub(crate) fn status(conditions: &[StoredCondition], kind: &str) -> Option<ConditionStatus> {
+    conditions.iter().find(|condition| *condition.kind == *kind).map(StoredCondition::status)
+}
+
+/// What a condition says, if there is one of that type.
+pub(crate) fn statement(conditions: &[StoredCondition], kind: &str) -> Option<Statement> {
+    conditions.iter().find(|condition| *condition.kind == *kind).map(StoredCondition::statement)
+}
+
+/// What a condition says, if there is one of that type and it speaks of that generation.
+pub(crate) fn again(conditions: &[StoredCondition], kind: &str, generation: i64) -> Option<Statement> {
+    let is_it = |condition: &&StoredCondition| {
+        *condition.kind == *kind && condition.observed_generation == Some(generation)
+    };
+    conditions.iter().find(is_it).map(StoredCondition::statement)
+}
+
+/// The time as Kubernetes keeps it.
+pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
+}
+
+fn read(written: &StoredCondition) -> Condition {
+    let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
+    Condition {
+        kind: written.kind.to_string(),
+        status: written.status(),
+        reason: text(&written.reason),
+        message: text(&written.message),
+        last_transition_time: written
+            .last_transition_time
+            .as_ref()
+            .map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        observed_generation: written.observed_generation,
+    }
+}
+
+fn write(condition: Condition) -> StoredCondition {
+    StoredCondition {
+        kind: condition.kind.into(),
+        status: condition.status.name().into(),
+        reason: Some(condition.reason.into()),
+        message: Some(condition.message.into()),
+        last_update_time: None,
+        last_transition_time: Some(Time(condition.last_transition_time)),
+        observed_generation: condition.observed_generation,
+        others: Map::new(),
+    }
+}
+
+/// As our own kinds have it. What an API server lets pass as one of these lacks nothing.
+impl From<StoredCondition> for Modern {
+    fn from(written: StoredCondition) -> Self {
+        let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();
+        Self {
+            type_: written.kind.into_string(),
+            status: written.status.into_string(),
+            reason: text(written.reason),
+            message: text(written.message),
+            last_transition_time: written.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+            observed_generation: written.observed_generation,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! After everything that happens, the engine says what would be found out from scratch.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::{Application, Rollup};
+use bellwether_engine::{
+    Change, Cluster, Detail, Dialect, Group, GroupKind, GroupStatus, NamespacedName, ObjectKey, Part, Slot,
+};
+use bellwether_simulation::{app_k8s_io_oracle, known::Known, rollup_oracle};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    actions::{Action, action},
+    needed::{needed, wished},
+    oracle::{Oracle, shape},
+    server::merge,
+    views,
+    world::{Feed, World},
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With nothing written, so that all that the engine wants is in the open: after every single event.
+    #[test]
+    fn what_is_wanted_is_what_follows_from_what_was_told(
+        actions in prop::collection::vec(action(false), 1..30),
+        seed in any::<u64>(),
+    ) {
+        let mut world = World::new();
+        world.writing = false;
+        world.shuffle(seed);
+        world.settle_now();
+        for action in &actions {
+            action.apply(&mut world);
+            if matches!(action, Action::Restart) {
+                world.settle_now();
+            }
+            while world.tell() {
+                compare(&world);
+            }
+            compare(&world);
+        }
+    }
+
+    /// With all writes made: whenever nothing is left to do.
+    #[test]
+    fn what_is_written_is_what_follows_from_what_there_is(
+        actions in prop::collection::vec(action(true), 1..30),
+        seed in any::<u64>(),
+    ) {
+        let mut world = World::new();
+        world.shuffle(seed);
+        world.settle();
+        for action in &actions {
+            action.apply(&mut world);
+            world.settle();
+            compare(&world);
+            prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
+            let oracle = oracle(&world);
+            for (_, app) in oracle.applications() {
+                prop_assert!(pods(&world, app) <= 1, "a Pod is left of an earlier template");
+            }
+        }
+    }
+}
+
+/// What no API server accepts is wanted on and on.
+pub(crate) fn is_a_check(change: &Change) -> bool {
+    matches!(change, Change::Create { dry_run: true, .. })
+}
+
+/// How many health-check Pods of an Application there are, if its template makes one.
+fn pods(world: &World, app: &Application) -> usize {
+    let Some(check) = &app.spec.health_check else { return 0 };
+    if check.template.spec.containers[0].image.is_empty() {
+        return 0;
+    }
+    let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["uid"] == json!(app.metadata.uid);
+    let is_check = |pod: &&Value| !pod["metadata"]["labels"]["bellwether.dev/health-check"].is_null();
+    world.server.list(&GroupKind::pod()).filter(is_its).filter(is_check).count()
+}
+
+pub(crate) fn oracle(world: &World) -> Oracle<'_> {
+    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.told.known)).collect();
+    Oracle { kinds, now: world.now }
+}
+
+/// The kinds that are followed although nobody needs them, and nothing of them can be left.
+pub(crate) fn not_needed(oracle: &Oracle<'_>) -> Vec<GroupKind> {
+    let needed: BTreeSet<_> = needed(oracle).collect();
+    let may_be_left = |known: &Known| {
+        let is_owned = known.objects.values().any(|object| object.owners().next().is_some());
+        is_owned || known.unreadable.is_some()
+    };
+    let kinds = oracle.kinds.iter().filter(|(kind, known)| !needed.contains(kind) && !may_be_left(known));
+    kinds.map(|(kind, _)| kind.clone()).collect()
+}
+
+fn followed(world: &World, kind: &GroupKind) -> usize {
+    world.feeds.values().filter(|feed| feed.kind == *kind).count()
+}
+
+/// Compares what the engine says with what there is to say.
+pub(crate) fn compare(world: &World) {
+    let oracle = oracle(world);
+    if !oracle.is_open() {
+        assert!(world.wants().is_empty(), "nothing is wanted before all that is ours is known");
+        return;
+    }
+    for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
+        let Some(expected) = oracle.status(app) else { continue };
+        let mut said = json!(app.status);
+        if let Some(Change::Status { patch, .. }) =
+            world.wanted(&slot(&GroupKind::own("Application"), name, Part::Status))
+        {
+            merge(&mut said, &patch);
+        }
+        assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
+    }
+    for (name, app) in app_k8s_io_oracle::applications(&oracle).filter(|(_, app)| !app.is_deleting()) {
+        let Some(expected) = app_k8s_io_oracle::status(&oracle, app) else { continue };
+        let mut said = app.value["status"].clone();
+        if let Some(Change::Status { patch, .. }) =
+            world.wanted(&slot(&Dialect::AppK8sIo.kind(), name, Part::Status))
+        {
+            merge(&mut said, &patch);
+        }
+        assert_eq!(app_k8s_io_oracle::shape(&said), expected, "of {name}, of app.k8s.io: {said:#}");
+    }
+    compare_rollups(world, &oracle);
+    for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
+        assert_eq!(count, 1, "{kind} is followed once");
+    }
+    let wished = wished(&oracle);
+    let rolled_up: BTreeSet<_> =
+        rollup_oracle::rollups(&oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec)).collect();
+    for (kind, known) in &oracle.kinds {
+        // Our own kinds are always followed, and some are for Rollups, which own nothing; whose they are matters only to
+        // Applications that ask for them.
+        if (kind.is_own() || rolled_up.contains(kind)) && !wished.contains(kind) {
+            continue;
+        }
+        for (name, object) in &known.objects {
+            let mut owners: Vec<_> = object.owners().map(str::to_owned).collect();
+            let wanted = world.wanted(&slot(kind, name, Part::Owners));
+            if let Some(Change::Owners { owners: wanted, .. }) = &wanted {
+                owners = wanted.iter().map(|owner| owner.uid.to_string()).collect();
+            }
+            match oracle.owners(kind, object) {
+                Some(expected) => assert_eq!(owners, expected, "the owners of {kind} {name}"),
+                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not ours to say"),
+            }
+        }
+    }
+}
+
+/// The same for Rollups. Where a kind is looked at more closely than before, nothing is said until that is done.
+fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
+    let kind = GroupKind::own("Rollup");
+    let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
+    for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
+        let wishes = rollup_oracle::wishes(&rollup.spec);
+        let is_blind = |feed: &Feed| wishes.contains(&feed.kind) && feed.told.is_blind();
+        if world.feeds.values().any(is_blind) {
+            continue;
+        }
+        let stored = &oracle.kinds[&kind].objects[name].value["status"];
+        let mut said = stored.clone();
+        if let Some(Change::Status { patch, .. }) = world.wanted(&slot(&kind, name, Part::Status)) {
+            merge(&mut said, &patch);
+        }
+        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &said) else { continue };
+        assert_eq!(rollup_oracle::shape(&said, &expected.status), expected.status, "of {name}: {said:#}");
+        compare_group(world, name, &said);
+    }
+}
+
+/// Those who ask the engine hear the same as those who read it in the cluster.
+fn compare_group(world: &World, name: &NamespacedName, said: &Value) {
+    let groups = world.engine.groups(world.now);
+    let is_it = |group: &&Group| group.kind == GroupKind::own("Rollup") && group.name == *name;
+    let group = groups.iter().find(is_it).expect("something is said of it");
+    let Detail::Rollup { health, meaning } = &group.detail else { panic!("{name} is a Rollup") };
+    assert_eq!(json!(meaning), said["meaning"], "of {name}");
+    let GroupStatus::Known(summary) = world.engine.summary(world.now, &group.kind, name) else {
+        panic!("nothing is known of {name}");
+    };
+    assert_eq!(
+        (&summary.conditions, &summary.meaning),
+        (&views::said(group), &Some(meaning.clone())),
+        "of {name}"
+    );
+    assert_eq!(json!(health), said["health"], "of {name}");
+    assert_eq!(summary.healthy, said["health"] == "Healthy", "of {name}");
+    for (kind, statement) in &summary.conditions {
+        let conditions = said["conditions"].as_array().into_iter().flatten();
+        let stored = conditions
+            .filter(|it| it["type"] == **kind)
+            .map(|it| json!([it["status"], it["reason"], it["message"]]));
+        let own = json!([statement.status, statement.reason, statement.message]);
+        assert_eq!(stored.collect::<Vec<_>>(), [own], "{kind} of {name}");
+    }
+}
+
+pub(crate) fn slot(kind: &GroupKind, name: &NamespacedName, part: Part) -> Slot {
+    Slot { object: ObjectKey { cluster: Cluster::hub(), kind: kind.clone(), name: name.clone() }, part }
+}

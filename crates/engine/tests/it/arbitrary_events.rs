@@ -1,0 +1,317 @@
+//! Whatever is told, the engine stays on its feet.
+
+use std::sync::Arc;
+
+use bellwether_engine::{
+    Change, Cluster, ClusterEvent, Dialect, Effect, Engine, Event, Exists, FeedEvent, FeedId, Group,
+    GroupKind, GroupRef, GroupStatus, Lens, LookContext, NamespacedName, ObjectKey, Outcome, OwnKind, Part,
+    ResourceVersion, Slot, Unreadable, Wanted,
+};
+use bellwether_memory_cluster::Object;
+use jiff::{SignedDuration, Timestamp};
+use proptest::{prelude::*, sample::select};
+use serde_json::{Value, json};
+
+use crate::{actions, objects};
+
+/// News that need not make any sense.
+#[derive(Clone, Debug)]
+enum Noise {
+    Feed(prop::sample::Index, NoiseFeedEvent),
+    Written(Slot, Change, Outcome),
+    Later(i64),
+    /// The hub was heard from so many seconds ago.
+    Heard(i64),
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+enum NoiseFeedEvent {
+    Served(bool),
+    Unreadable(Unreadable),
+    Listing,
+    Listed,
+    Gone(NamespacedName),
+    /// An object, seen through the lens of its own kind and told as one of any; perhaps with what operators say.
+    Seen(Value, bool),
+}
+
+fn name() -> impl Strategy<Value = NamespacedName> {
+    (select(&["shop", "elsewhere", ""][..]), select(&["a", "b", "x", "y", ""][..]))
+        .prop_map(|(namespace, name)| NamespacedName::new(namespace, name))
+}
+
+fn kind() -> impl Strategy<Value = GroupKind> {
+    let kinds = [
+        "Application.bellwether.dev",
+        "HealthRule.bellwether.dev",
+        "Rollup.bellwether.dev",
+        "Deployment.apps",
+        "Pod",
+        "Gone.no.where",
+    ];
+    select(kinds.to_vec()).prop_map(objects::kind)
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    let uid = select(&["u1", "u2", "u3", ""][..]);
+    let version = select(&["1", "2", "3", "99999999999999999999", "opaque", ""][..]);
+    let spoilt = proptest::option::weighted(0.4, (place(), json()));
+    let object = (actions::anything(), spoilt, uid, version, any::<bool>());
+    object.prop_map(|(mut object, spoilt, uid, version, owned)| {
+        if let Some((place, value)) = spoilt {
+            spoil(&mut object, place, value);
+        }
+        object["metadata"]["uid"] = uid.into();
+        object["metadata"]["resourceVersion"] = version.into();
+        object["metadata"]["generation"] = json!(1);
+        if owned {
+            let owner = json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "a", "uid": "u1"});
+            object["metadata"]["ownerReferences"] = json!([owner]);
+        }
+        object
+    })
+}
+
+/// Where somebody may have written anything.
+fn place() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "/status",
+        "/status/conditions",
+        "/status/conditions/0",
+        "/status/conditions/0/type",
+        "/status/conditions/0/status",
+        "/status/conditions/1/lastTransitionTime",
+        "/status/conditions/1/observedGeneration",
+        "/status/conditions/2/reason",
+        "/status/conditions/2/message",
+        "/status/observedGeneration",
+        "/status/components",
+        "/spec/components",
+        "/spec/components/0",
+        "/spec/components/0/selector",
+        "/spec/degradedAfter",
+        "/spec/progressing",
+        "/metadata/labels",
+        "/metadata/generation",
+        "/metadata/creationTimestamp",
+    ])
+}
+
+/// Any JSON.
+fn json() -> impl Strategy<Value = Value> {
+    let times = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-14T10:00:00.5+02:00", "soon"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        select(&["True", "False", "Available", "Degraded", "1000000h", ""][..]).prop_map(Value::from),
+        select(times.to_vec()).prop_map(Value::from),
+        "(?s).{0,40}".prop_map(Value::from),
+        (1..4000usize).prop_map(|length| "ä".repeat(length).into()),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        let key =
+            select(&["type", "status", "reason", "message", "kind", "name", "since", "matchLabels"][..]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((key, inner), 0..6)
+                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+/// Writes something where something stands.
+fn spoil(object: &mut Value, place: &str, value: Value) {
+    if let Some(field) = object.pointer_mut(place) {
+        *field = value;
+    }
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let version = ResourceVersion::new("2");
+    let owner = Exists {
+        kind: Dialect::Bellwether.kind(),
+        version: Dialect::Bellwether.version().into(),
+        plural: "applications".into(),
+        name: NamespacedName::new("shop", "a"),
+        uid: "u1".into(),
+    };
+    select(vec![
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!({"ready": "True"})),
+            told: Box::default(),
+            claims: Box::new([GroupKind::pod()]),
+        },
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!({"ready": 7})),
+            told: Box::default(),
+            claims: Box::new([GroupKind::pod()]),
+        },
+        Change::Status {
+            uid: "u1".into(),
+            version: version.clone(),
+            patch: Arc::new(json!(null)),
+            told: Box::default(),
+            claims: Box::new([GroupKind::pod()]),
+        },
+        Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), requires: Some(Box::new(owner)) },
+        Change::Replace {
+            uid: "u1".into(),
+            version: ResourceVersion::new("2"),
+            manifest: Arc::new(json!({})),
+        },
+        Change::Apply {
+            uid: "u1".into(),
+            version: ResourceVersion::new("2"),
+            manager: "m".into(),
+            status: Arc::new(json!({})),
+            force: false,
+        },
+        Change::Create { manifest: Arc::new(json!(null)), owner: "u2".into(), dry_run: true },
+        Change::Create { manifest: Arc::new(json!({})), owner: "u1".into(), dry_run: false },
+        Change::Delete { uid: "u1".into() },
+    ])
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    select(vec![
+        Outcome::Done(None),
+        Outcome::Done(Some(ResourceVersion::new("3"))),
+        Outcome::Done(Some(ResourceVersion::new("opaque"))),
+        Outcome::Conflict,
+        Outcome::FieldConflict([].into()),
+        Outcome::Absent,
+        Outcome::Refused("no".into()),
+        Outcome::Failed("no".into()),
+    ])
+}
+
+fn noise() -> impl Strategy<Value = Noise> {
+    let news = prop_oneof![
+        2 => any::<bool>().prop_map(NoiseFeedEvent::Served),
+        1 => Just(NoiseFeedEvent::Unreadable(Unreadable::NotServed)),
+        1 => Just(NoiseFeedEvent::Unreadable(Unreadable::Failing { why: "it is tired".into() })),
+        2 => Just(NoiseFeedEvent::Listing),
+        4 => Just(NoiseFeedEvent::Listed),
+        2 => name().prop_map(NoiseFeedEvent::Gone),
+        12 => (object(), any::<bool>()).prop_map(|(object, operator)| NoiseFeedEvent::Seen(object, operator)),
+    ];
+    let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), NamespacedName::new("shop", "a"));
+    let part = select(vec![Part::Status, Part::Owners, Part::Existence(group.clone()), Part::Applied(group)]);
+    let cluster = select(vec![Cluster::hub(), Cluster::named("east")]);
+    let slot = (cluster, kind(), name(), part)
+        .prop_map(|(cluster, kind, name, part)| Slot { object: ObjectKey { cluster, kind, name }, part });
+    prop_oneof![
+        12 => (any::<prop::sample::Index>(), news).prop_map(|(feed, news)| Noise::Feed(feed, news)),
+        4 => (slot, change(), outcome()).prop_map(|(slot, change, outcome)| Noise::Written(slot, change, outcome)),
+        2 => (0..100i64).prop_map(Noise::Later),
+        1 => (0..200i64).prop_map(Noise::Heard),
+        1 => Just(Noise::Lost),
+    ]
+}
+
+fn news(noise: NoiseFeedEvent, now: Timestamp) -> FeedEvent {
+    match noise {
+        NoiseFeedEvent::Served(namespaced) => FeedEvent::Served(bellwether_engine::Served {
+            version: "v1".into(),
+            versions: Box::new(["v1".into()]),
+            plural: "things".into(),
+            namespaced,
+            has_status: true,
+        }),
+        NoiseFeedEvent::Unreadable(why) => FeedEvent::Unreadable(why),
+        NoiseFeedEvent::Listing => FeedEvent::ListStarted,
+        NoiseFeedEvent::Listed => FeedEvent::ListCompleted,
+        NoiseFeedEvent::Gone(name) => FeedEvent::Deleted(name),
+        NoiseFeedEvent::Seen(object, operator) => {
+            let object = Object::new(object);
+            let wanted = Wanted { conditions: operator, ..Wanted::default() };
+            let lens = Lens::with(&object.kind, Arc::default(), Arc::new(wanted));
+            let (name, seen) =
+                object.seen(&lens, LookContext { now, has_status: None }).expect("it can be decoded");
+            FeedEvent::Applied(name, Box::new(seen))
+        }
+    }
+}
+
+/// The feeds that are begun.
+fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Follow { feed, .. } => Some(*feed),
+        _ => None,
+    })
+}
+
+/// What is said of every group that there may be, as one and of all its members.
+fn sayings(engine: &Engine, now: Timestamp) -> Vec<(GroupRef, GroupStatus, Option<Group>)> {
+    let kinds = ["Application.bellwether.dev", "Rollup.bellwether.dev"].map(objects::kind);
+    let names =
+        [("shop", "a"), ("shop", "b"), ("elsewhere", "a"), ("", "a"), ("", "r"), ("", "s"), ("", "t")];
+    let all = kinds
+        .iter()
+        .flat_map(|kind| names.map(|(namespace, name)| (kind.clone(), NamespacedName::new(namespace, name))));
+    all.filter_map(|(kind, name)| {
+        let group = GroupRef::new(OwnKind::of(&kind)?, name.clone());
+        Some((group.clone(), engine.summary(now, &kind, &name), engine.group(now, &group)))
+    })
+    .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Feeds that were left or never begun, objects of other kinds, lists that end before they begin, what was never there and
+    /// is gone, answers to what was never asked: none of it does harm, and none of it is answered without end.
+    #[test]
+    fn no_news_break_it(noises in prop::collection::vec(noise(), 1..60), [open, nested] in any::<[bool; 2]>()) {
+        let mut engine = if nested { Engine::new().with_nested_evaluation() } else { Engine::new() };
+        let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
+        let mut feeds: Vec<FeedId> = Vec::new();
+        let mut events = vec![Event::Tick];
+        let mut told = sayings(&engine, now);
+        for noise in noises {
+            let mut effects = engine.step(now, events);
+            if open && feeds.is_empty() {
+                let begun: Vec<_> = follows(&effects).map(|feed| Event::Feed(feed, FeedEvent::ListCompleted)).collect();
+                effects.extend(engine.step(now, begun));
+            }
+            prop_assert!(effects.len() < 100, "{effects:?}");
+            // What it has to say can be put into words, whatever it was told.
+            for effect in &effects {
+                if let Effect::Want(slot, Some(_)) = effect {
+                    engine.change(now, slot);
+                }
+            }
+            engine.groups(now);
+            let tells = sayings(&engine, now);
+            for (before, after) in told.iter().zip(&tells).filter(|(before, after)| before != after) {
+                let group = &before.0;
+                let is_it = |effect: &Effect| matches!(effect, Effect::Changed(kind, name)
+                    if *kind == group.kind && name.as_ref().is_none_or(|name| *name == group.name));
+                prop_assert!(effects.iter().any(is_it), "no effect names {group}: {before:?} is {after:?}");
+            }
+            told = tells;
+            feeds.extend(follows(&effects));
+            events = vec![match noise {
+                Noise::Feed(index, noise) => Event::Feed(*index.get(&feeds), news(noise, now)),
+                Noise::Written(slot, change, outcome) => Event::Written { slot, change, outcome },
+                Noise::Later(seconds) => {
+                    now += SignedDuration::from_secs(seconds);
+                    Event::Tick
+                }
+                Noise::Heard(ago) => {
+                    Event::Cluster(Cluster::hub(), ClusterEvent::Heard(now - SignedDuration::from_secs(ago)))
+                }
+                Noise::Lost => Event::Cluster(Cluster::hub(), ClusterEvent::Lost),
+            }];
+        }
+        engine.step(now, events);
+        prop_assert!(engine.step(now, [Event::Tick]).is_empty(), "what was said is not said again");
+    }
+}

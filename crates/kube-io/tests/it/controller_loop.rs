@@ -1,0 +1,169 @@
+//! The loop over a real API server: what it learns of its cluster, and what becomes of effects for a cluster that is not
+//! connected.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use bellwether_api::crds;
+use bellwether_engine::{
+    Change, Cluster, ClusterStatus, Dialect, Engine, GroupKind, GroupRef, NamespacedName, ObjectKey, OwnKind,
+    Part, Slot,
+};
+use bellwether_kube_io::{
+    controller_loop::ControllerLoop,
+    metrics::Metrics,
+    read::Settings,
+    write::{Leadership, Recorder},
+};
+use bellwether_testkit::{Fault, FaultProxy, PATIENCE, Requests, Verb, eventually, shared};
+use http::StatusCode;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::{Api, Client, ResourceExt as _, api::PostParams};
+use serde_json::json;
+use tokio::{sync::watch, task::JoinHandle};
+
+/// A loop that leads, and reads and writes one namespace through a proxy. Other tests have theirs in the same cluster.
+struct Running {
+    proxy: Option<FaultProxy>,
+    vitals: Arc<Metrics>,
+    /// As long as it lives, the loop leads.
+    _leadership: watch::Sender<Leadership>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(engine: Engine, namespace: String) -> Result<Self> {
+        let cluster = shared::cluster().await?;
+        cluster.install(&crds()).await?;
+        let proxy = FaultProxy::before(cluster).await?;
+        let client = cluster.admin().via(proxy.address()).client().await?;
+        let until = Instant::now() + Duration::from_hours(1);
+        let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
+        let settings = Settings { namespace: Some(namespace), ..Settings::default() };
+        let recorder = Recorder::start(client.clone(), "test");
+        let spine = ControllerLoop::new(engine, client, settings, leadership, recorder);
+        let vitals = Arc::clone(spine.vitals());
+        let task = tokio::spawn(spine.run(std::future::pending()));
+        Ok(Self { proxy: Some(proxy), vitals, _leadership: sender, task })
+    }
+
+    /// What the engine knows of the hub.
+    fn hub(&self) -> Option<ClusterStatus> {
+        let clusters = self.vitals.census().clusters.into_iter();
+        clusters.filter(|(cluster, _)| cluster.is_hub()).map(|(_, status)| status).next()
+    }
+
+    /// The value of a metric.
+    fn metric(&self, name: &str) -> Option<f64> {
+        let text = self.vitals.text().ok()?;
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn admin() -> Result<Client> {
+    shared::cluster().await?.admin().client().await
+}
+
+#[tokio::test]
+async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it_is_lost() -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(admin().await?);
+    eventually(PATIENCE, "kube-system exists", async || {
+        Ok(namespaces.get_opt("kube-system").await?.is_some())
+    })
+    .await?;
+    let uid = namespaces.get("kube-system").await?.uid().context("an object has a uid")?;
+    let begun = Timestamp::now();
+    let namespace = shared::cluster().await?.namespace("learns").await?;
+    let mut running = Running::start(Engine::of_one_namespace(), namespace).await?;
+    eventually(PATIENCE, "the cluster is connected, identified and its kinds are known", async || {
+        Ok(running.hub().is_some_and(|hub| {
+            hub.uid.as_deref() == Some(&*uid)
+                && hub.kinds.get(&GroupKind::new("apps", "Deployment")).is_some_and(|it| &*it.version == "v1")
+                && hub.kinds.contains_key(&GroupKind::own("Application"))
+                && hub.heard.is_some_and(|heard| heard >= begun)
+                && hub.lost.is_none()
+        }))
+    })
+    .await?;
+    assert_eq!(running.metric(r#"bellwether_cluster_fresh{cluster=""}"#), Some(1.0));
+
+    running.proxy = None;
+    eventually(PATIENCE, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_some_and(|lost| lost >= begun)))
+    })
+    .await
+}
+
+/// Behind the same address there may be another cluster by then, and a new one that has no `kube-system` yet.
+#[tokio::test]
+async fn a_cluster_that_was_lost_is_asked_again_which_one_it_is_until_it_tells() -> Result<()> {
+    let namespace = shared::cluster().await?.namespace("asked-again").await?;
+    let running = Running::start(Engine::of_one_namespace(), namespace).await?;
+    let proxy = running.proxy.as_ref().context("the proxy is there")?;
+    eventually(PATIENCE, "the cluster is identified", async || {
+        Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.lost.is_none()))
+    })
+    .await?;
+
+    let unavailable = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
+    let away = proxy.inject(Requests::all(), unavailable);
+    proxy.cut_all().await;
+    eventually(PATIENCE, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_some()))
+    })
+    .await?;
+    let asked = Requests::of(Verb::Get, "namespaces").name("kube-system");
+    let unknown = proxy.inject(asked, Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None });
+    drop(away);
+    eventually(PATIENCE, "the cluster is connected again, and was asked twice", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_none()) && unknown.strikes() > 1)
+    })
+    .await
+}
+
+/// Objects of the same kind, name and uid as those of the cluster that is not connected exist in the hub: neither are they
+/// read for it, nor changed.
+#[tokio::test]
+async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    let namespace = cluster.namespace("unconnected").await?;
+    let maps: Api<ConfigMap> = Api::namespaced(admin().await?, &namespace);
+    let map = serde_json::from_value(json!({ "metadata": { "name": "kept" } }))?;
+    let map = maps.create(&PostParams::default(), &map).await?;
+    let uid = map.uid().context("an object has a uid")?;
+
+    let (east, kind) = (Cluster::named("east"), GroupKind::new("", "ConfigMap"));
+    let name = NamespacedName::new(&namespace, "kept");
+    let group =
+        GroupRef::new(OwnKind::Application(Dialect::Bellwether), NamespacedName::new(&namespace, "none"));
+    let slot = Slot {
+        object: ObjectKey { cluster: east.clone(), kind: kind.clone(), name },
+        part: Part::Existence(group),
+    };
+    let engine = Engine::of_one_namespace()
+        .observing(&east, [kind])
+        .wanting(slot, Change::Delete { uid: uid.as_str().into() });
+    let running = Running::start(engine, namespace).await?;
+    eventually(PATIENCE, "our own kinds are listed, and the write was tried and has failed", async || {
+        let failed = running.metric(r#"bellwether_writes_total{outcome="Failed"}"#);
+        Ok(running.vitals.census().open && failed.is_some_and(|failed| failed > 0.0))
+    })
+    .await?;
+    let census = running.vitals.census();
+    assert!(census.unknown.is_empty(), "the engine knows that it cannot read the kind: {census:?}");
+    let proxy = running.proxy.as_ref().context("the loop runs")?;
+    assert_eq!(proxy.count(&Requests::all().resource("configmaps")), 0);
+    assert_eq!(proxy.count(&Requests::writes()), 0);
+    assert_eq!(maps.get("kept").await?.resource_version(), map.resource_version());
+    Ok(())
+}

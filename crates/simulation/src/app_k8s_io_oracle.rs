@@ -1,0 +1,90 @@
+//! What there is to say of Applications of `app.k8s.io`, worked out from scratch.
+
+use bellwether_engine::{Dialect, GroupKind, NamespacedName};
+use bellwether_model::State;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde_json::{Value, json};
+
+use crate::{
+    object::Object,
+    oracle::{Oracle, selects},
+};
+
+/// All of them that have been told of.
+pub fn applications<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o NamespacedName, &'o Object)> {
+    let known = oracle.kinds.get(&Dialect::AppK8sIo.kind());
+    known.into_iter().flat_map(|known| &known.objects).map(|(name, object)| (name, &**object))
+}
+
+/// The kinds that one asks for, in its order. The stories write their groups as they are.
+pub fn wishes(app: &Object) -> Vec<GroupKind> {
+    let kinds = app.value["spec"]["componentKinds"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kinds = kinds.map(|kind| GroupKind::new(&text(&kind["group"]), &text(&kind["kind"])));
+    kinds.filter(|_| selector(app).is_some()).collect()
+}
+
+fn selector(app: &Object) -> Option<LabelSelector> {
+    serde_json::from_value(app.value["spec"]["selector"].clone()).ok()?
+}
+
+/// Its components, how many are ready, and its conditions without their words; nothing while it is not known what there is.
+pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
+    let (mut components, mut troubles) = (Vec::new(), false);
+    let rules = oracle.rules();
+    for kind in wishes(app) {
+        let known = oracle.kinds.get(&kind).filter(|known| known.is_known() && !known.is_torn())?;
+        troubles |= known.unreadable.is_some();
+        let has_status = known.served.as_ref().map(|served| served.has_status);
+        let mut objects: Vec<_> = known.objects.values().filter(|object| belongs(app, object)).collect();
+        objects.sort_by_key(|object| object.name.name.clone());
+        for object in objects {
+            let state = object.verdict_by(&rules, oracle.now, has_status).state;
+            let state = if known.unreadable.is_some() { State::Unknown } else { state };
+            let status = match state {
+                State::Ready | State::Suspended => "Ready",
+                State::Unknown => "Unknown",
+                _ => "InProgress",
+            };
+            components.push(json!([*kind.group, *kind.kind, *object.name.name, status]));
+        }
+    }
+    let of = |status: &str| components.iter().filter(|component| component[3] == status).count();
+    let total = components.len();
+    let ready = match (troubles, of("InProgress"), of("Unknown")) {
+        (false, 1.., _) => "False ComponentsNotReady",
+        (false, 0, 0) if total > 0 => "True ComponentsReady",
+        _ => "Unknown ComponentsReadyUnknown",
+    };
+    let error = if troubles { "True ErrorSeen" } else { "False NoError" };
+    Some(json!({
+        "observedGeneration": app.metadata()["generation"], "componentsReady": format!("{}/{total}", of("Ready")),
+        "components": components, "Ready": ready, "Error": error,
+    }))
+}
+
+/// A status in that shape.
+pub fn shape(status: &Value) -> Value {
+    let condition = |kind: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let condition = conditions.find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
+        let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", text("status"), text("reason"))
+    };
+    let components = status["components"].as_array().into_iter().flatten();
+    let component =
+        |it: &Value| json!([it["group"].as_str().unwrap_or_default(), it["kind"], it["name"], it["status"]]);
+    json!({
+        "observedGeneration": status["observedGeneration"], "componentsReady": status["componentsReady"],
+        "components": components.map(component).collect::<Vec<_>>(),
+        "Ready": condition("Ready"), "Error": condition("Error"),
+    })
+}
+
+/// What is in no namespace belongs to all whose selector it matches.
+fn belongs(app: &Object, object: &Object) -> bool {
+    let namespace = &object.name.namespace;
+    let is_near = *namespace == app.name.namespace || namespace.is_empty();
+    let is_selected = selector(app).is_some_and(|selector| selects(&selector, &object.metadata()["labels"]));
+    is_near && is_selected && !object.is_check() && object.uid() != app.uid()
+}

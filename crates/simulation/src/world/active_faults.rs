@@ -1,0 +1,184 @@
+//! What the plan says: what is done to the cluster, what goes wrong, and the end of it.
+
+use std::{collections::BTreeMap, mem};
+
+use bellwether_engine::{GroupKind, Served};
+
+use crate::{
+    load::{APP, ROLLUP, UserAction},
+    objects,
+    plan::{Fault, Moment, PlannedAction, Point},
+    site::Site,
+};
+
+use super::{NOTICED, ScheduledEvent, World, leading::Lead};
+
+/// What goes wrong with the API servers of a cluster at the moment, and until when.
+#[derive(Default)]
+pub(super) struct ActiveFaults {
+    pub(super) outage: Moment,
+    pub(super) errors: (u16, Moment),
+    pub(super) lost_requests: Moment,
+    pub(super) lost_answers: Moment,
+    pub(super) refused: Moment,
+    pub(super) lag: Moment,
+    pub(super) late: (Moment, Moment),
+    pub(super) forbidden: BTreeMap<GroupKind, Moment>,
+    pub(super) unserved: BTreeMap<GroupKind, (Moment, Served)>,
+}
+
+impl World<'_> {
+    pub(super) fn deed(&mut self, site: Site, deed: &PlannedAction) {
+        match deed {
+            PlannedAction::Act(action) => {
+                self.tell(|| format!("somebody in {site:?}: {action}"));
+                let now = self.time();
+                action.apply(&mut self.clusters[site].store, now);
+            }
+            PlannedAction::Fault(fault) => {
+                self.tell(|| format!("fault in {site:?}: {fault:?}"));
+                self.fault(site, fault.clone());
+            }
+            PlannedAction::Elsewhere(deed) => self.deed(Site::East, deed),
+        }
+    }
+
+    fn fault(&mut self, site: Site, fault: Fault) {
+        let now = self.now;
+        let until = |lasts: Moment| now + lasts;
+        let cluster = &mut self.clusters[site];
+        match fault {
+            Fault::Crash { process, point: Point::Now, down } => self.crash(process, down),
+            Fault::Crash { process, point, down } => self.processes[process].doom = Some((point, down)),
+            Fault::Freeze { process, lasts } => {
+                let until = until(lasts).max(self.processes[process].frozen_until);
+                self.processes[process].frozen_until = until;
+            }
+            Fault::Jump { process, seconds } => {
+                self.processes[process].skew += seconds;
+                self.processes[process].unaware = self.now + NOTICED;
+                self.processes[process].put_back |= seconds < 0;
+            }
+            Fault::Cut { kind, torn } => self.cut(site, kind.as_deref().map(objects::kind).as_ref(), torn),
+            Fault::Silence { kind } => self.silence(site, &objects::kind(&kind)),
+            // One that lags for longer than a minute is believed: then the cluster was put back.
+            Fault::Lag { .. } if cluster.trouble.lag > now => {}
+            Fault::Lag { lasts } => {
+                cluster.trouble.lag = until(lasts);
+                self.schedule(until(lasts), ScheduledEvent::CatchUp);
+            }
+            Fault::Late { by, lasts } => cluster.trouble.late = (by, until(lasts)),
+            Fault::Compact => cluster.store.compacted = cluster.store.revision,
+            Fault::Outage { lasts } => {
+                cluster.trouble.outage = until(lasts);
+                self.cut(site, None, true);
+            }
+            Fault::Errors { code, lasts } => cluster.trouble.errors = (code, until(lasts)),
+            Fault::LoseRequests { lasts } => cluster.trouble.lost_requests = until(lasts),
+            Fault::LoseAnswers { lasts } => cluster.trouble.lost_answers = until(lasts),
+            Fault::Forbid { kind, lasts } => {
+                let (kind, until) = (objects::kind(&kind), until(lasts));
+                cluster.trouble.forbidden.insert(kind.clone(), until);
+                // Rights are looked at when a watch begins.
+                self.cut(site, Some(&kind), false);
+            }
+            Fault::Unserve { kind, lasts, changes } => {
+                let (kind, until) = (objects::kind(&kind), until(lasts));
+                if let Some(mut served) = cluster.store.unserve(&kind) {
+                    if changes {
+                        served.versions.rotate_left(1);
+                        served.version = (*served.versions[0]).into();
+                    }
+                    cluster.trouble.unserved.insert(kind, (until, served));
+                    self.kinds_changed(site);
+                    self.schedule(until, ScheduledEvent::CatchUp);
+                }
+            }
+            Fault::Refuse { lasts } => cluster.trouble.refused = until(lasts),
+        }
+    }
+
+    /// Nothing goes wrong any more.
+    pub(super) fn calm(&mut self) {
+        self.tell(|| "all faults are over".to_owned());
+        self.calm = Some(self.now);
+        for site in Site::ALL {
+            for (kind, (_, served)) in mem::take(&mut self.clusters[site].trouble).unserved {
+                self.clusters[site].store.kinds.insert(kind, served);
+                self.kinds_changed(site);
+            }
+        }
+        for process in 0..self.processes.len() {
+            self.processes[process].doom = None;
+            self.processes[process].frozen_until = 0;
+        }
+        if self.plan.sweep {
+            self.tell(|| "all Applications and Rollups are deleted".to_owned());
+            let now = self.time();
+            let apps = ["a", "b", "c"].map(|name| (APP.into(), name.into()));
+            let rollups = ["r", "s", "t"].map(|name| (ROLLUP.into(), name.into()));
+            for target in apps.into_iter().chain(rollups) {
+                UserAction::Delete(target).apply(&mut self.clusters.hub.store, now);
+            }
+        }
+    }
+
+    pub(super) fn start(&mut self, process: usize) {
+        self.tell(|| format!("controller {process} begins"));
+        let now = self.wall(process);
+        self.processes[process].start(now);
+        let epoch = self.processes[process].epoch;
+        self.soon(ScheduledEvent::Kinds(process, epoch, Site::Hub));
+        if self.plan.goes_elsewhere() {
+            self.soon(ScheduledEvent::Kinds(process, epoch, Site::East));
+        }
+        if self.processes[process].election.is_some() {
+            self.soon(ScheduledEvent::Lead(process, epoch, Lead::Look));
+        }
+        self.schedule(self.now, ScheduledEvent::Step(process, epoch));
+    }
+
+    pub(super) fn crash(&mut self, process: usize, down: Moment) {
+        if !self.processes[process].alive {
+            return;
+        }
+        self.tell(|| format!("controller {process} is killed"));
+        self.processes[process].end();
+        self.connections.retain(|_, connection| connection.asker.process != process);
+        let at = self.now + down;
+        self.schedule(at, ScheduledEvent::Start(process));
+    }
+
+    /// Whether a controller ends at this point.
+    pub(super) fn ends_at(&mut self, process: usize, point: Point) -> bool {
+        let doom = self.processes[process].doom.take_if(|(other, _)| *other == point);
+        if let Some((_, down)) = doom {
+            self.crash(process, down);
+        }
+        doom.is_some()
+    }
+}
+
+impl PlannedAction {
+    /// How long it lasts.
+    pub(super) fn lasts(&self) -> Moment {
+        match self {
+            Self::Act(_) => 0,
+            Self::Elsewhere(deed) => deed.lasts(),
+            Self::Fault(fault) => match fault {
+                Fault::Crash { down, .. } => *down,
+                Fault::Freeze { lasts, .. }
+                | Fault::Lag { lasts }
+                | Fault::Late { lasts, .. }
+                | Fault::Outage { lasts }
+                | Fault::Errors { lasts, .. }
+                | Fault::LoseRequests { lasts }
+                | Fault::LoseAnswers { lasts }
+                | Fault::Forbid { lasts, .. }
+                | Fault::Unserve { lasts, .. }
+                | Fault::Refuse { lasts } => *lasts,
+                Fault::Jump { .. } | Fault::Cut { .. } | Fault::Silence { .. } | Fault::Compact => 0,
+            },
+        }
+    }
+}
