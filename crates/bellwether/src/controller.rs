@@ -108,17 +108,17 @@ async fn control(command: &Controller) -> Result<()> {
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine =
         if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
-    let mut spine =
+    let mut controller_loop =
         ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
     let olm = command.rollups.olm().map(|(place, rollup)| {
-        let insights = spine.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
+        let insights = controller_loop.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
         let (place, rollup) = (place.clone(), rollup.to_owned());
         tokio::spawn(keep_in_step(connection.client, place, rollup, insights, leadership.clone()))
     });
-    let probed = Arc::new(Probes::new(command, &spine, leadership));
+    let probed = Arc::new(Probes::new(command, &controller_loop, leadership));
     let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
 
-    spine.run(when_true(stopped.clone())).await;
+    controller_loop.run(when_true(stopped.clone())).await;
     if let Some(olm) = olm {
         // It ends with the spine, after what it is doing; nobody else leads before.
         let _ = timeout(PATIENCE, olm).await;

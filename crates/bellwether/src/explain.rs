@@ -128,14 +128,14 @@ fn look_anew(row: &mut Row, group: Option<&Group>) -> Option<String> {
 }
 
 /// A condition as it would be written now.
-fn condition(Condition { kind, says, .. }: &Condition) -> Evidence {
+fn condition(Condition { type_, statement: says, .. }: &Condition) -> Evidence {
     let fields = [
         ("status", says.status.name().to_owned()),
         ("reason", says.reason.to_string()),
         ("message", says.message.to_string()),
     ];
     let fields = fields.into_iter().map(|(field, text)| (field.into(), Value::Text(text.into())));
-    Evidence { path: format!("status.conditions[{kind}]"), value: Some(Value::Map(fields.collect())) }
+    Evidence { path: format!("status.conditions[{type_}]"), value: Some(Value::Map(fields.collect())) }
 }
 
 /// The stories of all that was read.

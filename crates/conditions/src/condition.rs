@@ -25,7 +25,7 @@ pub struct Statement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Its type.
-    pub kind: String,
+    pub type_: String,
     /// Whether it holds.
     pub status: ConditionStatus,
     /// Why, in one word for programs.
@@ -56,7 +56,7 @@ impl Condition {
     /// whole seconds, as Kubernetes keeps them. Reason and message are made to fit the limits of Kubernetes.
     pub fn next(
         stored: Option<&Self>,
-        kind: impl Into<String>,
+        type_: impl Into<String>,
         statement: Statement,
         generation: Option<i64>,
         now: Timestamp,
@@ -65,7 +65,7 @@ impl Condition {
         let mut message = statement.message.into_owned();
         shorten(&mut message, LONGEST_MESSAGE);
         Self {
-            kind: kind.into(),
+            type_: type_.into(),
             status: statement.status,
             reason: legal_reason(&*statement.reason).into_owned(),
             message,
@@ -89,7 +89,7 @@ mod tests {
 
     fn stored(status: ConditionStatus) -> Condition {
         Condition {
-            kind: "Ready".into(),
+            type_: "Ready".into(),
             status,
             reason: "Some".into(),
             message: "some".into(),

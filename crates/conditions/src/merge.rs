@@ -152,7 +152,7 @@ mod tests {
 
     fn contribution(policy: &Policy, (_, status, reason, message, since): Row) -> Contribution<'static> {
         let conditions = [Reported {
-            kind: "T",
+            type_: "T",
             status,
             reason,
             message,

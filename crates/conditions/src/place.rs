@@ -4,21 +4,21 @@
 ///
 /// Ours replace what they follow where it stands, new ones come last in the order in which they are given, and what
 /// is `owned` by us and no longer said goes. Conditions of others stay as and where they are, also those that they
-/// wrote twice. `kind` gives the type of a condition.
+/// wrote twice. `type_` gives the type of a condition.
 pub fn put_in_place<C: Clone>(
     stored: &[C],
     ours: impl IntoIterator<Item = C>,
-    kind: impl Fn(&C) -> &str,
+    type_: impl Fn(&C) -> &str,
     owned: impl Fn(&str) -> bool,
 ) -> Vec<C> {
     let mut ours: Vec<Option<C>> = ours.into_iter().map(Some).collect();
-    let said: Vec<String> = ours.iter().flatten().map(|condition| kind(condition).to_owned()).collect();
+    let said: Vec<String> = ours.iter().flatten().map(|condition| type_(condition).to_owned()).collect();
     let mut placed: Vec<C> = stored
         .iter()
-        .filter_map(|condition| match said.iter().position(|said| said == kind(condition)) {
+        .filter_map(|condition| match said.iter().position(|said| said == type_(condition)) {
             // A second of the type finds ours already taken, and goes.
             Some(index) => ours[index].take(),
-            None => (!owned(kind(condition))).then(|| condition.clone()),
+            None => (!owned(type_(condition))).then(|| condition.clone()),
         })
         .collect();
     placed.extend(ours.into_iter().flatten());
@@ -58,10 +58,10 @@ mod tests {
     #[case::theirs_twice(&[("Theirs", "a"), ("Theirs", "b")], &[], &[("Theirs", "a"), ("Theirs", "b")])]
     #[case::a_type_of_the_moment(&[("Programmed", "old")], &[("Programmed", "new")], &[("Programmed", "new")])]
     fn places(#[case] stored: &[Pair], #[case] ours: &[Pair], #[case] expected: &[Pair]) {
-        let owned = |kind: &str| ["Ready", "Settled", "Installed"].contains(&kind);
-        let placed = put_in_place(stored, ours.iter().copied(), |(kind, _)| kind, owned);
+        let owned = |type_: &str| ["Ready", "Settled", "Installed"].contains(&type_);
+        let placed = put_in_place(stored, ours.iter().copied(), |(type_, _)| type_, owned);
         assert_eq!(placed, expected);
-        let again = put_in_place(&placed, ours.iter().copied(), |(kind, _)| kind, owned);
+        let again = put_in_place(&placed, ours.iter().copied(), |(type_, _)| type_, owned);
         assert_eq!(again, expected, "saying the same again changes nothing");
     }
 

@@ -10,7 +10,7 @@ use crate::condition::Statement;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// The type of the conditions, and of the one that they become.
-    pub kind: Cow<'static, str>,
+    pub type_: Cow<'static, str>,
     /// Which status is the good one.
     pub polarity: Polarity,
     /// What a source counts as that does not report the condition.
@@ -87,9 +87,9 @@ pub enum WhenFine {
 impl Policy {
     /// The policy for a type of which nothing else is known: True is good, what is missing is unknown, and so is
     /// nothing at all. Struct update syntax adapts it.
-    pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(type_: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            kind: kind.into(),
+            type_: type_.into(),
             polarity: Polarity::Positive,
             missing: ConditionStatus::Unknown,
             missing_reason: Cow::Borrowed("NotReported"),

@@ -11,7 +11,7 @@ use crate::policy::{Class, Policy};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported<'a> {
     /// Its type.
-    pub kind: &'a str,
+    pub type_: &'a str,
     /// Its status.
     pub status: &'a str,
     /// Its reason.
@@ -56,10 +56,10 @@ pub struct Contribution<'a> {
 
 /// What a source adds under a policy.
 pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
-    let mut of_the_type = source.conditions.iter().filter(|condition| condition.kind == policy.kind);
+    let mut of_the_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
     let Some(condition) = of_the_type.next() else {
         let missing =
-            Contribution::missing(policy, format!("condition {} not reported", policy.kind), source.created);
+            Contribution::missing(policy, format!("condition {} not reported", policy.type_), source.created);
         return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
     };
     let status = ConditionStatus::of(condition.status);
@@ -84,7 +84,7 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
         (Some(observed @ 1..), Some(generation)) if observed < generation => Contribution {
             message: Cow::Owned(format!(
                 "condition {} speaks of generation {observed}, not yet of {generation}",
-                policy.kind
+                policy.type_
             )),
             ..said.unknown(policy, OBSERVED_GENERATION_STALE)
         },
@@ -150,7 +150,7 @@ mod tests {
 
     fn reported(status: &'static str) -> Reported<'static> {
         Reported {
-            kind: "Ready",
+            type_: "Ready",
             status,
             reason: "Why",
             message: "because",
@@ -169,7 +169,7 @@ mod tests {
     #[case::illegal(reported("true"), (Unknown, Class::Unknown, "Why", "because", time()))]
     #[case::no_status(reported(""), (Unknown, Class::Unknown, "Why", "because", time()))]
     #[case::other_type(
-        Reported { kind: "Readier", ..reported("True") },
+        Reported { type_: "Readier", ..reported("True") },
         (Unknown, Class::Unknown, "NotReported", "condition Ready not reported", CREATED)
     )]
     #[case::no_words_good(
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_first_of_a_type_counts() {
-        let other = Reported { kind: "Other", ..reported("False") };
+        let other = Reported { type_: "Other", ..reported("False") };
         let conditions = [other, reported("True"), reported("False"), other, reported("Unknown")];
         let said = normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
         assert_eq!((said.status, said.repeated), (True, 2));

@@ -26,7 +26,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// It is now. Gives back by how much the clock on the wall was set since it was last asked, if it was.
-    pub(crate) fn tell(&mut self, now: Now) -> Option<SignedDuration> {
+    pub(crate) fn advance(&mut self, now: Now) -> Option<SignedDuration> {
         let told = *self.told.get_or_insert(now);
         let by_the_wall = told.time.duration_until(now.time);
         let passed = SignedDuration::try_from(now.passed.saturating_sub(told.passed)).ok()?;
@@ -49,7 +49,7 @@ mod tests {
         let mut after = |passed: u64, by_the_wall: i64| {
             now.passed += Duration::from_secs(passed);
             now.time += SignedDuration::from_secs(by_the_wall);
-            clock.tell(now).map(|by| by.as_secs())
+            clock.advance(now).map(|by| by.as_secs())
         };
         assert_eq!(after(0, 0), None, "it has to begin somewhere");
         assert_eq!(after(3600, 3600), None);

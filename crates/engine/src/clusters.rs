@@ -114,7 +114,7 @@ impl Clusters {
     }
 
     /// Takes in what a source tells. Gives back what follows for the feeds of the cluster, if anything does.
-    pub(crate) fn hear(
+    pub(crate) fn handle(
         &mut self,
         cluster: &Cluster,
         event: ClusterEvent,
@@ -178,7 +178,7 @@ mod tests {
     fn a_watch_that_is_opened_again_at_once_is_not_lost() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut since = |event, second, now| {
-            clusters.hear(&east, event, at(second));
+            clusters.handle(&east, event, at(second));
             clusters.get(&east).unwrap().out_of_touch_since(at(now))
         };
         assert_eq!(since(ClusterEvent::Heard(at(100)), 100, 101), None);
@@ -194,18 +194,18 @@ mod tests {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let uid = |clusters: &Clusters| clusters.get(&east).map(|status| status.uid.clone());
         let is_a = ClusterEvent::Identified("a".into());
-        assert_eq!(clusters.hear(&east, ClusterEvent::Removed, at(0)), Some(ClusterChange::Removed));
-        assert_eq!(clusters.hear(&east, is_a.clone(), at(0)), None);
+        assert_eq!(clusters.handle(&east, ClusterEvent::Removed, at(0)), Some(ClusterChange::Removed));
+        assert_eq!(clusters.handle(&east, is_a.clone(), at(0)), None);
         assert_eq!(uid(&clusters), None);
-        assert_eq!(clusters.hear(&east, ClusterEvent::Added, at(0)), Some(ClusterChange::Added));
-        assert_eq!(clusters.hear(&east, is_a, at(0)), None);
+        assert_eq!(clusters.handle(&east, ClusterEvent::Added, at(0)), Some(ClusterChange::Added));
+        assert_eq!(clusters.handle(&east, is_a, at(0)), None);
         assert_eq!(uid(&clusters), Some(Some("a".into())));
     }
 
     #[test]
     fn a_clock_that_is_set_is_not_silence() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
-        clusters.hear(&east, ClusterEvent::Heard(at(100_000)), at(100_000));
+        clusters.handle(&east, ClusterEvent::Heard(at(100_000)), at(100_000));
         let mut set = |by, now| {
             clusters.clock_set(SignedDuration::from_secs(by));
             clusters.get(&east).unwrap().silent_since(at(now))
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_cluster_that_was_rebuilt_under_its_name_is_another() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
-        let mut hear = |event| clusters.hear(&east, event, at(0));
+        let mut handle = |event| clusters.handle(&east, event, at(0));
         let is = |uid: &str| ClusterEvent::Identified(uid.into());
-        assert_eq!([hear(is("a")), hear(is("a"))], [None, None]);
-        assert_eq!([hear(is("b")), hear(is("b"))], [Some(ClusterChange::Replaced), None]);
+        assert_eq!([handle(is("a")), handle(is("a"))], [None, None]);
+        assert_eq!([handle(is("b")), handle(is("b"))], [Some(ClusterChange::Replaced), None]);
     }
 }

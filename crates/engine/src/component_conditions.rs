@@ -30,7 +30,7 @@ pub struct ComponentConditions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentCondition {
     /// Its type.
-    pub kind: &'static str,
+    pub type_: &'static str,
     /// Its status.
     pub status: ConditionStatus,
     /// Its reason; empty if there is none.
@@ -59,7 +59,7 @@ impl ComponentConditions {
 impl ComponentCondition {
     fn reported(&self) -> Reported<'_> {
         Reported {
-            kind: self.kind,
+            type_: self.type_,
             status: self.status.name(),
             reason: &self.reason,
             message: &self.message,
@@ -96,7 +96,7 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             (Some(quibble), message) => short(&format!("{quibble}: {message}")),
         };
         Some(ComponentCondition {
-            kind: TYPES.into_iter().find(|kind| *kind == text("type"))?,
+            type_: TYPES.into_iter().find(|type_| *type_ == text("type"))?,
             status,
             reason: short(text("reason")),
             message,

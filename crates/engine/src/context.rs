@@ -7,6 +7,6 @@ use crate::{effect_queue::EffectQueue, feeds::Feeds};
 /// What groupings work with.
 pub(crate) struct Context<'a> {
     pub(crate) feeds: &'a mut Feeds,
-    pub(crate) desk: &'a mut EffectQueue,
+    pub(crate) queue: &'a mut EffectQueue,
     pub(crate) now: Timestamp,
 }

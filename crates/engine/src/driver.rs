@@ -43,13 +43,13 @@ impl Driver {
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
     /// whom to follow, whom to leave, and what to tell people.
     pub fn step(&mut self, now: Now, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
-        self.tell_time(now);
+        self.advance_clock(now);
         self.clock_set = false;
         let now = now.time;
         let mut effects = self.engine.step(now, events);
         effects.retain(|effect| match effect {
-            Effect::Want(slot, haste) => {
-                self.outbox.want(now, slot, *haste);
+            Effect::Want(slot, urgency) => {
+                self.outbox.want(now, slot, *urgency);
                 false
             }
             Effect::Wake(time) => {
@@ -67,14 +67,14 @@ impl Driver {
 
     /// Tells the time, if it is time to, or if somebody has set the clock.
     pub fn tick(&mut self, now: Now) -> Vec<Effect> {
-        self.tell_time(now);
+        self.advance_clock(now);
         let is_time = self.clock_set || self.wake.is_some_and(|wake| wake <= now.time);
         if is_time { self.step(now, [Event::Tick]) } else { Vec::new() }
     }
 
     /// The writes that are due, and from now on under way; none for those who do not lead.
     pub fn write(&mut self, now: Now, leads: bool) -> Vec<(Slot, Change)> {
-        self.tell_time(now);
+        self.advance_clock(now);
         let now = now.time;
         self.outbox.lead(leads || Bug::WriteWithoutLease.is_planted());
         self.outbox.take(now, |slot| self.engine.change(now, slot))
@@ -88,7 +88,7 @@ impl Driver {
         outcome: Outcome,
         retry_after: Option<SignedDuration>,
     ) -> Vec<Effect> {
-        self.tell_time(now);
+        self.advance_clock(now);
         self.outbox.done(now.time, &slot, &outcome, retry_after);
         self.step(now, [Event::Written { slot, change, outcome }])
     }
@@ -133,8 +133,8 @@ impl Driver {
     }
 
     /// Looks whether somebody has set the clock.
-    fn tell_time(&mut self, now: Now) {
-        if let Some(by) = self.clock.tell(now) {
+    fn advance_clock(&mut self, now: Now) {
+        if let Some(by) = self.clock.advance(now) {
             self.engine.clock_set(by);
             self.outbox.clock_set(by);
             self.clock_set = true;

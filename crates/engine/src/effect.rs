@@ -125,7 +125,7 @@ pub enum Change {
         /// The merge patch of its status.
         patch: Arc<Value>,
         /// What people are told when it is done.
-        told: Box<[Transition]>,
+        transitions: Box<[Transition]>,
         /// The kinds that the new status names, of which the group may own objects once it is written.
         claims: Box<[GroupKind]>,
     },

@@ -48,12 +48,12 @@ impl EffectQueue {
         if self.asked.get(&slot) == change.as_ref() {
             return;
         }
-        let haste = change.as_ref().map(|_| Urgency::Transition);
+        let urgency = change.as_ref().map(|_| Urgency::Transition);
         match change {
             Some(change) => self.asked.insert(slot.clone(), change),
             None => self.asked.remove(&slot),
         };
-        self.effects.push(Effect::Want(slot, haste));
+        self.effects.push(Effect::Want(slot, urgency));
     }
 
     /// Takes back whatever was asked for of an object.
@@ -96,16 +96,16 @@ impl EffectQueue {
         self.changed.extend(kinds.into_iter().map(|kind| (kind, None)));
     }
 
-    /// Takes what has changed in this step. The caller gives it back with `give_back`.
+    /// Takes what has changed in this step. The caller gives it back with `restore_changed`.
     pub(crate) fn take_changed(&mut self) -> BTreeSet<Changed> {
         std::mem::take(&mut self.changed)
     }
 
-    pub(crate) fn give_back(&mut self, changed: BTreeSet<Changed>) {
+    pub(crate) fn restore_changed(&mut self, changed: BTreeSet<Changed>) {
         self.changed.extend(changed);
     }
 
-    pub(crate) fn at(&mut self, time: Timestamp, timer: Timer) {
+    pub(crate) fn schedule(&mut self, time: Timestamp, timer: Timer) {
         self.timers.insert((time, timer));
     }
 
@@ -134,7 +134,7 @@ impl EffectQueue {
     }
 
     /// All that is to be done now.
-    pub(crate) fn clear(&mut self) -> Vec<Effect> {
+    pub(crate) fn drain(&mut self) -> Vec<Effect> {
         for (kind, name) in std::mem::take(&mut self.changed) {
             self.effects.push(Effect::Changed(kind, name));
         }

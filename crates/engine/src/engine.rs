@@ -38,7 +38,7 @@ fn groupings() -> Vec<Box<dyn Grouping>> {
 pub struct Engine {
     feeds: Feeds,
     clusters: Clusters,
-    desk: EffectQueue,
+    queue: EffectQueue,
     groupings: Vec<Box<dyn Grouping>>,
     /// The feeds of our own kinds. Before they are known, no other is begun.
     base: Vec<FeedId>,
@@ -66,9 +66,9 @@ impl Engine {
     }
 
     fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
-        let (feeds, clusters, desk) = (Feeds::default(), Clusters::default(), EffectQueue::default());
+        let (feeds, clusters, queue) = (Feeds::default(), Clusters::default(), EffectQueue::default());
         let mut engine =
-            Self { feeds, clusters, desk, groupings, base: Vec::new(), open: false, nested: None };
+            Self { feeds, clusters, queue, groupings, base: Vec::new(), open: false, nested: None };
         let mut base = engine.base_kinds();
         base.sort_unstable();
         engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
@@ -91,7 +91,7 @@ impl Engine {
     }
 
     fn follow(&mut self, kind: &GroupKind) -> FeedId {
-        self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.desk.effects)
+        self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.queue.effects)
     }
 
     /// Takes in what has happened, and says what follows from it.
@@ -100,16 +100,16 @@ impl Engine {
             match event {
                 Event::Feed(feed, news) if self.is_too_late(feed, &news) => {}
                 Event::Feed(feed, news) => self.news(feed, news, now),
-                Event::Cluster(cluster, event) => self.hear_of(&cluster, event, now),
+                Event::Cluster(cluster, event) => self.cluster_event(&cluster, event, now),
                 Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
                 Event::Tick => {}
             }
         }
-        while let Some(timer) = self.desk.due(now) {
+        while let Some(timer) = self.queue.due(now) {
             match timer {
-                Timer::Verdict(object) => self.grow_older(object, now),
+                Timer::Verdict(object) => self.reassess(object, now),
                 Timer::Retry(slot) => {
-                    self.of_kind(slot.grouping(), now, |grouping, room| grouping.retry(&slot, room));
+                    self.of_kind(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
                 }
                 Timer::Group(group) => {
                     self.of_kind(Some(group.kind), now, |grouping, _| grouping.wake(&group));
@@ -117,7 +117,7 @@ impl Engine {
                 Timer::Silence(cluster) => {
                     self.clusters.timed_out(&cluster);
                     if self.clusters.silent_since(&cluster, now).is_some() {
-                        self.silence_changed(&cluster);
+                        self.silence_toggled(&cluster);
                     }
                     self.watch_for_silence(&cluster, now);
                 }
@@ -125,43 +125,43 @@ impl Engine {
         }
         if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
             self.open = true;
-            self.desk.kinds_changed(OwnKind::ALL);
-            self.each(now, |grouping, room| grouping.sync(room));
+            self.queue.kinds_changed(OwnKind::ALL);
+            self.each(now, |grouping, cx| grouping.sync(cx));
         }
         self.flush(now);
         self.settle_nested(now);
         for feed in self.feeds.take_unused() {
-            self.each_of(feed, now, |grouping, room| grouping.feed_dropped(feed, room));
-            self.feeds.drop_feed(feed, &mut self.desk.effects);
+            self.each_of(feed, now, |grouping, cx| grouping.feed_dropped(feed, cx));
+            self.feeds.drop_feed(feed, &mut self.queue.effects);
         }
-        self.desk.clear()
+        self.queue.drain()
     }
 
     /// Evaluates what has changed.
     fn flush(&mut self, now: Timestamp) {
-        self.each(now, |grouping, room| grouping.flush(room));
+        self.each(now, |grouping, cx| grouping.flush(cx));
     }
 
     /// Judges the objects of groups as the groups were evaluated, from the inside out, until nothing changes any more.
     fn settle_nested(&mut self, now: Timestamp) {
         let Some(mut nested) = self.nested.take() else { return };
-        let mut changed = self.desk.take_changed();
+        let mut changed = self.queue.take_changed();
         nested.due_again(&changed);
         if !nested.due.is_empty() {
             // Whether they still count one another shows when they are judged again.
             let cyclic = mem::take(&mut nested.cyclic);
             nested.due.extend(cyclic.iter().cloned());
-            changed.extend(self.judge_nested(&mut nested, now));
+            changed.extend(self.reassess_nested(&mut nested, now));
             for group in cyclic.symmetric_difference(&nested.cyclic) {
-                self.desk.group_changed(group);
+                self.queue.group_changed(group);
             }
         }
-        self.desk.give_back(changed);
+        self.queue.restore_changed(changed);
         self.nested = Some(nested);
     }
 
     /// Gives back what has changed by it.
-    fn judge_nested(&mut self, nested: &mut Nested, now: Timestamp) -> BTreeSet<Changed> {
+    fn reassess_nested(&mut self, nested: &mut Nested, now: Timestamp) -> BTreeSet<Changed> {
         let mut all = BTreeSet::new();
         // Each round is right about the groups that count only what the one before was right about: there are never more
         // rounds than groups, unless some count one another. Each of those is judged anew in as many rounds again.
@@ -170,7 +170,7 @@ impl Engine {
             // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
             let due = mem::take(&mut nested.due).into_iter();
             let judged: Vec<_> =
-                due.filter_map(|group| Some((self.judge_as_evaluated(&group, now)?, group))).collect();
+                due.filter_map(|group| Some((self.reassessment_of(&group, now)?, group))).collect();
             if judged.is_empty() {
                 return all;
             }
@@ -184,7 +184,7 @@ impl Engine {
                 self.changed(object, Some(&before), now);
             }
             self.flush(now);
-            let changed = self.desk.take_changed();
+            let changed = self.queue.take_changed();
             nested.due_again(&changed);
             all.extend(changed);
         }
@@ -193,7 +193,7 @@ impl Engine {
     }
 
     /// How the object of a group is to be judged; nothing if it is judged so already.
-    fn judge_as_evaluated(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
+    fn reassessment_of(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
         let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
         let judgement = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
         Some((object, judgement))
@@ -207,20 +207,20 @@ impl Engine {
     /// Somebody has set the clock. What waits for so long from some moment on waits no longer and no shorter for that. What
     /// an hour has made of an object that has not passed yet is looked at again.
     pub fn clock_set(&mut self, by: SignedDuration) {
-        self.desk.clock_set(by);
+        self.queue.clock_set(by);
         self.clusters.clock_set(by);
         for grouping in &mut self.groupings {
             grouping.clock_set(by);
         }
         if by < -LONG_WAY_BACK {
-            self.feeds.look_again(&mut self.desk.effects);
+            self.feeds.relist_all(&mut self.queue.effects);
         }
     }
 
     /// Lets every grouping do something.
     fn each(&mut self, now: Timestamp, mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>)) {
         for grouping in &mut self.groupings {
-            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, desk: &mut self.desk, now });
+            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now });
         }
     }
 
@@ -232,9 +232,9 @@ impl Engine {
         mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
     ) {
         let Some(cluster) = self.feeds.get(feed).map(|feed| feed.cluster.clone()) else { return };
-        self.each(now, |grouping, room| {
+        self.each(now, |grouping, cx| {
             if grouping.has_members_in(&cluster) || Bug::MixClusters.is_planted() {
-                act(grouping, room);
+                act(grouping, cx);
             }
         });
     }
@@ -249,7 +249,7 @@ impl Engine {
         let is_it = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
         let grouping = self.groupings.iter_mut().find(is_it);
         grouping.map_or_else(R::default, |grouping| {
-            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, desk: &mut self.desk, now })
+            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now })
         })
     }
 
@@ -283,7 +283,7 @@ impl Engine {
             FeedEvent::ListStarted => {
                 self.feeds.begin_list(id);
                 self.own_kind_changed(id);
-                self.each_of(id, now, |grouping, room| grouping.list_started(id, room));
+                self.each_of(id, now, |grouping, cx| grouping.list_started(id, cx));
             }
             FeedEvent::ListCompleted => {
                 let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
@@ -308,10 +308,10 @@ impl Engine {
     }
 
     /// A source tells something of its cluster.
-    fn hear_of(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
+    fn cluster_event(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
-        match self.clusters.hear(cluster, event, now) {
-            Some(ClusterChange::Added) => self.feeds.follow_again(cluster, &mut self.desk.effects),
+        match self.clusters.handle(cluster, event, now) {
+            Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
             Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
             Some(ClusterChange::Removed) => {
                 // Whatever is connected under this name next may be another cluster, or the same put back to an earlier time.
@@ -323,21 +323,21 @@ impl Engine {
             None => {}
         }
         if before != self.clusters.silent_since(cluster, now) {
-            self.silence_changed(cluster);
+            self.silence_toggled(cluster);
         }
         self.watch_for_silence(cluster, now);
     }
 
     fn watch_for_silence(&mut self, cluster: &Cluster, now: Timestamp) {
         if let Some(at) = self.clusters.time(cluster, now) {
-            self.desk.at(at, Timer::Silence(cluster.clone()));
+            self.queue.schedule(at, Timer::Silence(cluster.clone()));
         }
     }
 
     /// A cluster has fallen silent, or is heard from again. While the hub is silent, no summary is given of any group.
-    fn silence_changed(&mut self, cluster: &Cluster) {
+    fn silence_toggled(&mut self, cluster: &Cluster) {
         if cluster.is_hub() {
-            self.desk.kinds_changed(OwnKind::ALL);
+            self.queue.kinds_changed(OwnKind::ALL);
         }
     }
 
@@ -345,15 +345,15 @@ impl Engine {
     fn own_kind_changed(&mut self, feed: FeedId) {
         let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
         if let Some(kind) = feed.and_then(|feed| OwnKind::of(&feed.kind)) {
-            self.desk.kinds_changed([kind]);
+            self.queue.kinds_changed([kind]);
             // Before all of our own kinds are known, whoever asks is told which of them are not.
-            self.desk.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.open));
+            self.queue.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.open));
         }
     }
 
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
         self.own_kind_changed(id);
-        self.each_of(id, now, |grouping, room| grouping.feed_changed(id, readability, room));
+        self.each_of(id, now, |grouping, cx| grouping.feed_changed(id, readability, cx));
     }
 
     fn seen(&mut self, feed: FeedId, name: NamespacedName, seen: ObservedObject, now: Timestamp) {
@@ -373,7 +373,7 @@ impl Engine {
                     if let (Some(nested), Some(kind)) = (&mut self.nested, kind) {
                         nested.due.insert(GroupRef::new(kind, name.clone()));
                     }
-                    self.of_kind(kind, now, |grouping, room| grouping.set(&name, &facts, own, room));
+                    self.of_kind(kind, now, |grouping, cx| grouping.set(&name, &facts, own, cx));
                 } else if let Some(before) = before.flatten() {
                     self.forget(before.kind, object, now);
                 }
@@ -391,14 +391,14 @@ impl Engine {
     /// An object is there, or is not what it was.
     fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.each_of(feed, now, |grouping, room| grouping.object_changed(object, before, room));
+        self.each_of(feed, now, |grouping, cx| grouping.object_changed(object, before, cx));
     }
 
     /// One of our own objects is gone, or is no longer one that we understand.
     fn forget(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let group = GroupRef::new(kind, stored.name.clone());
-        self.of_kind(Some(kind), now, |grouping, room| grouping.remove(&group, room));
+        self.of_kind(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
     }
 
     /// An object has another version, and is what it was.
@@ -409,12 +409,12 @@ impl Engine {
             let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
             self.of_kind(Some(own.kind), now, |grouping, _| grouping.seen_again(&group, &facts));
         }
-        self.each_of(feed, now, |grouping, room| grouping.object_same(object, room));
+        self.each_of(feed, now, |grouping, cx| grouping.object_same(object, cx));
     }
 
     fn gone(&mut self, object: ObjectId, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.each_of(feed, now, |grouping, room| grouping.object_gone(object, room));
+        self.each_of(feed, now, |grouping, cx| grouping.object_gone(object, cx));
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
             self.forget(own.kind, object, now);
         }
@@ -422,8 +422,8 @@ impl Engine {
         let Some(feed_of) = self.feeds.get(feed) else { return };
         let (cluster, kind) = (feed_of.cluster.clone(), feed_of.kind.clone());
         let key = ObjectKey { cluster, kind, name: stored.name };
-        self.desk.withdraw(&key);
-        self.each_of(feed, now, |grouping, room| grouping.object_missing(&key, room));
+        self.queue.withdraw(&key);
+        self.each_of(feed, now, |grouping, cx| grouping.object_missing(&key, cx));
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
@@ -437,19 +437,19 @@ impl Engine {
             }
         };
         if is_over {
-            self.desk.settle(slot, change);
+            self.queue.settle(slot, change);
         }
         if let (Change::Delete { uid }, Outcome::Done(_)) = (change, outcome) {
             self.feeds.deleted(&slot.object, uid);
         }
-        self.of_kind(slot.grouping(), now, |grouping, room| grouping.written(slot, change, outcome, room));
+        self.of_kind(slot.grouping(), now, |grouping, cx| grouping.written(slot, change, outcome, cx));
     }
 
     fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
         let object = &slot.object;
         let Some(group) = slot.group() else { return };
-        let version = self.of_kind(Some(group.kind), now, |grouping, room| {
-            grouping.status_written(&group, change, outcome, room)
+        let version = self.of_kind(Some(group.kind), now, |grouping, cx| {
+            grouping.status_written(&group, change, outcome, cx)
         });
         if let Some(version) = version
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
@@ -463,12 +463,12 @@ impl Engine {
     fn watch_the_clock(&mut self, object: ObjectId) {
         if let Some(later) = self.feeds.object(object).and_then(|stored| stored.facts.verdict.later.as_ref())
         {
-            self.desk.at(later.at, Timer::Verdict(object));
+            self.queue.schedule(later.at, Timer::Verdict(object));
         }
     }
 
     /// Time has made another verdict of the one on an object, perhaps.
-    fn grow_older(&mut self, object: ObjectId, now: Timestamp) {
+    fn reassess(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object_mut(object) else { return };
         let before = stored.facts.clone();
         let Some(later) = stored.facts.verdict.later.take_if(|later| later.at <= now) else { return };

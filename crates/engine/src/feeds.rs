@@ -151,7 +151,7 @@ pub(crate) struct Feeds {
     unused: BTreeSet<FeedId>,
     /// The rules of users that objects are judged by.
     rules: Arc<UserRules>,
-    words: Interner,
+    interner: Interner,
     begun: u32,
 }
 
@@ -303,7 +303,7 @@ impl Feeds {
     }
 
     /// Judges objects by these rules from now on. The kinds for which they differ are listed again.
-    pub(crate) fn judge_by(&mut self, rules: Arc<UserRules>, effects: &mut Vec<Effect>) {
+    pub(crate) fn set_rules(&mut self, rules: Arc<UserRules>, effects: &mut Vec<Effect>) {
         let before = mem::replace(&mut self.rules, rules);
         for (id, feed) in &mut self.by_id {
             if !self.rules.same_for(&before, &feed.kind.group, &feed.kind.kind) {
@@ -315,7 +315,7 @@ impl Feeds {
     }
 
     /// Lists everything once more.
-    pub(crate) fn look_again(&self, effects: &mut Vec<Effect>) {
+    pub(crate) fn relist_all(&self, effects: &mut Vec<Effect>) {
         for (id, feed) in &self.by_id {
             follow(*id, feed, effects);
         }
@@ -327,7 +327,7 @@ impl Feeds {
     }
 
     /// A cluster has another source, of which nothing was asked yet.
-    pub(crate) fn follow_again(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
+    pub(crate) fn follow_cluster(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
         for (id, feed) in self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster) {
             follow(*id, feed, effects);
         }
@@ -391,7 +391,7 @@ impl Feeds {
         {
             stored.round = feed.round;
             if facts.version.is_before(&stored.facts.version) {
-                self.words.share(&mut facts.labels);
+                self.interner.intern_labels(&mut facts.labels);
                 let before = stored.catch_up(facts);
                 return Some(
                     before.map_or(StoreUpdate::Older, |before| StoreUpdate::Overtaken(id, Box::new(before))),
@@ -407,14 +407,14 @@ impl Feeds {
             if facts.labels == stored.facts.labels {
                 facts.labels = stored.facts.labels.clone();
             } else {
-                self.words.share(&mut facts.labels);
+                self.interner.intern_labels(&mut facts.labels);
             }
             let facts = mem::replace(&mut stored.facts, facts);
             let own = mem::replace(&mut stored.own, own);
             return Some(StoreUpdate::Changed(id, Some(Box::new((facts, own)))));
         }
-        let name = NamespacedName { namespace: self.words.one(&name.namespace), name: name.name };
-        self.words.share(&mut facts.labels);
+        let name = NamespacedName { namespace: self.interner.intern(&name.namespace), name: name.name };
+        self.interner.intern_labels(&mut facts.labels);
         let (round, doomed, told) = (feed.round, false, None);
         let stored = StoredObject { feed: id, name: name.clone(), facts, own, round, doomed, told };
         let object = ObjectId(self.objects.insert(stored));

@@ -38,16 +38,16 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// All of our own objects are known: from now on kinds may be followed.
-    fn sync(&mut self, room: &mut Context<'_>);
+    fn sync(&mut self, cx: &mut Context<'_>);
 
     /// One of its groups is there, or has changed.
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>);
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>);
 
     /// The version of one of its groups has changed, and nothing else.
     fn seen_again(&mut self, group: &GroupRef, facts: &Facts);
 
     /// One of its groups is gone.
-    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>);
+    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>);
 
     /// An object is there, or has changed.
     fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _room: &mut Context<'_>) {}
@@ -77,7 +77,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     fn wake(&mut self, group: &GroupRef);
 
     /// Evaluates what has changed, and asks for whatever follows from it.
-    fn flush(&mut self, room: &mut Context<'_>);
+    fn flush(&mut self, cx: &mut Context<'_>);
 
     /// What is to be written in the status of a group.
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change>;
@@ -88,7 +88,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<ResourceVersion>;
 
     /// A write of something else has ended.

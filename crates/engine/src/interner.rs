@@ -7,22 +7,22 @@ use crate::facts::{Label, Labels};
 /// Namespaces, and labels. Objects of one application share nearly all of theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
-    words: Interned<str>,
+    strings: Interned<str>,
     labels: Interned<Label>,
 }
 
 impl Interner {
     /// A word as it is kept.
-    pub(crate) fn one(&mut self, word: &Arc<str>) -> Arc<str> {
-        self.words.one(word, Arc::clone)
+    pub(crate) fn intern(&mut self, word: &Arc<str>) -> Arc<str> {
+        self.strings.intern(word, Arc::clone)
     }
 
     /// Has labels share what is kept.
-    pub(crate) fn share(&mut self, labels: &mut Labels) {
-        let Self { words, labels: known } = self;
+    pub(crate) fn intern_labels(&mut self, labels: &mut Labels) {
+        let Self { strings, labels: known } = self;
         labels.each(|label| {
-            *label = known.one(label, |label| {
-                Arc::new((words.one(&label.0, Arc::clone), words.one(&label.1, Arc::clone)))
+            *label = known.intern(label, |label| {
+                Arc::new((strings.intern(&label.0, Arc::clone), strings.intern(&label.1, Arc::clone)))
             });
         });
     }
@@ -44,15 +44,15 @@ impl<T: ?Sized> Default for Interned<T> {
 
 impl<T: ?Sized + Eq + Hash> Interned<T> {
     /// One as it is kept: the first time, as `keep` would have it.
-    fn one(&mut self, one: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
-        if let Some(known) = self.known.get(one) {
+    fn intern(&mut self, intern: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
+        if let Some(known) = self.known.get(intern) {
             return Arc::clone(known);
         }
         if self.known.len() >= self.full {
-            self.known.retain(|one| Arc::strong_count(one) > 1);
+            self.known.retain(|intern| Arc::strong_count(intern) > 1);
             self.full = 2 * self.known.len() + 1024;
         }
-        let kept = keep(one);
+        let kept = keep(intern);
         self.known.insert(Arc::clone(&kept));
         kept
     }
@@ -64,32 +64,32 @@ mod tests {
 
     #[test]
     fn words_are_kept_once_and_forgotten_when_nobody_uses_them() {
-        let mut words = Interner::default();
-        let web = words.one(&"web".into());
-        assert!(Arc::ptr_eq(&web, &words.one(&"web".into())));
+        let mut strings = Interner::default();
+        let web = strings.intern(&"web".into());
+        assert!(Arc::ptr_eq(&web, &strings.intern(&"web".into())));
         for number in 0..100_000 {
-            words.one(&number.to_string().into());
+            strings.intern(&number.to_string().into());
         }
-        assert!(words.words.known.len() < 5_000, "{}", words.words.known.len());
-        assert!(Arc::ptr_eq(&web, &words.one(&"web".into())), "what is in use stays");
+        assert!(strings.strings.known.len() < 5_000, "{}", strings.strings.known.len());
+        assert!(Arc::ptr_eq(&web, &strings.intern(&"web".into())), "what is in use stays");
     }
 
     #[test]
     fn labels_are_shared_with_other_objects() {
-        let mut words = Interner::default();
+        let mut strings = Interner::default();
         let mut labels = |value: &str| {
             let mut labels: Labels =
                 [("app".into(), "web".into()), ("pod".into(), value.into())].into_iter().collect();
-            words.share(&mut labels);
+            strings.intern_labels(&mut labels);
             labels
         };
-        let (one, other) = (labels("one"), labels("other"));
+        let (intern, other) = (labels("one"), labels("other"));
         assert_eq!(
-            [one.get("app"), one.get("pod"), other.get("pod")],
+            [intern.get("app"), intern.get("pod"), other.get("pod")],
             [Some("web"), Some("one"), Some("other")]
         );
-        let (one, other): (Vec<_>, Vec<_>) = (one.iter().collect(), other.iter().collect());
-        assert!(std::ptr::eq(one[0], other[0]));
-        assert!(Arc::ptr_eq(&one[1].0, &other[1].0), "and at least the key");
+        let (intern, other): (Vec<_>, Vec<_>) = (intern.iter().collect(), other.iter().collect());
+        assert!(std::ptr::eq(intern[0], other[0]));
+        assert!(Arc::ptr_eq(&intern[1].0, &other[1].0), "and at least the key");
     }
 }

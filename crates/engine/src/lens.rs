@@ -87,9 +87,9 @@ impl Lens {
     }
 
     /// What is kept of an object that was read by the plan.
-    pub fn look(&self, object: &Object<'_>, light: LookContext) -> (NamespacedName, ObservedObject) {
+    pub fn look(&self, object: &Object<'_>, cx: LookContext) -> (NamespacedName, ObservedObject) {
         let context =
-            Context { now: light.now, rules: Some(&self.rules), builtin: true, has_status: light.has_status };
+            Context { now: cx.now, rules: Some(&self.rules), builtin: true, has_status: cx.has_status };
         let text = |path: &str| object.at(path).and_then(Value::as_text);
         let facts = Facts {
             uid: text("metadata.uid").unwrap_or_default().into(),

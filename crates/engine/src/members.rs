@@ -37,17 +37,17 @@ struct SortKey {
     rank: usize,
     kind: GroupKind,
     name: NamespacedName,
-    whose: MemberId,
+    member_id: MemberId,
 }
 
 impl SortKey {
-    fn new(whose: MemberId, share: &MemberEntry) -> Self {
-        Self { rank: rank(share.state), kind: share.kind.clone(), name: share.name.clone(), whose }
+    fn new(member_id: MemberId, share: &MemberEntry) -> Self {
+        Self { rank: rank(share.state), kind: share.kind.clone(), name: share.name.clone(), member_id }
     }
 
     /// Before all of this kind and name that are in this state.
     fn first(state: State, kind: GroupKind, name: NamespacedName) -> Self {
-        Self { rank: rank(state), kind, name, whose: MemberId::Object(ObjectId::FIRST) }
+        Self { rank: rank(state), kind, name, member_id: MemberId::Object(ObjectId::FIRST) }
     }
 }
 
@@ -63,33 +63,33 @@ pub(crate) struct Members {
 
 impl Members {
     /// Counts one, instead of what was counted of it before.
-    pub(crate) fn put(&mut self, whose: MemberId, share: MemberEntry) {
-        self.remove(whose);
+    pub(crate) fn put(&mut self, member_id: MemberId, share: MemberEntry) {
+        self.remove(member_id);
         *self.counts.entry(share.state).or_default() += 1;
         self.progress += u64::from(share.progress);
-        self.order.insert(SortKey::new(whose, &share));
+        self.order.insert(SortKey::new(member_id, &share));
         if !share.settled {
-            self.unsettled.insert((share.kind.clone(), share.name.clone(), whose));
+            self.unsettled.insert((share.kind.clone(), share.name.clone(), member_id));
         }
-        self.shares.insert(whose, share);
+        self.shares.insert(member_id, share);
     }
 
     /// Counts one no longer.
-    pub(crate) fn remove(&mut self, whose: MemberId) -> Option<MemberEntry> {
-        let share = self.shares.remove(&whose)?;
+    pub(crate) fn remove(&mut self, member_id: MemberId) -> Option<MemberEntry> {
+        let share = self.shares.remove(&member_id)?;
         if let Some(count) = self.counts.get_mut(&share.state) {
             *count -= 1;
         }
         self.progress -= u64::from(share.progress);
-        self.order.remove(&SortKey::new(whose, &share));
+        self.order.remove(&SortKey::new(member_id, &share));
         if !share.settled {
-            self.unsettled.remove(&(share.kind.clone(), share.name.clone(), whose));
+            self.unsettled.remove(&(share.kind.clone(), share.name.clone(), member_id));
         }
         Some(share)
     }
 
-    pub(crate) fn get(&self, whose: MemberId) -> Option<&MemberEntry> {
-        self.shares.get(&whose)
+    pub(crate) fn get(&self, member_id: MemberId) -> Option<&MemberEntry> {
+        self.shares.get(&member_id)
     }
 
     pub(crate) fn total(&self) -> usize {
@@ -124,7 +124,7 @@ impl Members {
 
     /// All of them, the worst first, then by kind and name.
     pub(crate) fn worst_first(&self) -> impl Iterator<Item = (MemberId, &MemberEntry)> {
-        self.order.iter().filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
+        self.order.iter().filter_map(|place| Some((place.member_id, self.shares.get(&place.member_id)?)))
     }
 
     /// Those in a state, by kind and name.
@@ -132,7 +132,7 @@ impl Members {
         let first = SortKey::first(state, GroupKind::new("", ""), NamespacedName::new("", ""));
         let rank = first.rank;
         let places = self.order.range(first..).take_while(move |place| place.rank == rank);
-        places.filter_map(|place| Some((place.whose, self.shares.get(&place.whose)?)))
+        places.filter_map(|place| Some((place.member_id, self.shares.get(&place.member_id)?)))
     }
 
     /// Those whose controllers have not acted on their latest generation.
@@ -152,12 +152,12 @@ impl Members {
         let first = SortKey::first(state, kind.clone(), name.clone());
         let is_named =
             |place: &&SortKey| place.rank == first.rank && place.kind == *kind && place.name == *name;
-        self.order.range(&first..).take_while(is_named).map(|place| place.whose).collect()
+        self.order.range(&first..).take_while(is_named).map(|place| place.member_id).collect()
     }
 
     /// Takes over since when one is in its state.
-    pub(crate) fn date(&mut self, whose: MemberId, since: Option<Timestamp>) {
-        if let Some(share) = self.shares.get_mut(&whose) {
+    pub(crate) fn date(&mut self, member_id: MemberId, since: Option<Timestamp>) {
+        if let Some(share) = self.shares.get_mut(&member_id) {
             share.since = since;
         }
     }
@@ -167,7 +167,7 @@ impl Members {
         let mut objects: Vec<_> = self
             .shares
             .keys()
-            .filter_map(|whose| match whose {
+            .filter_map(|member_id| match member_id {
                 MemberId::Object(id) => Some(*id),
                 MemberId::Component(_) => None,
             })

@@ -56,12 +56,12 @@ fn as_operator(group: &Group, before: &ComponentConditions) -> ComponentConditio
     if let Detail::Application { .. } = group.detail {
         return before.clone();
     }
-    let conditions = group.conditions.iter().filter(|condition| condition.kind != RESOLVED);
+    let conditions = group.conditions.iter().filter(|condition| condition.type_ != RESOLVED);
     let conditions = conditions.map(|condition| ComponentCondition {
-        kind: condition.kind,
-        status: condition.says.status,
-        reason: condition.says.reason.as_ref().into(),
-        message: condition.says.message.as_ref().into(),
+        type_: condition.type_,
+        status: condition.statement.status,
+        reason: condition.statement.reason.as_ref().into(),
+        message: condition.statement.message.as_ref().into(),
         since: group.since,
         observed_generation: before.generation,
     });

@@ -31,11 +31,11 @@ pub(crate) struct ConditionSet {
     pub(crate) own: &'static [&'static str],
     /// The types of the conditions whose turns people are told of, and what they are when all is well; nothing if they
     /// may be either.
-    pub(crate) told: &'static [(&'static str, Option<ConditionStatus>)],
+    pub(crate) announced: &'static [(&'static str, Option<ConditionStatus>)],
     /// What those conditions have besides.
     pub(crate) form: ConditionShape,
     /// If another controller may write the same: how to stop one of the two.
-    pub(crate) contested: Option<&'static str>,
+    pub(crate) conflict_hint: Option<&'static str>,
 }
 
 /// What is published about an object, in its own status.
@@ -43,39 +43,39 @@ pub(crate) struct ConditionSet {
 pub(crate) struct Publication {
     group: GroupRef,
     slot: Slot,
-    manner: &'static ConditionSet,
+    condition_set: &'static ConditionSet,
     pub(crate) uid: Box<str>,
     version: ResourceVersion,
     pub(crate) generation: i64,
     /// The status as the cluster has it, as far as we know.
     stored: StoredStatus,
     /// The conditions as they were when they were last looked at.
-    looks: Vec<DesiredCondition>,
+    desired: Vec<DesiredCondition>,
     /// Of each condition whose turns people are told of, what they were told.
-    tellings: Vec<Announcement>,
+    announcements: Vec<Announcement>,
     /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
     /// word about that is true.
     outdated: Option<ResourceVersion>,
-    contest: WriteConflict,
+    conflict: WriteConflict,
 }
 
 /// What people are told of a condition.
 #[derive(Debug)]
 struct Announcement {
-    kind: &'static str,
+    type_: &'static str,
     /// What it is when all is well; nothing if it may be either.
     good: Option<ConditionStatus>,
-    /// A turn that may have been written: the API server has not answered.
+    /// A transition that may have been written: the API server has not answered.
     in_doubt: Option<Transition>,
     /// What they were told last, as long as that is stored, and the version in which it was.
-    told: Option<ConditionStatus>,
-    told_of: Option<ResourceVersion>,
+    announced: Option<ConditionStatus>,
+    announced_version: Option<ResourceVersion>,
 }
 
 /// A condition as it should be.
 #[derive(Debug)]
 struct DesiredCondition {
-    kind: &'static str,
+    type_: &'static str,
     /// What it is, if it is there.
     status: Option<ConditionStatus>,
     /// When it turned, or when somebody overwrote it.
@@ -88,7 +88,7 @@ impl Publication {
     /// Of an object that has been found.
     pub(crate) fn new(
         group: GroupRef,
-        manner: &'static ConditionSet,
+        condition_set: &'static ConditionSet,
         facts: &Facts,
         generation: i64,
         status: &impl Serialize,
@@ -96,15 +96,19 @@ impl Publication {
         Self {
             slot: Slot { object: group.object(), part: Part::Status },
             group,
-            manner,
+            condition_set,
             uid: facts.uid.clone(),
             version: facts.version.clone(),
             generation,
             stored: StoredStatus::of(status),
-            looks: Vec::new(),
-            tellings: manner.told.iter().map(|(kind, good)| Announcement::new(kind, *good)).collect(),
+            desired: Vec::new(),
+            announcements: condition_set
+                .announced
+                .iter()
+                .map(|(type_, good)| Announcement::new(type_, *good))
+                .collect(),
             outdated: None,
-            contest: WriteConflict::default(),
+            conflict: WriteConflict::default(),
         }
     }
 
@@ -125,26 +129,28 @@ impl Publication {
 
     /// What was said last in our conditions, if that was about the object as it is written now, and if it is what was found
     /// when they were last looked at: nobody may have written that yet.
-    pub(crate) fn last_said(&self) -> Option<Vec<(&'static str, Statement)>> {
-        let said = |kind: &&'static str| Some((*kind, stored_condition::statement(self.stored(), kind)?));
+    pub(crate) fn last_published(&self) -> Option<Vec<(&'static str, Statement)>> {
+        let said = |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));
         let is_current = self.stored.observed_generation == Some(self.generation);
-        let is_said =
-            |look: &DesiredCondition| stored_condition::status(self.stored(), look.kind) == look.status;
-        let is_true = !self.looks.is_empty() && self.looks.iter().all(is_said);
+        let is_said = |wanted: &DesiredCondition| {
+            stored_condition::status(self.stored(), wanted.type_) == wanted.status
+        };
+        let is_true = !self.desired.is_empty() && self.desired.iter().all(is_said);
         (is_current && (is_true || Bug::TellTheLastWord.is_planted()))
-            .then(|| self.manner.own.iter().filter_map(said).collect())
+            .then(|| self.condition_set.own.iter().filter_map(said).collect())
     }
 
     /// Since when a condition has this status: as is stored, or else since it was seen to.
-    pub(crate) fn since(&self, kind: &str, status: ConditionStatus) -> Option<Timestamp> {
+    pub(crate) fn since(&self, type_: &str, status: ConditionStatus) -> Option<Timestamp> {
         let stored = || {
             let has_status =
-                |condition: &&StoredCondition| *condition.kind == *kind && condition.status() == status;
+                |condition: &&StoredCondition| *condition.type_ == *type_ && condition.status() == status;
             Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
         };
         let seen = || {
-            let look = self.looks.iter().find(|look| look.kind == kind && look.status == Some(status))?;
-            stored_condition::whole_seconds(look.since)
+            let wanted =
+                self.desired.iter().find(|wanted| wanted.type_ == type_ && wanted.status == Some(status))?;
+            stored_condition::whole_seconds(wanted.since)
         };
         stored().or_else(seen)
     }
@@ -155,12 +161,12 @@ impl Publication {
         statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
         now: Timestamp,
     ) -> Vec<StoredCondition> {
-        let since = |kind: &str, status: ConditionStatus| {
-            let is_it = |look: &&DesiredCondition| look.kind == kind && look.status == Some(status);
-            self.looks.iter().find(is_it).map_or(now, |look| look.since)
+        let since = |type_: &str, status: ConditionStatus| {
+            let is_it = |wanted: &&DesiredCondition| wanted.type_ == type_ && wanted.status == Some(status);
+            self.desired.iter().find(is_it).map_or(now, |wanted| wanted.since)
         };
-        let manner = (self.manner.own, self.manner.form);
-        stored_condition::conditions(self.stored(), manner, statements, self.generation, now, since)
+        let condition_set = (self.condition_set.own, self.condition_set.form);
+        stored_condition::conditions(self.stored(), condition_set, statements, self.generation, now, since)
     }
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
@@ -169,17 +175,17 @@ impl Publication {
         facts: &Facts,
         generation: i64,
         status: &impl Serialize,
-        desk: &mut EffectQueue,
+        queue: &mut EffectQueue,
     ) -> bool {
         let stored = StoredStatus::of(status);
         if stored != self.stored {
-            self.contest.differs(&facts.version);
+            self.conflict.differs(&facts.version);
         }
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
-        for telling in &mut self.tellings {
-            telling.resolve_doubt(&self.stored.conditions, &facts.version, desk);
+        for announcement in &mut self.announcements {
+            announcement.resolve_doubt(&self.stored.conditions, &facts.version, queue);
         }
         self.seen_again(facts) || !is_same
     }
@@ -198,37 +204,38 @@ impl Publication {
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
         is_urgent: bool,
         now: Timestamp,
-        desk: &mut EffectQueue,
+        queue: &mut EffectQueue,
     ) {
-        let before = std::mem::take(&mut self.looks);
+        let before = std::mem::take(&mut self.desired);
         let mut turns = is_urgent || self.stored.observed_generation != Some(self.generation);
-        for (kind, status) in conditions {
-            let stored = stored_condition::status(self.stored(), kind) == status;
+        for (type_, status) in conditions {
+            let stored = stored_condition::status(self.stored(), type_) == status;
             turns |= !stored;
             // Where it is as before, and is not stored so any more, somebody has overwritten it.
-            let is_kept = |look: &&DesiredCondition| {
-                look.kind == kind && look.status == status && (stored || !look.stored)
+            let is_kept = |wanted: &&DesiredCondition| {
+                wanted.type_ == type_ && wanted.status == status && (stored || !wanted.stored)
             };
-            let since = before.iter().find(is_kept).map_or(now, |look| look.since);
-            self.looks.push(DesiredCondition { kind, status, since, stored });
+            let since = before.iter().find(is_kept).map_or(now, |wanted| wanted.since);
+            self.desired.push(DesiredCondition { type_, status, since, stored });
         }
-        if let Some(until) = self.contest.rests_until(now) {
-            desk.at(until, self.timer());
-            return self.withdraw(desk);
+        if let Some(until) = self.conflict.rests_until(now) {
+            queue.schedule(until, self.timer());
+            return self.withdraw(queue);
         }
-        let haste = if turns { Urgency::Transition } else { Urgency::MessageOnly };
-        desk.effects.push(Effect::Want(self.slot.clone(), Some(haste)));
+        let urgency = if turns { Urgency::Transition } else { Urgency::MessageOnly };
+        queue.effects.push(Effect::Want(self.slot.clone(), Some(urgency)));
     }
 
     /// Nothing is to be written any more.
-    pub(crate) fn withdraw(&self, desk: &mut EffectQueue) {
-        desk.effects.push(Effect::Want(self.slot.clone(), None));
+    pub(crate) fn withdraw(&self, queue: &mut EffectQueue) {
+        queue.effects.push(Effect::Want(self.slot.clone(), None));
     }
 
     /// What has to be written so that the object has this status; nothing if it does, or if somebody who has seen a newer
     /// generation has spoken.
     pub(crate) fn change(&self, status: &impl Serialize) -> Option<Change> {
-        let own = self.stored().iter().filter(|condition| self.manner.own.contains(&&*condition.kind));
+        let own =
+            self.stored().iter().filter(|condition| self.condition_set.own.contains(&&*condition.type_));
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation]);
         if self.outdated.as_ref() == Some(&self.version)
@@ -240,34 +247,34 @@ impl Publication {
         Some(Change::Status {
             uid: self.uid.clone(),
             version: self.version.clone(),
-            told: self.told(&patch),
+            transitions: self.transitions(&patch),
             patch: Arc::new(patch),
             claims: Box::default(),
         })
     }
 
     /// The turns that people are told of once this patch is written.
-    fn told(&self, patch: &Value) -> Box<[Transition]> {
+    fn transitions(&self, patch: &Value) -> Box<[Transition]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
-        let turn = |telling: &Announcement| {
-            let condition = find(&patched.conditions, telling.kind)?;
-            let from = stored_condition::status(self.stored(), telling.kind);
+        let transition = |announcement: &Announcement| {
+            let condition = find(&patched.conditions, announcement.type_)?;
+            let from = stored_condition::status(self.stored(), announcement.type_);
             let to = condition.status();
             let since = condition.last_transition_time.as_ref()?.0;
             (from != Some(to)).then(|| Transition {
                 object: self.slot.object.clone(),
                 uid: self.uid.clone(),
-                condition: telling.kind,
+                condition: announcement.type_,
                 from,
                 to,
                 since,
                 reason: condition.reason.as_deref().unwrap_or_default().into(),
                 message: condition.message.as_deref().unwrap_or_default().into(),
-                good: telling.good.is_none_or(|good| good == to),
+                good: announcement.good.is_none_or(|good| good == to),
             })
         };
-        self.tellings.iter().filter_map(turn).collect()
+        self.announcements.iter().filter_map(transition).collect()
     }
 
     /// A write of the status has ended. Gives back the version that the object has now, if that is news.
@@ -276,33 +283,35 @@ impl Publication {
         change: &Change,
         outcome: &Outcome,
         now: Timestamp,
-        desk: &mut EffectQueue,
+        queue: &mut EffectQueue,
     ) -> Option<ResourceVersion> {
-        let Change::Status { uid, version: before, patch, told, .. } = change else { return None };
+        let Change::Status { uid, version: before, patch, transitions, .. } = change else { return None };
         // An answer may come so late that the name is another object's by now.
         if *uid != self.uid {
             return None;
         }
         match outcome {
             Outcome::Failed(_) => {
-                for telling in &mut self.tellings {
-                    telling.doubt(told);
+                for announcement in &mut self.announcements {
+                    announcement.doubt(transitions);
                     // That it is stored may have been seen before it was known that no answer comes.
-                    telling.resolve_doubt(&self.stored.conditions, &self.version, desk);
+                    announcement.resolve_doubt(&self.stored.conditions, &self.version, queue);
                 }
             }
             Outcome::Done(version) => {
-                for telling in &mut self.tellings {
-                    telling.in_doubt = None;
-                    if let Some(turn) = told.iter().find(|turn| turn.condition == telling.kind) {
-                        telling.tell(turn.clone(), version.as_ref(), desk);
+                for announcement in &mut self.announcements {
+                    announcement.in_doubt = None;
+                    if let Some(transition) =
+                        transitions.iter().find(|transition| transition.condition == announcement.type_)
+                    {
+                        announcement.tell(transition.clone(), version.as_ref(), queue);
                     }
                 }
             }
             Outcome::Conflict if *before == self.version => {
                 self.outdated = Some(before.clone());
                 if let Ok(time) = now.checked_add(PATIENCE) {
-                    desk.at(time, self.timer());
+                    queue.schedule(time, self.timer());
                 }
             }
             Outcome::Conflict | Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) => {}
@@ -314,20 +323,20 @@ impl Publication {
         }
         self.stored.merge(patch);
         self.version = version.clone();
-        if let Some(way_out) = self.manner.contested
-            && self.contest.wrote(version, now)
+        if let Some(way_out) = self.condition_set.conflict_hint
+            && self.conflict.wrote(version, now)
         {
-            desk.effects.push(Effect::Warn(self.warning(way_out)));
+            queue.effects.push(Effect::Warn(self.warning(way_out)));
         }
-        for look in &mut self.looks {
-            look.stored = stored_condition::status(&self.stored.conditions, look.kind) == look.status;
+        for wanted in &mut self.desired {
+            wanted.stored = stored_condition::status(&self.stored.conditions, wanted.type_) == wanted.status;
         }
         Some(version.clone())
     }
 
     /// Somebody has set the clock.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        self.contest.clock_set(by);
+        self.conflict.clock_set(by);
     }
 
     fn warning(&self, way_out: &str) -> Warning {
@@ -352,56 +361,56 @@ impl Publication {
     pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Conflict => true,
-            Outcome::Done(_) => self.looks.iter().any(|look| !look.stored),
+            Outcome::Done(_) => self.desired.iter().any(|wanted| !wanted.stored),
             Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
         }
     }
 }
 
 impl Announcement {
-    fn new(kind: &'static str, good: Option<ConditionStatus>) -> Self {
-        Self { kind, good, in_doubt: None, told: None, told_of: None }
+    fn new(type_: &'static str, good: Option<ConditionStatus>) -> Self {
+        Self { type_, good, in_doubt: None, announced: None, announced_version: None }
     }
 
-    /// Nobody has answered to a patch that would have made these turns. An earlier turn may be in doubt still, and whatever
+    /// Nobody has answered to a patch that would have made these turns. An earlier transition may be in doubt still, and whatever
     /// became of it, this attempt does not say.
-    fn doubt(&mut self, told: &[Transition]) {
-        if let Some(turn) = told.iter().find(|turn| turn.condition == self.kind) {
-            self.in_doubt = Some(turn.clone());
+    fn doubt(&mut self, transitions: &[Transition]) {
+        if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
+            self.in_doubt = Some(transition.clone());
         }
     }
 
-    /// A turn that is stored in this version was written, though the answer was lost.
+    /// A transition that is stored in this version was written, though the answer was lost.
     fn resolve_doubt(
         &mut self,
         stored: &[StoredCondition],
         version: &ResourceVersion,
-        desk: &mut EffectQueue,
+        queue: &mut EffectQueue,
     ) {
-        let status = stored_condition::status(stored, self.kind);
-        self.told.take_if(|told| Some(*told) != status);
-        let since = find(stored, self.kind).and_then(|condition| condition.last_transition_time.as_ref());
+        let status = stored_condition::status(stored, self.type_);
+        self.announced.take_if(|announced| Some(*announced) != status);
+        let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
         // Somebody else may have written the same, at another time.
-        let is_it = |turn: &mut Transition| {
-            status == Some(turn.to) && since.is_some_and(|since| since.0 == turn.since)
+        let is_it = |transition: &mut Transition| {
+            status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
         };
-        if let Some(turn) = self.in_doubt.take_if(is_it) {
-            self.tell(turn, Some(version), desk);
+        if let Some(transition) = self.in_doubt.take_if(is_it) {
+            self.tell(transition, Some(version), queue);
         }
     }
 
-    /// Tells people of a turn, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, turn: Transition, version: Option<&ResourceVersion>, desk: &mut EffectQueue) {
-        if version.is_some() && self.told_of.as_ref() == version {
+    /// Tells people of a transition, unless they were told already: it may have been tried more than once.
+    fn tell(&mut self, transition: Transition, version: Option<&ResourceVersion>, queue: &mut EffectQueue) {
+        if version.is_some() && self.announced_version.as_ref() == version {
             return;
         }
-        self.told_of = version.cloned();
-        if self.told.replace(turn.to) != Some(turn.to) {
-            desk.effects.push(Effect::Record(turn));
+        self.announced_version = version.cloned();
+        if self.announced.replace(transition.to) != Some(transition.to) {
+            queue.effects.push(Effect::Record(transition));
         }
     }
 }
 
-fn find<'a>(conditions: &'a [StoredCondition], kind: &str) -> Option<&'a StoredCondition> {
-    conditions.iter().find(|condition| *condition.kind == *kind)
+fn find<'a>(conditions: &'a [StoredCondition], type_: &str) -> Option<&'a StoredCondition> {
+    conditions.iter().find(|condition| *condition.type_ == *type_)
 }

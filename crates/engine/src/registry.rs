@@ -88,8 +88,8 @@ impl<T> Registry<T> {
     }
 
     /// Forgets a group. The feeds that it uses have to be released by then, or right after.
-    pub(crate) fn remove(&mut self, name: &GroupRef, desk: &mut EffectQueue) -> Option<(GroupId, T)> {
-        desk.group_changed(name);
+    pub(crate) fn remove(&mut self, name: &GroupRef, queue: &mut EffectQueue) -> Option<(GroupId, T)> {
+        queue.group_changed(name);
         let id = self.by_name.remove(name)?;
         self.dirty.remove(&id);
         Some((id, self.groups.try_remove(id.0)?))
@@ -139,9 +139,9 @@ impl<T> Registry<T> {
         cluster: &Cluster,
         kind: &GroupKind,
         wanted: &Wanted,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> FeedId {
-        let feed = room.feeds.acquire(cluster, kind, wanted, &mut room.desk.effects);
+        let feed = cx.feeds.acquire(cluster, kind, wanted, &mut cx.queue.effects);
         self.users.entry(feed).or_default().insert(id);
         feed
     }
@@ -167,19 +167,19 @@ impl<T: Published> Registry<T> {
     }
 
     /// The next group to evaluate.
-    pub(crate) fn next_dirty(&mut self, desk: &mut EffectQueue) -> Option<GroupId> {
+    pub(crate) fn next_dirty(&mut self, queue: &mut EffectQueue) -> Option<GroupId> {
         let id = self.dirty.pop_first()?;
         if let Some(group) = self.get_mut(id) {
-            desk.group_changed(group.publication().group());
+            queue.group_changed(group.publication().group());
         }
         Some(id)
     }
 
     /// What is said of the users of a feed may change without an evaluation: a list of it has begun.
-    pub(crate) fn users_changed(&mut self, feed: FeedId, desk: &mut EffectQueue) {
+    pub(crate) fn users_changed(&mut self, feed: FeedId, queue: &mut EffectQueue) {
         for id in self.users(feed) {
             if let Some(group) = self.get_mut(id) {
-                desk.group_changed(group.publication().group());
+                queue.group_changed(group.publication().group());
             }
         }
     }
@@ -200,12 +200,12 @@ impl<T: Published> Registry<T> {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.id(group)?;
         let publication = self.get_mut(id)?.publication();
-        let version = publication.written(change, outcome, room.now, room.desk);
-        room.desk.group_changed(group);
+        let version = publication.written(change, outcome, cx.now, cx.queue);
+        cx.queue.group_changed(group);
         if publication.is_behind(outcome) {
             self.touch(id);
         }

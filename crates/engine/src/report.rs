@@ -184,7 +184,7 @@ impl<'g> Report<'g> {
                 .iter()
                 .map(|condition| ConditionReport {
                     held_until: condition.held_until.map(|until| until.to_string()),
-                    ..ConditionReport::of(condition.kind, &condition.says, condition.since)
+                    ..ConditionReport::of(condition.type_, &condition.statement, condition.since)
                 })
                 .collect(),
             dependencies: group.dependencies(),

@@ -28,9 +28,9 @@ const BUDGET: usize = 1024;
 
 const MANNER: ConditionSet = ConditionSet {
     own: &[VALID],
-    told: &[(VALID, Some(ConditionStatus::True))],
+    announced: &[(VALID, Some(ConditionStatus::True))],
     form: stored_condition::ConditionShape::Generation,
-    contested: None,
+    conflict_hint: None,
 };
 
 /// All HealthRules.
@@ -56,7 +56,7 @@ impl Published for Rule {
 
 impl Rules {
     /// Judges by the rules that are valid from now on.
-    fn enforce(&mut self, room: &mut Context<'_>) {
+    fn enforce(&mut self, cx: &mut Context<'_>) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
@@ -65,7 +65,7 @@ impl Rules {
         self.rules.touch_all(all);
         let mut valid: Vec<_> = self.rules.iter().filter_map(|rule| rule.compiled.clone().ok()).collect();
         valid.sort_by(|one, other| one.name().cmp(other.name()));
-        room.feeds.judge_by(Arc::new(UserRules::new(valid)), &mut room.desk.effects);
+        cx.feeds.set_rules(Arc::new(UserRules::new(valid)), &mut cx.queue.effects);
     }
 }
 
@@ -78,12 +78,12 @@ impl Grouping for Rules {
         &[OwnKind::HealthRule]
     }
 
-    fn sync(&mut self, room: &mut Context<'_>) {
+    fn sync(&mut self, cx: &mut Context<'_>) {
         self.rules.sync();
-        self.enforce(room);
+        self.enforce(cx);
     }
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
         let OwnObject::HealthRule(written) = own else { return };
         let group = GroupRef::new(OwnKind::HealthRule, name.clone());
         if let Some(id) = self.rules.id(&group)
@@ -91,13 +91,13 @@ impl Grouping for Rules {
             && rule.publication.uid == facts.uid
             && rule.spec == written.spec
         {
-            if rule.publication.seen(facts, written.generation, &written.status, room.desk) {
+            if rule.publication.seen(facts, written.generation, &written.status, cx.queue) {
                 self.rules.touch(id);
             }
             return;
         }
         self.changed = true;
-        self.rules.remove(&group, room.desk);
+        self.rules.remove(&group, cx.queue);
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
             publication: Publication::new(group.clone(), &MANNER, facts, written.generation, &written.status),
@@ -111,10 +111,10 @@ impl Grouping for Rules {
         self.rules.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
-        if let Some((_, rule)) = self.rules.remove(group, room.desk) {
+    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
+        if let Some((_, rule)) = self.rules.remove(group, cx.queue) {
             self.changed = true;
-            rule.publication.withdraw(room.desk);
+            rule.publication.withdraw(cx.queue);
         }
     }
 
@@ -122,15 +122,15 @@ impl Grouping for Rules {
         self.rules.wake(group);
     }
 
-    fn flush(&mut self, room: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut Context<'_>) {
         if !self.rules.is_synced() {
             return;
         }
-        self.enforce(room);
-        while let Some(id) = self.rules.next_dirty(room.desk) {
+        self.enforce(cx);
+        while let Some(id) = self.rules.next_dirty(cx.queue) {
             let Some(rule) = self.rules.get_mut(id) else { continue };
-            let says = statement(rule, room.feeds.rules());
-            rule.publication.want([(VALID, Some(says.status))], false, room.now, room.desk);
+            let says = statement(rule, cx.feeds.rules());
+            rule.publication.want([(VALID, Some(says.status))], false, cx.now, cx.queue);
         }
     }
 
@@ -150,9 +150,9 @@ impl Grouping for Rules {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<ResourceVersion> {
-        self.rules.status_written(group, change, outcome, room)
+        self.rules.status_written(group, change, outcome, cx)
     }
 }
 

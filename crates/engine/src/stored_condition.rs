@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredCondition {
     #[serde(rename = "type")]
-    pub(crate) kind: Box<str>,
+    pub(crate) type_: Box<str>,
     status: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<Box<str>>,
@@ -51,7 +51,7 @@ impl StoredCondition {
     }
 
     /// What it says, apart from since when.
-    fn says(&self) -> (&str, Option<&str>, Option<&str>) {
+    fn content(&self) -> (&str, Option<&str>, Option<&str>) {
         (&self.status, self.reason.as_deref(), self.message.as_deref())
     }
 }
@@ -65,47 +65,47 @@ pub(crate) fn conditions<'a>(
     now: Timestamp,
     since: impl Fn(&str, ConditionStatus) -> Timestamp,
 ) -> Vec<StoredCondition> {
-    let next = |(kind, statement): (&str, Option<Statement>)| {
+    let next = |(type_, statement): (&str, Option<Statement>)| {
         let statement = statement?;
         // One that does not say since when it is so might as well have turned now.
         let is_it = |condition: &&StoredCondition| {
-            *condition.kind == *kind && condition.last_transition_time.is_some()
+            *condition.type_ == *type_ && condition.last_transition_time.is_some()
         };
         let stored = stored.iter().find(is_it);
-        let (before, mut since) = (stored.map(read), since(kind, statement.status));
+        let (before, mut since) = (stored.map(read), since(type_, statement.status));
         if let Some(before) = before.as_ref().filter(|_| Bug::KeepTransitionTime.is_planted()) {
             since = before.last_transition_time;
         }
         let generation = Some(generation).filter(|_| form == ConditionShape::Generation);
-        let next = Condition::next(before.as_ref(), kind, statement, generation, since);
+        let next = Condition::next(before.as_ref(), type_, statement, generation, since);
         let mut written = write(next);
         if form == ConditionShape::UpdateTime {
-            let is_same = |stored: &&StoredCondition| stored.says() == written.says();
+            let is_same = |stored: &&StoredCondition| stored.content() == written.content();
             let before = stored.filter(is_same).and_then(|stored| stored.last_update_time.clone());
             written.last_update_time = before.or_else(|| whole_seconds(now).map(Time));
         }
         Some(written)
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
-    let is_own = |kind: &str| own.contains(&kind);
+    let is_own = |type_: &str| own.contains(&type_);
     let stored = if Bug::DropForeignConditions.is_planted() { &[] } else { stored };
-    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.kind, is_own)
+    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
 }
 
 /// The status of a condition, if there is one of that type.
-pub(crate) fn status(conditions: &[StoredCondition], kind: &str) -> Option<ConditionStatus> {
-    conditions.iter().find(|condition| *condition.kind == *kind).map(StoredCondition::status)
+pub(crate) fn status(conditions: &[StoredCondition], type_: &str) -> Option<ConditionStatus> {
+    conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::status)
 }
 
 /// What a condition says, if there is one of that type.
-pub(crate) fn statement(conditions: &[StoredCondition], kind: &str) -> Option<Statement> {
-    conditions.iter().find(|condition| *condition.kind == *kind).map(StoredCondition::statement)
+pub(crate) fn statement(conditions: &[StoredCondition], type_: &str) -> Option<Statement> {
+    conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::statement)
 }
 
 /// What a condition says, if there is one of that type and it speaks of that generation.
-pub(crate) fn again(conditions: &[StoredCondition], kind: &str, generation: i64) -> Option<Statement> {
+pub(crate) fn again(conditions: &[StoredCondition], type_: &str, generation: i64) -> Option<Statement> {
     let is_it = |condition: &&StoredCondition| {
-        *condition.kind == *kind && condition.observed_generation == Some(generation)
+        *condition.type_ == *type_ && condition.observed_generation == Some(generation)
     };
     conditions.iter().find(is_it).map(StoredCondition::statement)
 }
@@ -118,7 +118,7 @@ pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
 fn read(written: &StoredCondition) -> Condition {
     let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
     Condition {
-        kind: written.kind.to_string(),
+        type_: written.type_.to_string(),
         status: written.status(),
         reason: text(&written.reason),
         message: text(&written.message),
@@ -132,7 +132,7 @@ fn read(written: &StoredCondition) -> Condition {
 
 fn write(condition: Condition) -> StoredCondition {
     StoredCondition {
-        kind: condition.kind.into(),
+        type_: condition.type_.into(),
         status: condition.status.name().into(),
         reason: Some(condition.reason.into()),
         message: Some(condition.message.into()),
@@ -148,7 +148,7 @@ impl From<StoredCondition> for Modern {
     fn from(written: StoredCondition) -> Self {
         let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();
         Self {
-            type_: written.kind.into_string(),
+            type_: written.type_.into_string(),
             status: written.status.into_string(),
             reason: text(written.reason),
             message: text(written.message),

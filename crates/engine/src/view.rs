@@ -59,9 +59,9 @@ pub enum Detail {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// Its type.
-    pub kind: &'static str,
+    pub type_: &'static str,
     /// What it says.
-    pub says: Statement,
+    pub statement: Statement,
     /// Since when it has its status, as far as anybody knows.
     pub since: Option<Timestamp>,
     /// If there is a turn for the worse that it does not tell yet, because that has to last: until when. What it would tell

@@ -106,7 +106,8 @@ impl WaitState {
             }
             // Whoever asks for damping is content with it, and may want to know.
             let but = group.held_back().filter(|_| self.terms.goal == Goal::Ready);
-            let but = but.map(|held| format!("; {}", first_items(&held.says.message))).unwrap_or_default();
+            let but =
+                but.map(|held| format!("; {}", first_items(&held.statement.message))).unwrap_or_default();
             let says = format!("{} after {}{but}", self.word(), in_short(since));
             return Some(WaitEnd { ending: WaitOutcome::Reached, says });
         }
@@ -163,7 +164,7 @@ fn condition(goal: Goal, group: &Group) -> Option<&Statement> {
         Goal::Settled => condition_types::SETTLED,
         Goal::Installed => condition_types::INSTALLED,
     };
-    group.conditions.iter().find(|condition| condition.kind == wanted).map(|condition| &condition.says)
+    group.conditions.iter().find(|condition| condition.type_ == wanted).map(|condition| &condition.statement)
 }
 
 /// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.

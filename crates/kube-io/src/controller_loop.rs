@@ -64,8 +64,8 @@ pub struct ControllerLoop {
     under_way: HashMap<Id, (Slot, Change)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
-    audience: StatusQueries,
-    vitals: Arc<Metrics>,
+    queries: StatusQueries,
+    metrics: Arc<Metrics>,
     /// When was counted last how much there is, and whether something has happened since then.
     counted: Instant,
     uncounted: bool,
@@ -83,7 +83,7 @@ impl ControllerLoop {
         let (sender, news) = mpsc::channel(NEWS_WAITING);
         let (about, cluster_events) = mpsc::channel(NEWS_WAITING);
         let hub = ConnectedCluster::new(Cluster::hub(), client, settings, sender, about);
-        let vitals = Arc::new(Metrics::new(Arc::clone(hub.reader.tally())));
+        let metrics = Arc::new(Metrics::new(Arc::clone(hub.reader.tally())));
         Self {
             driver: Driver::new(engine, WRITES_AT_A_TIME),
             clusters: Sources::hub(hub),
@@ -95,27 +95,27 @@ impl ControllerLoop {
             under_way: HashMap::new(),
             recorder,
             leadership,
-            audience: StatusQueries::new(),
-            vitals,
+            queries: StatusQueries::new(),
+            metrics,
             counted: Instant::now(),
             uncounted: true,
         }
     }
 
     /// What it counts about itself.
-    pub fn vitals(&self) -> &Arc<Metrics> {
-        &self.vitals
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     /// For those who want to know how groups are. They are answered between two steps.
-    pub fn inquirer(&self) -> StatusHandle {
-        self.audience.inquirer()
+    pub fn handle(&self) -> StatusHandle {
+        self.queries.handle()
     }
 
     /// For somebody who wants to be told how a group is, whenever that differs. Whoever does not listen any more costs
     /// nothing.
     pub fn follow(&mut self, kind: GroupKind, name: NamespacedName) -> watch::Receiver<GroupStatus> {
-        self.audience.follow(kind, name)
+        self.queries.follow(kind, name)
     }
 
     /// Runs until `stop` is there. What is being written then is written to the end.
@@ -125,7 +125,7 @@ impl ControllerLoop {
         self.step([]);
         loop {
             if self.pulsed.elapsed() >= PULSE_EVERY {
-                self.feel_pulses();
+                self.check_liveness();
             }
             self.write();
             let pause = self.pause();
@@ -140,11 +140,11 @@ impl ControllerLoop {
                 Some((cluster, event)) = self.cluster_events.recv() => {
                     self.step([Event::Cluster(cluster, event)]);
                 }
-                Some(question) = self.audience.question() => {
-                    self.feel_pulses();
+                Some(query) = self.queries.query() => {
+                    self.check_liveness();
                     // A clock that was set is noticed before anybody is answered by it.
                     let now = self.tick();
-                    question.answer(&self.driver, now.time);
+                    query.answer(&self.driver, now.time);
                 }
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
@@ -154,7 +154,7 @@ impl ControllerLoop {
             }
             self.count();
         }
-        self.audience.dismiss();
+        self.queries.close();
         // What is under way is written to the end, and told of.
         let last = async {
             while let Some(ended) = self.writes.join_next_with_id().await {
@@ -170,8 +170,8 @@ impl ControllerLoop {
         let mut count = 0;
         let events = events.into_iter().inspect(|_| count += 1);
         let effects = self.driver.step(now, events);
-        self.follow_up(effects);
-        self.vitals.stepped(count, begun.elapsed().as_secs_f64());
+        self.apply_effects(effects);
+        self.metrics.stepped(count, begun.elapsed().as_secs_f64());
     }
 
     /// Tells the engine the time, and gives it back.
@@ -179,13 +179,13 @@ impl ControllerLoop {
         let now = now();
         let effects = self.driver.tick(now);
         if !effects.is_empty() {
-            self.follow_up(effects);
+            self.apply_effects(effects);
         }
         now
     }
 
     /// Tells the engine when the clusters were last heard from.
-    fn feel_pulses(&mut self) {
+    fn check_liveness(&mut self) {
         let pulses = self.clusters.iter_mut().flat_map(|(cluster, connected)| {
             connected.pulse().into_iter().map(|event| Event::Cluster(cluster.clone(), event))
         });
@@ -193,12 +193,12 @@ impl ControllerLoop {
         self.pulsed = Instant::now();
         if !events.is_empty() {
             let effects = self.driver.step(now(), events);
-            self.follow_up(effects);
+            self.apply_effects(effects);
         }
     }
 
     /// Does what follows from a step.
-    fn follow_up(&mut self, effects: Vec<Effect>) {
+    fn apply_effects(&mut self, effects: Vec<Effect>) {
         let now = now();
         for effect in &effects {
             if let Effect::Follow { cluster, kind, .. } = effect
@@ -211,7 +211,7 @@ impl ControllerLoop {
         for effect in effects {
             match effect {
                 Effect::Changed(kind, name) => {
-                    self.audience.tell(&self.driver, now.time, kind, name.as_ref());
+                    self.queries.notify(&self.driver, now.time, kind, name.as_ref());
                 }
                 Effect::Record(turn) => {
                     let (object, to, why) = (&turn.object, turn.to, &turn.message);
@@ -262,7 +262,7 @@ impl ControllerLoop {
             });
             self.under_way.insert(task.id(), wanted);
         }
-        self.vitals.waits(self.driver.waiting(), leading);
+        self.metrics.waits(self.driver.waiting(), leading);
     }
 
     fn written(&mut self, ended: Result<(Id, (Done, Duration)), JoinError>) {
@@ -271,7 +271,7 @@ impl ControllerLoop {
             (error.id(), (Outcome::Failed(why.into()).into(), Duration::ZERO))
         });
         let Some((slot, change)) = self.under_way.remove(&task) else { return };
-        self.vitals.wrote(&done.outcome, took.as_secs_f64());
+        self.metrics.wrote(&done.outcome, took.as_secs_f64());
         let object = &slot.object;
         match &done.outcome {
             Outcome::Refused(why) => warn!("{object}: {} cannot be written: {why}", slot.part),
@@ -281,8 +281,8 @@ impl ControllerLoop {
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         let (begun, now) = (Instant::now(), now());
         let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
-        self.follow_up(effects);
-        self.vitals.stepped(1, begun.elapsed().as_secs_f64());
+        self.apply_effects(effects);
+        self.metrics.stepped(1, begun.elapsed().as_secs_f64());
     }
 
     /// How long nothing has to be done, if nothing happens.
@@ -297,7 +297,7 @@ impl ControllerLoop {
     /// Counts how much there is, now and then.
     fn count(&mut self) {
         if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
-            self.vitals.counted(self.driver.census(), now().time, self.recorder.dropped());
+            self.metrics.counted(self.driver.census(), now().time, self.recorder.dropped());
             (self.counted, self.uncounted) = (Instant::now(), false);
         }
     }

@@ -40,9 +40,9 @@ impl Query {
 
 /// All who want to know.
 pub(crate) struct StatusQueries {
-    questions: mpsc::Receiver<Query>,
-    inquirer: StatusHandle,
-    followers: Vec<Subscriber>,
+    queries: mpsc::Receiver<Query>,
+    handle: StatusHandle,
+    subscribers: Vec<Subscriber>,
 }
 
 /// Somebody who is told whenever it differs.
@@ -54,40 +54,40 @@ struct Subscriber {
 
 impl StatusQueries {
     pub(crate) fn new() -> Self {
-        let (sender, questions) = mpsc::channel(QUESTIONS_WAITING);
-        Self { questions, inquirer: StatusHandle(sender), followers: Vec::new() }
+        let (sender, queries) = mpsc::channel(QUESTIONS_WAITING);
+        Self { queries, handle: StatusHandle(sender), subscribers: Vec::new() }
     }
 
     /// For those who want to ask.
-    pub(crate) fn inquirer(&self) -> StatusHandle {
-        self.inquirer.clone()
+    pub(crate) fn handle(&self) -> StatusHandle {
+        self.handle.clone()
     }
 
     /// For somebody who wants to be told. Before the first step, nobody can tell anything.
     pub(crate) fn follow(&mut self, kind: GroupKind, name: NamespacedName) -> watch::Receiver<GroupStatus> {
         let (told, follows) = watch::channel(GroupStatus::Unknown(Vec::new()));
-        self.followers.push(Subscriber { kind, name, told });
+        self.subscribers.push(Subscriber { kind, name, told });
         follows
     }
 
     /// The next question; it may never come.
-    pub(crate) async fn question(&mut self) -> Option<Query> {
-        self.questions.recv().await
+    pub(crate) async fn query(&mut self) -> Option<Query> {
+        self.queries.recv().await
     }
 
     /// A group may have changed, or all of a kind: tells those who follow it. What nobody listens to is not even looked at.
-    pub(crate) fn tell(
+    pub(crate) fn notify(
         &mut self,
         driver: &Driver,
         now: Timestamp,
         kind: OwnKind,
         name: Option<&NamespacedName>,
     ) {
-        self.followers.retain(|follower| !follower.told.is_closed());
-        let is_it = |follower: &&Subscriber| {
-            OwnKind::of(&follower.kind) == Some(kind) && name.is_none_or(|name| follower.name == *name)
+        self.subscribers.retain(|subscriber| !subscriber.told.is_closed());
+        let is_it = |subscriber: &&Subscriber| {
+            OwnKind::of(&subscriber.kind) == Some(kind) && name.is_none_or(|name| subscriber.name == *name)
         };
-        for Subscriber { kind, name, told } in self.followers.iter().filter(is_it) {
+        for Subscriber { kind, name, told } in self.subscribers.iter().filter(is_it) {
             let insight = driver.summary(now, kind, name);
             told.send_if_modified(|before| {
                 let differs = *before != insight;
@@ -98,10 +98,10 @@ impl StatusQueries {
     }
 
     /// Nobody is answered any more: those who wait learn it now.
-    pub(crate) fn dismiss(&mut self) {
-        self.questions.close();
-        while self.questions.try_recv().is_ok() {}
-        self.followers.clear();
+    pub(crate) fn close(&mut self) {
+        self.queries.close();
+        while self.queries.try_recv().is_ok() {}
+        self.subscribers.clear();
     }
 }
 
@@ -138,22 +138,22 @@ mod tests {
     async fn who_asks_is_answered() {
         let (mut driver, news) = driver();
         driver.step(now(), news);
-        let mut audience = StatusQueries::new();
+        let mut queries = StatusQueries::new();
         let (kind, name) = group();
-        let inquirer = audience.inquirer();
-        let answered = tokio::spawn(async move { inquirer.summary(kind, name).await });
-        audience.question().await.unwrap().answer(&driver, now().time);
+        let handle = queries.handle();
+        let answered = tokio::spawn(async move { handle.summary(kind, name).await });
+        queries.query().await.unwrap().answer(&driver, now().time);
         assert_eq!(answered.await.unwrap(), Some(GroupStatus::NotFound));
     }
 
     #[tokio::test]
     async fn who_asks_too_late_learns_that_nobody_answers() {
-        let mut audience = StatusQueries::new();
-        let (early, late) = (audience.inquirer(), audience.inquirer());
+        let mut queries = StatusQueries::new();
+        let (early, late) = (queries.handle(), queries.handle());
         let (kind, name) = group();
         let waiting = tokio::spawn(async move { early.summary(kind, name).await });
         tokio::task::yield_now().await;
-        audience.dismiss();
+        queries.close();
         assert_eq!(waiting.await.unwrap(), None);
         let (kind, name) = group();
         assert_eq!(late.summary(kind, name).await, None);
@@ -162,35 +162,35 @@ mod tests {
     #[test]
     fn who_follows_is_told_only_what_differs() {
         let (mut driver, news) = driver();
-        let mut audience = StatusQueries::new();
+        let mut queries = StatusQueries::new();
         let (kind, name) = group();
         let own = OwnKind::of(&kind).unwrap();
-        let mut follows = audience.follow(kind, name.clone());
-        audience.tell(&driver, now().time, own, Some(&name));
+        let mut follows = queries.follow(kind, name.clone());
+        queries.notify(&driver, now().time, own, Some(&name));
         assert!(follows.has_changed().unwrap(), "it is known now what is waited for");
         assert!(matches!(&*follows.borrow_and_update(), GroupStatus::Unknown(kinds) if !kinds.is_empty()));
-        audience.tell(&driver, now().time, own, Some(&name));
+        queries.notify(&driver, now().time, own, Some(&name));
         assert!(!follows.has_changed().unwrap(), "it is as it was");
 
         let effects = driver.step(now(), news);
         assert!(effects.contains(&Effect::Changed(own, None)), "all Applications are known now");
-        audience.tell(&driver, now().time, OwnKind::Rollup, None);
-        audience.tell(&driver, now().time, own, Some(&NamespacedName::new("shop", "other")));
+        queries.notify(&driver, now().time, OwnKind::Rollup, None);
+        queries.notify(&driver, now().time, own, Some(&NamespacedName::new("shop", "other")));
         assert!(!follows.has_changed().unwrap(), "others are no concern of theirs");
-        audience.tell(&driver, now().time, own, None);
+        queries.notify(&driver, now().time, own, None);
         assert_eq!(*follows.borrow_and_update(), GroupStatus::NotFound);
 
         drop(follows);
-        audience.tell(&driver, now().time, own, None);
-        assert!(audience.followers.is_empty(), "nobody listens any more");
+        queries.notify(&driver, now().time, own, None);
+        assert!(queries.subscribers.is_empty(), "nobody listens any more");
     }
 
     #[tokio::test]
     async fn who_follows_learns_the_end() {
-        let mut audience = StatusQueries::new();
+        let mut queries = StatusQueries::new();
         let (kind, name) = group();
-        let mut follows = audience.follow(kind, name);
-        audience.dismiss();
+        let mut follows = queries.follow(kind, name);
+        queries.close();
         assert!(follows.changed().await.is_err());
     }
 }

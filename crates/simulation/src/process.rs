@@ -54,7 +54,7 @@ pub(crate) struct Process {
     pub(crate) answers: Answers,
     /// Whether it may have another answer than when it was last asked: it has heard something, or says that a group has
     /// changed.
-    pub(crate) has_news: bool,
+    pub(crate) has_events: bool,
     /// How many seconds its clock is ahead.
     pub(crate) skew: i64,
     /// Whether its clock was put back: then what time has made of objects is wrong for a while.
@@ -85,7 +85,7 @@ impl Process {
             election: (plan.processes > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
             began: Timestamp::UNIX_EPOCH,
             answers: Answers::default(),
-            has_news: true,
+            has_events: true,
             skew: 0,
             put_back: false,
             unaware: 0,
@@ -102,7 +102,7 @@ impl Process {
         self.alive = true;
         self.began = now;
         self.answers = Answers::default();
-        self.has_news = true;
+        self.has_events = true;
         self.epoch += 1;
         let engine = Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo));
         let engine = if self.elsewhere {
@@ -141,7 +141,7 @@ impl Process {
         seed: u64,
     ) {
         if let Some(feed) = self.feeds.get_mut(&id) {
-            feed.follower.refocus(Arc::clone(lens));
+            feed.follower.set_lens(Arc::clone(lens));
             feed.ticket += 1;
             feed.busy = false;
             feed.view.refocused = true;
@@ -168,7 +168,7 @@ impl Process {
     /// Takes from what waits for the engine.
     pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, FeedEvent)> {
         let count = most.min(self.inbox.len());
-        self.has_news |= count > 0;
+        self.has_events |= count > 0;
         let mut taken = Vec::with_capacity(count);
         for (id, news, revision) in self.inbox.drain(..count) {
             if let Some(feed) = self.feeds.get_mut(&id) {
@@ -191,7 +191,7 @@ impl Process {
 
     /// Somebody asks it about everything, unless it would say what it said before.
     pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Violation> {
-        if !mem::take(&mut self.has_news) {
+        if !mem::take(&mut self.has_events) {
             return Ok(());
         }
         self.answers.follow(&self.driver, now);

@@ -199,7 +199,7 @@ pub(crate) fn is_right(
             group.state,
             expected.state
         );
-        let seen: Vec<_> = group.conditions.iter().map(|it| (it.kind, it.says.clone())).collect();
+        let seen: Vec<_> = group.conditions.iter().map(|it| (it.type_, it.statement.clone())).collect();
         let heard = [
             ("asks for", &summary.conditions, summary.meaning.as_deref()),
             ("looks at", &seen, group.meaning()),

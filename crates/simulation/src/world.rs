@@ -317,7 +317,7 @@ impl<'p> World<'p> {
                     }
                 }
                 Effect::Changed(kind, name) => {
-                    self.processes[process].has_news = true;
+                    self.processes[process].has_events = true;
                     self.processes[process].answers.changed(kind, name);
                 }
                 Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}

@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn glass(group: &str, kind: &str) -> EventDecoder {
+    fn decoder(group: &str, kind: &str) -> EventDecoder {
         let served = Served {
             version: "v1".into(),
             versions: Box::default(),
@@ -129,7 +129,7 @@ mod tests {
 
     /// What a line says, in a few words.
     fn told(line: &str) -> String {
-        match glass("apps", "Deployment").event(line.as_bytes(), Timestamp::UNIX_EPOCH) {
+        match decoder("apps", "Deployment").event(line.as_bytes(), Timestamp::UNIX_EPOCH) {
             Ok(WatchEvent::Applied(name, seen)) => {
                 format!("{name} is there: {}", seen.facts.version.as_str())
             }
@@ -185,7 +185,7 @@ mod tests {
     fn what_stands_in_a_list_is_judged_as_what_it_is() -> Result<(), DecodeError> {
         let list = br#"{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"7"},
             "items":[{"metadata":{"name":"a","namespace":"n"},"spec":{"type":"LoadBalancer"}},{}]}"#;
-        let page = glass("", "Service").page(list, Timestamp::UNIX_EPOCH)?;
+        let page = decoder("", "Service").page(list, Timestamp::UNIX_EPOCH)?;
         let [Some((name, seen)), None] = &page.items[..] else { panic!("one is an object: {page:?}") };
         assert_eq!(name.to_string(), "n/a");
         assert_eq!(seen.facts.verdict.state, bellwether_model::State::InProgress);

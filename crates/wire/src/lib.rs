@@ -4,8 +4,8 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`follow`] | how a kind is listed and watched, through whatever goes wrong |
-//! | [`course`], [`backoff`] | when to list, when to watch and when to wait |
-//! | [`decode`], [`glass`] | what bytes mean: objects, events |
+//! | [`policy`], [`backoff`] | when to list, when to watch and when to wait |
+//! | [`decode`], [`decoder`] | what bytes mean: objects, events |
 //! | [`api_error`], [`trouble`] | what the errors of an API server mean |
 //! | [`Verb`] | how anything is asked for |
 //! | [`attempt`] | how a change is asked for, and how it ended |

@@ -100,7 +100,7 @@ pub struct ListWatchPolicy {
     /// Since when the server has refused to answer, and how often.
     refused: Option<(Duration, u32)>,
     /// Since when it has answered that it cannot.
-    unwell: Option<Duration>,
+    server_error: Option<Duration>,
     /// Since when it has answered that it must not.
     forbidden: Option<Duration>,
 }
@@ -116,7 +116,7 @@ impl ListWatchPolicy {
             backoff: Backoff::new(pauses),
             state: ReadState::Readable,
             refused: None,
-            unwell: None,
+            server_error: None,
             forbidden: None,
         }
     }
@@ -139,7 +139,7 @@ impl ListWatchPolicy {
         self.list = true;
         self.state = ReadState::Readable;
         self.refused = None;
-        self.unwell = None;
+        self.server_error = None;
         self.forbidden = None;
         self.backoff.reset();
     }
@@ -219,10 +219,10 @@ impl ListWatchPolicy {
                 self.state
             }
             ReadError::Forbidden { .. } if self.is_forbidden_for_good(now) => ReadState::Forbidden,
-            ReadError::NotFound { .. } | ReadError::Rejected { .. } if self.is_stubborn(now) => {
+            ReadError::NotFound { .. } | ReadError::Rejected { .. } if self.is_persistent(now) => {
                 ReadState::Failing
             }
-            ReadError::ServerError { .. } if self.is_unwell_for_long(now) => ReadState::Failing,
+            ReadError::ServerError { .. } if self.is_server_error_for_long(now) => ReadState::Failing,
             ReadError::Unavailable { .. } | ReadError::ServerError { .. }
                 if self.state == ReadState::Readable && self.backoff.failures() > 1 =>
             {
@@ -237,15 +237,15 @@ impl ListWatchPolicy {
     }
 
     /// The server has refused once more. Gives whether that is how it stays.
-    fn is_stubborn(&mut self, now: Duration) -> bool {
+    fn is_persistent(&mut self, now: Duration) -> bool {
         let (since, times) = self.refused.get_or_insert((now, 0));
         *times += 1;
         *times >= STUBBORN_ATTEMPTS || now.saturating_sub(*since) >= STUBBORN_TIME
     }
 
     /// The server has answered once more that it cannot. Gives whether it has for long.
-    fn is_unwell_for_long(&mut self, now: Duration) -> bool {
-        now.saturating_sub(*self.unwell.get_or_insert(now)) >= UNWELL_TIME
+    fn is_server_error_for_long(&mut self, now: Duration) -> bool {
+        now.saturating_sub(*self.server_error.get_or_insert(now)) >= UNWELL_TIME
     }
 
     /// The server has answered once more that it must not. Gives whether that is to be believed.
@@ -255,7 +255,7 @@ impl ListWatchPolicy {
 
     fn recover(&mut self) -> Option<ReadState> {
         self.refused = None;
-        self.unwell = None;
+        self.server_error = None;
         self.forbidden = None;
         let before = mem::replace(&mut self.state, ReadState::Readable);
         (before != ReadState::Readable).then_some(ReadState::Readable)
@@ -269,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    fn course() -> ListWatchPolicy {
+    fn policy() -> ListWatchPolicy {
         ListWatchPolicy::new(BackoffLimits {
             first: Duration::from_secs(1),
             longest: Duration::from_secs(10),
@@ -281,9 +281,9 @@ mod tests {
     }
 
     fn watching(number: u64) -> ListWatchPolicy {
-        let mut course = course();
-        course.listed(version(number));
-        course
+        let mut policy = policy();
+        policy.listed(version(number));
+        policy
     }
 
     fn watch(number: u64) -> ReadStep {
@@ -299,32 +299,32 @@ mod tests {
     }
 
     /// Fails at once so many times; gives how the state turned each time.
-    fn fail(course: &mut ListWatchPolicy, trouble: &ReadError, times: usize) -> Vec<Option<ReadState>> {
-        fail_from(course, trouble, times, Duration::ZERO)
+    fn fail(policy: &mut ListWatchPolicy, trouble: &ReadError, times: usize) -> Vec<Option<ReadState>> {
+        fail_from(policy, trouble, times, Duration::ZERO)
     }
 
     /// Fails so many times at this moment.
     fn fail_from(
-        course: &mut ListWatchPolicy,
+        policy: &mut ListWatchPolicy,
         trouble: &ReadError,
         times: usize,
         now: Duration,
     ) -> Vec<Option<ReadState>> {
         let mut random = StdRng::seed_from_u64(1);
-        (0..times).map(|_| course.ended(&trouble.clone().into(), now, &mut random).turned).collect()
+        (0..times).map(|_| policy.ended(&trouble.clone().into(), now, &mut random).turned).collect()
     }
 
     #[test]
     fn it_lists_once_and_then_watches_from_what_is_known() {
-        let mut course = course();
-        assert_eq!(course.step(), ReadStep::List);
-        assert_eq!(course.listed(version(5)), None);
-        assert_eq!(course.step(), watch(5));
-        assert!(course.opened());
-        course.told(&version(8));
-        course.told(&version(7));
-        course.told(&ResourceVersion::new(""));
-        assert_eq!(course.step(), watch(8), "it never goes back");
+        let mut policy = policy();
+        assert_eq!(policy.step(), ReadStep::List);
+        assert_eq!(policy.listed(version(5)), None);
+        assert_eq!(policy.step(), watch(5));
+        assert!(policy.opened());
+        policy.told(&version(8));
+        policy.told(&version(7));
+        policy.told(&ResourceVersion::new(""));
+        assert_eq!(policy.step(), watch(8), "it never goes back");
     }
 
     #[rstest]
@@ -334,158 +334,158 @@ mod tests {
     #[case::refused(ReadError::rejected("no"), watch(5))]
     #[case::absent(ReadError::NotFound { why: "no".into() }, watch(5))]
     fn only_what_is_lost_is_listed_again(#[case] trouble: ReadError, #[case] expected: ReadStep) {
-        let mut course = watching(5);
-        fail(&mut course, &trouble, 3);
-        assert_eq!(course.step(), expected);
+        let mut policy = watching(5);
+        fail(&mut policy, &trouble, 3);
+        assert_eq!(policy.step(), expected);
     }
 
     #[test]
     fn a_server_that_is_away_is_no_reason_to_doubt_what_is_known() {
-        let mut course = watching(5);
-        let states = fail(&mut course, &away(), 100);
+        let mut policy = watching(5);
+        let states = fail(&mut policy, &away(), 100);
         assert_eq!(states[..3], [None, Some(ReadState::Unavailable), None]);
         assert!(states[3..].iter().all(Option::is_none), "it is said once");
-        assert!(course.opened());
-        assert_eq!(course.lived(), Some(ReadState::Readable));
-        assert_eq!(course.step(), watch(5));
+        assert!(policy.opened());
+        assert_eq!(policy.lived(), Some(ReadState::Readable));
+        assert_eq!(policy.step(), watch(5));
     }
 
     #[test]
     fn what_was_forbidden_is_listed_when_it_is_allowed() {
-        let mut course = watching(5);
+        let mut policy = watching(5);
         let begun = Duration::ZERO;
-        assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
-        let reaction = course.ended(&forbidden().into(), begun, &mut StdRng::seed_from_u64(1));
+        assert_eq!(fail_from(&mut policy, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
+        let reaction = policy.ended(&forbidden().into(), begun, &mut StdRng::seed_from_u64(1));
         assert!(reaction.pause <= FORBIDDEN_PAUSE);
         let later = begun + FORBIDDEN_TIME;
-        assert_eq!(fail_from(&mut course, &forbidden(), 2, later), [Some(ReadState::Forbidden), None]);
-        assert_eq!(course.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
-        assert!(!course.opened());
-        assert_eq!(course.step(), ReadStep::List);
-        assert_eq!(course.listed(version(9)), Some(ReadState::Readable));
-        assert_eq!(course.step(), watch(9));
+        assert_eq!(fail_from(&mut policy, &forbidden(), 2, later), [Some(ReadState::Forbidden), None]);
+        assert_eq!(policy.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
+        assert!(!policy.opened());
+        assert_eq!(policy.step(), ReadStep::List);
+        assert_eq!(policy.listed(version(9)), Some(ReadState::Readable));
+        assert_eq!(policy.step(), watch(9));
     }
 
     /// Otherwise what is known without a kind would be told for a moment, though it is served.
     #[test]
     fn what_was_never_read_is_not_forbidden_at_once_either() {
-        let (mut course, begun) = (course(), Duration::ZERO);
-        assert_eq!(fail_from(&mut course, &forbidden(), 3, begun), [None; 3]);
+        let (mut policy, begun) = (policy(), Duration::ZERO);
+        assert_eq!(fail_from(&mut policy, &forbidden(), 3, begun), [None; 3]);
         assert_eq!(
-            fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME),
+            fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME),
             [Some(ReadState::Forbidden)]
         );
     }
 
     #[test]
     fn a_server_that_goes_away_gives_no_rights_back() {
-        let mut course = watching(5);
+        let mut policy = watching(5);
         let begun = Duration::ZERO;
-        fail_from(&mut course, &forbidden(), 1, begun);
-        fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
-        assert_eq!(fail(&mut course, &away(), 5), [None; 5]);
-        assert!(!course.opened(), "it is still to be listed");
+        fail_from(&mut policy, &forbidden(), 1, begun);
+        fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
+        assert_eq!(fail(&mut policy, &away(), 5), [None; 5]);
+        assert!(!policy.opened(), "it is still to be listed");
     }
 
     #[test]
     fn errors_that_stay_are_told() {
-        let mut course = course();
-        let states = fail(&mut course, &ReadError::rejected("no"), 6);
+        let mut policy = policy();
+        let states = fail(&mut policy, &ReadError::rejected("no"), 6);
         assert_eq!(states, [None, None, None, None, Some(ReadState::Failing), None]);
-        assert_eq!(course.listed(version(5)), Some(ReadState::Readable));
-        assert_eq!(fail(&mut course, &ReadError::rejected("no"), 4), [None; 4], "it is counted anew");
+        assert_eq!(policy.listed(version(5)), Some(ReadState::Readable));
+        assert_eq!(fail(&mut policy, &ReadError::rejected("no"), 4), [None; 4], "it is counted anew");
     }
 
     #[test]
     fn errors_that_stay_for_long_are_told_too() {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
-        let mut course = course();
+        let mut policy = policy();
         let refused = ReadError::rejected("no").into();
-        assert_eq!(course.ended(&refused, now, &mut random).turned, None);
-        assert_eq!(course.ended(&refused, now + STUBBORN_TIME, &mut random).turned, Some(ReadState::Failing));
+        assert_eq!(policy.ended(&refused, now, &mut random).turned, None);
+        assert_eq!(policy.ended(&refused, now + STUBBORN_TIME, &mut random).turned, Some(ReadState::Failing));
     }
 
     /// One kind whose webhook or server is down, while all others are well.
     #[test]
     fn a_kind_that_the_server_cannot_serve_for_long_is_failing() {
-        let (mut course, begun, mut random) = (watching(5), Duration::ZERO, StdRng::seed_from_u64(1));
-        let unwell =
+        let (mut policy, begun, mut random) = (watching(5), Duration::ZERO, StdRng::seed_from_u64(1));
+        let server_error =
             || Ended::from(ReadError::ServerError { why: "no conversion".into(), retry_after: None });
-        assert_eq!(course.ended(&unwell(), begun, &mut random).turned, None);
+        assert_eq!(policy.ended(&server_error(), begun, &mut random).turned, None);
         assert_eq!(
-            course.ended(&unwell(), begun + UNWELL_TIME / 2, &mut random).turned,
+            policy.ended(&server_error(), begun + UNWELL_TIME / 2, &mut random).turned,
             Some(ReadState::Unavailable)
         );
         assert_eq!(
-            course.ended(&unwell(), begun + UNWELL_TIME, &mut random).turned,
+            policy.ended(&server_error(), begun + UNWELL_TIME, &mut random).turned,
             Some(ReadState::Failing)
         );
-        assert!(!course.opened(), "what could not be read is listed first");
-        assert_eq!(course.listed(version(6)), Some(ReadState::Readable));
-        let again = course.ended(&unwell(), begun + 2 * UNWELL_TIME, &mut random).turned;
+        assert!(!policy.opened(), "what could not be read is listed first");
+        assert_eq!(policy.listed(version(6)), Some(ReadState::Readable));
+        let again = policy.ended(&server_error(), begun + 2 * UNWELL_TIME, &mut random).turned;
         assert_eq!(again, Some(ReadState::Unavailable), "it counts anew");
     }
 
     #[test]
     fn a_list_from_the_past_is_used_only_if_there_is_no_other() {
-        let mut course = watching(5);
-        course.start_over();
+        let mut policy = watching(5);
+        policy.start_over();
         let mut now = Duration::ZERO;
         for _ in 0..10 {
-            assert_eq!(course.accept(&version(4), now), Err(ReadError::Stale));
+            assert_eq!(policy.accept(&version(4), now), Err(ReadError::Stale));
         }
-        assert_eq!(course.accept(&version(5), now + RESTORED_TIME), Ok(false), "it has caught up");
+        assert_eq!(policy.accept(&version(5), now + RESTORED_TIME), Ok(false), "it has caught up");
         for _ in 0..4 {
             now += RESTORED_TIME;
-            assert_eq!(course.accept(&version(4), now), Err(ReadError::Stale));
+            assert_eq!(policy.accept(&version(4), now), Err(ReadError::Stale));
         }
-        assert_eq!(course.accept(&version(4), now), Ok(true));
-        course.listed(version(4));
-        assert_eq!(course.step(), watch(4));
+        assert_eq!(policy.accept(&version(4), now), Ok(true));
+        policy.listed(version(4));
+        assert_eq!(policy.step(), watch(4));
     }
 
     #[test]
     fn a_list_older_than_one_that_broke_off_is_not_used() {
-        let (mut course, now) = (course(), Duration::ZERO);
-        assert_eq!(course.accept(&version(23), now), Ok(false));
-        fail_from(&mut course, &ReadError::rejected("no second page"), 1, now);
-        assert_eq!(course.accept(&version(13), now), Err(ReadError::Stale));
-        assert_eq!(course.accept(&version(23), now), Ok(false));
-        course.listed(version(23));
-        assert_eq!(course.step(), watch(23));
+        let (mut policy, now) = (policy(), Duration::ZERO);
+        assert_eq!(policy.accept(&version(23), now), Ok(false));
+        fail_from(&mut policy, &ReadError::rejected("no second page"), 1, now);
+        assert_eq!(policy.accept(&version(13), now), Err(ReadError::Stale));
+        assert_eq!(policy.accept(&version(23), now), Ok(false));
+        policy.listed(version(23));
+        assert_eq!(policy.step(), watch(23));
     }
 
     #[test]
     fn the_first_attempt_after_a_good_watch_is_at_once() {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
-        let mut course = watching(5);
-        let mut pause = |course: &mut ListWatchPolicy, lived, trouble| {
-            course.ended(&Ended { lived, trouble }, now, &mut random).pause
+        let mut policy = watching(5);
+        let mut pause = |policy: &mut ListWatchPolicy, lived, trouble| {
+            policy.ended(&Ended { lived, trouble }, now, &mut random).pause
         };
-        assert_eq!(pause(&mut course, false, None), Duration::ZERO);
-        assert_ne!(pause(&mut course, false, None), Duration::ZERO);
-        course.listed(version(6));
-        assert_ne!(pause(&mut course, false, None), Duration::ZERO, "a list alone proves little");
-        assert_eq!(pause(&mut course, true, None), Duration::ZERO);
-        assert_ne!(pause(&mut course, false, Some(ReadError::Expired)), Duration::ZERO);
-        course.lived();
-        assert_eq!(pause(&mut course, false, Some(ReadError::Expired)), Duration::ZERO);
+        assert_eq!(pause(&mut policy, false, None), Duration::ZERO);
+        assert_ne!(pause(&mut policy, false, None), Duration::ZERO);
+        policy.listed(version(6));
+        assert_ne!(pause(&mut policy, false, None), Duration::ZERO, "a list alone proves little");
+        assert_eq!(pause(&mut policy, true, None), Duration::ZERO);
+        assert_ne!(pause(&mut policy, false, Some(ReadError::Expired)), Duration::ZERO);
+        policy.lived();
+        assert_eq!(pause(&mut policy, false, Some(ReadError::Expired)), Duration::ZERO);
         let busy = ReadError::Unavailable { why: "busy".into(), retry_after: Some(Duration::from_secs(3)) };
-        assert!(pause(&mut course, false, Some(busy)) >= Duration::from_secs(3));
+        assert!(pause(&mut policy, false, Some(busy)) >= Duration::from_secs(3));
     }
 
     #[test]
     fn what_was_in_the_way_does_not_matter_after_a_new_start() {
-        let mut course = watching(5);
+        let mut policy = watching(5);
         let begun = Duration::ZERO;
-        fail_from(&mut course, &forbidden(), 1, begun);
-        fail_from(&mut course, &forbidden(), 1, begun + FORBIDDEN_TIME);
-        course.start_over();
-        assert_eq!(course.step(), ReadStep::List);
+        fail_from(&mut policy, &forbidden(), 1, begun);
+        fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
+        policy.start_over();
+        assert_eq!(policy.step(), ReadStep::List);
         let later = begun + FORBIDDEN_TIME * 2;
-        assert_eq!(fail_from(&mut course, &forbidden(), 1, later), [None]);
+        assert_eq!(fail_from(&mut policy, &forbidden(), 1, later), [None]);
         assert_eq!(
-            fail_from(&mut course, &forbidden(), 1, later + FORBIDDEN_TIME),
+            fail_from(&mut policy, &forbidden(), 1, later + FORBIDDEN_TIME),
             [Some(ReadState::Forbidden)]
         );
     }

@@ -160,7 +160,7 @@ mod tests {
     #[case::busy(429, None)]
     #[case::forbidden(403, Some(Unreadable::Forbidden { resource: "widgets".into() }))]
     #[case::absent(404, Some(Unreadable::Failing { why: "it".into() }))]
-    #[case::unwell(500, Some(Unreadable::Failing { why: "it".into() }))]
+    #[case::server_error(500, Some(Unreadable::Failing { why: "it".into() }))]
     #[case::refused(400, Some(Unreadable::Failing { why: "it".into() }))]
     fn only_what_the_kind_is_to_blame_for_makes_it_unreadable(
         #[case] code: u16,

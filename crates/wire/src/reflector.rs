@@ -19,7 +19,7 @@ use crate::{
 /// What a follower wants done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Say whether the cluster serves the kind, now and whenever that changes: [`found`](Follower::found).
+    /// Say whether the cluster serves the kind, now and whenever that changes: [`discovered`](Follower::found).
     Discover,
     /// Ask which kinds there are once more, and then say so.
     Rediscover,
@@ -38,7 +38,7 @@ pub enum Action {
         /// What has changed since this version is to be told.
         since: ResourceVersion,
     },
-    /// Wait for so long: [`rested`](Follower::rested).
+    /// Wait for so long: [`slept`](Follower::rested).
     Sleep(Duration),
 }
 
@@ -74,12 +74,12 @@ pub struct Reflector {
     /// The one namespace that is read.
     namespace: Option<String>,
     lens: Arc<Lens>,
-    course: ListWatchPolicy,
+    policy: ListWatchPolicy,
     said: Reported,
     /// How the kind is read, once it is.
     reads: Option<(Served, EventDecoder)>,
     stage: Stage,
-    news: VecDeque<FeedEvent>,
+    events: VecDeque<FeedEvent>,
     random: SmallRng,
 }
 
@@ -121,11 +121,11 @@ impl Reflector {
             kind,
             namespace,
             lens,
-            course: ListWatchPolicy::new(pauses),
+            policy: ListWatchPolicy::new(pauses),
             said: Reported::Nothing,
             reads: None,
             stage: Stage::Discovering,
-            news: VecDeque::new(),
+            events: VecDeque::new(),
             random: SmallRng::seed_from_u64(seed),
         }
     }
@@ -136,29 +136,29 @@ impl Reflector {
     }
 
     /// Whether there is something to tell. It stays until it is [taken](Self::take).
-    pub fn has_news(&self) -> bool {
-        !self.news.is_empty()
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Takes what is to be told next.
     pub fn take(&mut self) -> Option<FeedEvent> {
-        let next = self.news.pop_front();
-        if self.news.is_empty() {
+        let next = self.events.pop_front();
+        if self.events.is_empty() {
             // A page takes room for hundreds, and most of the time there is nothing.
-            self.news = VecDeque::new();
+            self.events = VecDeque::new();
         }
         next
     }
 
     /// Whether everything was listed once.
     pub fn has_listed(&self) -> bool {
-        self.course.has_listed()
+        self.policy.has_listed()
     }
 
     /// Everything is to be listed once more, through another lens.
-    pub fn refocus(&mut self, lens: Arc<Lens>) {
+    pub fn set_lens(&mut self, lens: Arc<Lens>) {
         self.lens = lens;
-        self.course.start_over();
+        self.policy.start_over();
         self.stage = Stage::Discovering;
     }
 
@@ -173,7 +173,7 @@ impl Reflector {
             (Stage::Rediscovering(_), _) => Action::Rediscover,
             (Stage::Discovering, _) | (_, None) => Action::Discover,
             (Stage::Listing(_, rest), Some(path)) => Action::List { path, rest: Some(rest.clone()) },
-            (Stage::Reading, Some(path)) => match self.course.step() {
+            (Stage::Reading, Some(path)) => match self.policy.step() {
                 ReadStep::List => Action::List { path, rest: None },
                 ReadStep::Watch(since) => Action::Watch { path, since },
             },
@@ -181,12 +181,12 @@ impl Reflector {
     }
 
     /// The cluster serves the kind so, or not. Gives whether there is something else to do next now.
-    pub fn found(&mut self, found: &Discovered, now: Now) -> bool {
+    pub fn discovered(&mut self, discovered: &Discovered, now: Now) -> bool {
         let reads = self.reads.as_ref().map(|(served, _)| served);
-        let is_as_before = matches!(found, Discovered::Served(served) if Some(served) == reads);
+        let is_as_before = matches!(discovered, Discovered::Served(served) if Some(served) == reads);
         match &mut self.stage {
             Stage::Discovering => {
-                self.find(found);
+                self.find(discovered);
                 !matches!(self.stage, Stage::Discovering)
             }
             Stage::Rediscovering(ended) => {
@@ -195,59 +195,59 @@ impl Reflector {
                     self.react(&ended, true, now);
                 } else {
                     self.stage = Stage::Discovering;
-                    self.find(found);
+                    self.find(discovered);
                 }
                 true
             }
             // That it is missing is not enough: if it is really gone, the API server ends the watch, and otherwise there is
             // no reason to.
-            Stage::Reading if matches!(found, Discovered::Served(_)) && !is_as_before => {
+            Stage::Reading if matches!(discovered, Discovered::Served(_)) && !is_as_before => {
                 self.stage = Stage::Discovering;
-                self.find(found);
+                self.find(discovered);
                 true
             }
             Stage::Reading | Stage::Listing(..) | Stage::Sleeping { .. } => false,
         }
     }
 
-    fn find(&mut self, found: &Discovered) {
+    fn find(&mut self, discovered: &Discovered) {
         let kind = &self.kind;
-        match found {
+        match discovered {
             Discovered::Served(served) => {
                 if !matches!(&self.said, Reported::Served(before) if looks_alike(before, served)) {
                     info!("the cluster serves {kind} in version {}", served.version);
                     let is_read = self.reads.as_ref().is_some_and(|(before, _)| looks_alike(before, served));
                     // What stood in the way of reading it so stands there still, for all that is known.
                     if !is_read || self.said != Reported::Unreadable {
-                        self.course.start_over();
+                        self.policy.start_over();
                     }
                 }
-                self.say_served(served);
+                self.report_served(served);
                 self.reads = Some((served.clone(), EventDecoder::new(Arc::clone(&self.lens), served)));
                 self.stage = Stage::Reading;
             }
             Discovered::Unavailable if self.said != Reported::Unreadable => {
                 let why = "the server of its API group does not answer";
                 warn!("{kind} cannot be read: {why}; it is tried again");
-                self.say_not(Unreadable::Failing { why: why.into() }, Reported::Unreadable);
+                self.report_unserved(Unreadable::Failing { why: why.into() }, Reported::Unreadable);
             }
             Discovered::NotServed if self.said != Reported::NotServed => {
                 info!("the cluster does not serve {kind}, which is followed as soon as it does");
-                self.say_not(Unreadable::NotServed, Reported::NotServed);
+                self.report_unserved(Unreadable::NotServed, Reported::NotServed);
             }
             Discovered::Unavailable | Discovered::NotServed | Discovered::Unknown => {}
         }
     }
 
-    fn say_not(&mut self, why: Unreadable, said: Reported) {
-        self.news.push_back(FeedEvent::Unreadable(why));
+    fn report_unserved(&mut self, why: Unreadable, said: Reported) {
+        self.events.push_back(FeedEvent::Unreadable(why));
         self.said = said;
-        self.course.start_over();
+        self.policy.start_over();
     }
 
-    fn say_served(&mut self, served: &Served) {
+    fn report_served(&mut self, served: &Served) {
         if !matches!(&self.said, Reported::Served(before) if before == served) {
-            self.news.push_back(FeedEvent::Served(served.clone()));
+            self.events.push_back(FeedEvent::Served(served.clone()));
             self.said = Reported::Served(served.clone());
         }
     }
@@ -264,20 +264,20 @@ impl Reflector {
     }
 
     fn read_page(&mut self, page: &[u8], now: Now) -> Result<Received, ReadError> {
-        let Some((served, glass)) = &self.reads else { return Ok(Received::default()) };
-        let page = glass.page(page, now.time);
+        let Some((served, decoder)) = &self.reads else { return Ok(Received::default()) };
+        let page = decoder.page(page, now.time);
         let page = page.map_err(|error| ReadError::rejected(format!("a list cannot be read: {error}")))?;
         let version = if let Stage::Listing(version, _) = &self.stage {
             version.clone()
         } else {
             let version = ResourceVersion::new(&page.version);
-            let was_put_back = self.course.accept(&version, now.passed)?;
+            let was_put_back = self.policy.accept(&version, now.passed)?;
             let served = served.clone();
-            self.say_served(&served);
+            self.report_served(&served);
             if was_put_back {
-                self.news.push_back(FeedEvent::Restored);
+                self.events.push_back(FeedEvent::Restored);
             }
-            self.news.push_back(FeedEvent::ListStarted);
+            self.events.push_back(FeedEvent::ListStarted);
             version
         };
         let mut heard = Received::default();
@@ -285,16 +285,16 @@ impl Reflector {
             match item {
                 Some((name, seen)) => {
                     heard.read += 1;
-                    self.news.push_back(FeedEvent::Applied(name, seen));
+                    self.events.push_back(FeedEvent::Applied(name, seen));
                 }
-                None => heard.nonsense += self.pass_over(),
+                None => heard.nonsense += self.skip_malformed(),
             }
         }
         self.stage = if let Some(rest) = page.rest {
             Stage::Listing(version, rest)
         } else {
-            self.news.push_back(FeedEvent::ListCompleted);
-            let turned = self.course.listed(version);
+            self.events.push_back(FeedEvent::ListCompleted);
+            let turned = self.policy.listed(version);
             self.log_recovery(turned);
             Stage::Reading
         };
@@ -303,23 +303,23 @@ impl Reflector {
 
     /// A watch has begun. Gives whether to go on with it.
     pub fn opened(&mut self) -> bool {
-        self.course.opened()
+        self.policy.opened()
     }
 
     /// A line of the watch.
     pub fn line(&mut self, line: &[u8], now: Now) -> Result<Received, ReadError> {
-        let Some((_, glass)) = &self.reads else { return Ok(Received::default()) };
-        let told = glass.event(line, now.time);
+        let Some((_, decoder)) = &self.reads else { return Ok(Received::default()) };
+        let told = decoder.event(line, now.time);
         let told = told.map_err(|error| ReadError::rejected(format!("an event cannot be read: {error}")))?;
         let mut heard = Received { read: 1, ..Received::default() };
         let version = match told {
             WatchEvent::Applied(name, seen) => {
                 let version = seen.facts.version.clone();
-                self.news.push_back(FeedEvent::Applied(name, seen));
+                self.events.push_back(FeedEvent::Applied(name, seen));
                 version
             }
             WatchEvent::Deleted(name, version) => {
-                self.news.push_back(FeedEvent::Deleted(name));
+                self.events.push_back(FeedEvent::Deleted(name));
                 version
             }
             WatchEvent::Bookmark(version) => {
@@ -328,11 +328,11 @@ impl Reflector {
             }
             WatchEvent::Error(trouble) => return Err(trouble),
             WatchEvent::Malformed => {
-                return Ok(Received { nonsense: self.pass_over(), ..Received::default() });
+                return Ok(Received { nonsense: self.skip_malformed(), ..Received::default() });
             }
         };
-        self.course.told(&version);
-        let turned = self.course.lived();
+        self.policy.told(&version);
+        let turned = self.policy.lived();
         self.log_recovery(turned);
         Ok(heard)
     }
@@ -347,7 +347,7 @@ impl Reflector {
     }
 
     /// It has waited for as long as it wished.
-    pub fn rested(&mut self) {
+    pub fn slept(&mut self) {
         if let Stage::Sleeping { find, .. } = self.stage {
             self.stage = if find { Stage::Discovering } else { Stage::Reading };
         }
@@ -355,15 +355,15 @@ impl Reflector {
 
     /// Says what went wrong where it matters, and rests.
     fn react(&mut self, ended: &Ended, find: bool, now: Now) {
-        let reaction = self.course.ended(ended, now.passed, &mut self.random);
+        let reaction = self.policy.ended(ended, now.passed, &mut self.random);
         self.stage = Stage::Sleeping { pause: reaction.pause, find };
         match &ended.trouble {
-            Some(trouble) => self.complain(trouble, &reaction),
+            Some(trouble) => self.log_error(trouble, &reaction),
             None => self.log_recovery(reaction.turned),
         }
     }
 
-    fn complain(&mut self, trouble: &ReadError, reaction: &Reaction) {
+    fn log_error(&mut self, trouble: &ReadError, reaction: &Reaction) {
         let kind = &self.kind;
         debug!("{kind} was not read: {trouble}");
         let resource = self.reads.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
@@ -382,11 +382,11 @@ impl Reflector {
             }
             Some(ReadState::Readable) | None => return,
         }
-        self.news.extend(trouble.unreadable(&resource).map(FeedEvent::Unreadable));
+        self.events.extend(trouble.unreadable(&resource).map(FeedEvent::Unreadable));
         self.said = Reported::Unreadable;
     }
 
-    fn pass_over(&self) -> usize {
+    fn skip_malformed(&self) -> usize {
         warn!("the cluster has sent something as {} that is no object, and it is passed over", self.kind);
         1
     }
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    fn follower() -> Reflector {
+    fn reflector() -> Reflector {
         let kind = GroupKind::new("acme.io", "Widget");
         let lens = Arc::new(Lens::new(&kind, Arc::default()));
         Reflector::new(kind, None, lens, BackoffLimits::default(), 1)
@@ -441,8 +441,8 @@ mod tests {
     }
 
     /// What there is to tell, in a word each.
-    fn told(follower: &mut Reflector) -> String {
-        let word = |news| match news {
+    fn told(reflector: &mut Reflector) -> String {
+        let word = |events| match events {
             FeedEvent::Served(_) => "served".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             FeedEvent::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
@@ -455,7 +455,7 @@ mod tests {
             FeedEvent::Deleted(name) => format!("{name} gone"),
             FeedEvent::ListCompleted => "listed".to_owned(),
         };
-        std::iter::from_fn(|| follower.take()).map(word).collect::<Vec<_>>().join(", ")
+        std::iter::from_fn(|| reflector.take()).map(word).collect::<Vec<_>>().join(", ")
     }
 
     fn widget(name: &str, version: u32) -> String {
@@ -466,116 +466,119 @@ mod tests {
 
     /// One that watches since version 5.
     fn watching() -> Reflector {
-        let mut follower = follower();
-        follower.found(&Discovered::Served(served("v1")), now());
-        follower.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
-        assert_eq!(told(&mut follower), "served, listing, listed");
-        assert_eq!(follower.next(), watch("5"));
-        follower
+        let mut reflector = reflector();
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        reflector.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
+        assert_eq!(told(&mut reflector), "served, listing, listed");
+        assert_eq!(reflector.next(), watch("5"));
+        reflector
     }
 
     #[test]
     fn pages_are_one_list() {
-        let mut follower = follower();
-        assert_eq!(follower.next(), Action::Discover);
-        assert!(!follower.found(&Discovered::Unknown, now()));
-        assert!(follower.found(&Discovered::Served(served("v1")), now()));
-        assert_eq!(follower.next(), list(None));
+        let mut reflector = reflector();
+        assert_eq!(reflector.next(), Action::Discover);
+        assert!(!reflector.discovered(&Discovered::Unknown, now()));
+        assert!(reflector.discovered(&Discovered::Served(served("v1")), now()));
+        assert_eq!(reflector.next(), list(None));
         let first = format!(
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
             widget("a", 3)
         );
-        follower.page(Ok(first.as_bytes()), now());
-        assert_eq!(follower.next(), list(Some("more")));
+        reflector.page(Ok(first.as_bytes()), now());
+        assert_eq!(reflector.next(), list(Some("more")));
         let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
-        let heard = follower.page(Ok(second.as_bytes()), now());
+        let heard = reflector.page(Ok(second.as_bytes()), now());
         assert_eq!(heard, Received { read: 1, nonsense: 1, ..Received::default() });
-        assert_eq!(told(&mut follower), "served, listing, shop/a, shop/b, listed");
-        assert_eq!(follower.next(), watch("5"));
+        assert_eq!(told(&mut reflector), "served, listing, shop/a, shop/b, listed");
+        assert_eq!(reflector.next(), watch("5"));
     }
 
     #[test]
     fn a_list_that_breaks_off_begins_anew() {
-        let mut follower = follower();
-        follower.found(&Discovered::Served(served("v1")), now());
+        let mut reflector = reflector();
+        reflector.discovered(&Discovered::Served(served("v1")), now());
         let first = format!(
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
             widget("a", 3)
         );
-        follower.page(Ok(first.as_bytes()), now());
-        follower.page(Err(ReadError::Expired), now());
-        assert!(matches!(follower.next(), Action::Sleep(_)));
-        follower.rested();
-        assert_eq!(follower.next(), list(None));
-        assert_eq!(told(&mut follower), "served, listing, shop/a", "the end of the list is not told");
+        reflector.page(Ok(first.as_bytes()), now());
+        reflector.page(Err(ReadError::Expired), now());
+        assert!(matches!(reflector.next(), Action::Sleep(_)));
+        reflector.slept();
+        assert_eq!(reflector.next(), list(None));
+        assert_eq!(told(&mut reflector), "served, listing, shop/a", "the end of the list is not told");
     }
 
     #[test]
     fn lines_are_told_and_remembered() {
-        let mut follower = watching();
-        assert!(follower.opened());
+        let mut reflector = watching();
+        assert!(reflector.opened());
         let line = format!(r#"{{"type":"ADDED","object":{}}}"#, widget("a", 6));
-        assert!(follower.line(line.as_bytes(), now()).is_ok());
+        assert!(reflector.line(line.as_bytes(), now()).is_ok());
         let line = format!(r#"{{"type":"DELETED","object":{}}}"#, widget("a", 7));
-        assert!(follower.line(line.as_bytes(), now()).is_ok());
-        assert_eq!(told(&mut follower), "shop/a, shop/a gone");
-        follower.ended(Ended { lived: true, trouble: None }, now());
-        follower.rested();
-        assert_eq!(follower.next(), watch("7"));
+        assert!(reflector.line(line.as_bytes(), now()).is_ok());
+        assert_eq!(told(&mut reflector), "shop/a, shop/a gone");
+        reflector.ended(Ended { lived: true, trouble: None }, now());
+        reflector.slept();
+        assert_eq!(reflector.next(), watch("7"));
     }
 
     #[test]
     fn what_is_not_there_is_looked_for() {
-        let mut follower = watching();
+        let mut reflector = watching();
         let absent = || Ended::from(ReadError::NotFound { why: "no".into() });
-        follower.ended(absent(), now());
-        assert_eq!(follower.next(), Action::Rediscover);
-        follower.found(&Discovered::Served(served("v1")), now());
-        assert!(matches!(follower.next(), Action::Sleep(_)), "it is there, so this may pass");
-        follower.rested();
-        follower.found(&Discovered::Served(served("v1")), now());
-        assert_eq!(follower.next(), watch("5"));
-        follower.ended(absent(), now());
-        follower.found(&Discovered::NotServed, now());
-        assert_eq!((follower.next(), &*told(&mut follower)), (Action::Discover, "not served"));
-        follower.found(&Discovered::Served(served("v1")), now());
-        assert_eq!((follower.next(), &*told(&mut follower)), (list(None), "served"));
+        reflector.ended(absent(), now());
+        assert_eq!(reflector.next(), Action::Rediscover);
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        assert!(matches!(reflector.next(), Action::Sleep(_)), "it is there, so this may pass");
+        reflector.slept();
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        assert_eq!(reflector.next(), watch("5"));
+        reflector.ended(absent(), now());
+        reflector.discovered(&Discovered::NotServed, now());
+        assert_eq!((reflector.next(), &*told(&mut reflector)), (Action::Discover, "not served"));
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        assert_eq!((reflector.next(), &*told(&mut reflector)), (list(None), "served"));
     }
 
     /// Discovery names it, and there is nothing behind the name: it is asked for less and less often, and told once.
     #[test]
     fn what_is_served_and_never_there_is_not_asked_for_again_and_again() {
-        let (mut follower, mut longest) = (follower(), Duration::ZERO);
-        follower.found(&Discovered::Served(served("v1")), now());
+        let (mut reflector, mut longest) = (reflector(), Duration::ZERO);
+        reflector.discovered(&Discovered::Served(served("v1")), now());
         for _ in 0..40 {
-            assert_eq!(follower.next(), list(None));
-            follower.page(Err(ReadError::NotFound { why: "no".into() }), now());
-            follower.found(&Discovered::Served(served("v1")), now());
-            let Action::Sleep(pause) = follower.next() else { panic!("it rests") };
+            assert_eq!(reflector.next(), list(None));
+            reflector.page(Err(ReadError::NotFound { why: "no".into() }), now());
+            reflector.discovered(&Discovered::Served(served("v1")), now());
+            let Action::Sleep(pause) = reflector.next() else { panic!("it rests") };
             longest = longest.max(pause);
-            follower.rested();
-            follower.found(&Discovered::Served(served("v1")), now());
+            reflector.slept();
+            reflector.discovered(&Discovered::Served(served("v1")), now());
         }
-        assert_eq!(told(&mut follower), "served, failing, served");
+        assert_eq!(told(&mut reflector), "served, failing, served");
         assert!(longest > Duration::from_secs(10), "{longest:?}");
     }
 
     #[test]
     fn another_version_is_listed_anew() {
-        let mut follower = watching();
-        assert!(!follower.found(&Discovered::NotServed, now()), "a watch that goes on knows better");
-        assert!(!follower.found(&Discovered::Served(served("v1")), now()));
-        assert!(follower.found(&Discovered::Served(served("v2")), now()));
-        assert_eq!(follower.next(), Action::List { path: "/apis/acme.io/v2/widgets".to_owned(), rest: None });
+        let mut reflector = watching();
+        assert!(!reflector.discovered(&Discovered::NotServed, now()), "a watch that goes on knows better");
+        assert!(!reflector.discovered(&Discovered::Served(served("v1")), now()));
+        assert!(reflector.discovered(&Discovered::Served(served("v2")), now()));
+        assert_eq!(
+            reflector.next(),
+            Action::List { path: "/apis/acme.io/v2/widgets".to_owned(), rest: None }
+        );
     }
 
     #[test]
     fn another_lens_is_another_list() {
-        let mut follower = watching();
-        let lens = Arc::new(Lens::new(follower.kind(), Arc::default()));
-        follower.refocus(lens);
-        assert_eq!(follower.next(), Action::Discover);
-        follower.found(&Discovered::Served(served("v1")), now());
-        assert_eq!((follower.next(), &*told(&mut follower)), (list(None), ""));
+        let mut reflector = watching();
+        let lens = Arc::new(Lens::new(reflector.kind(), Arc::default()));
+        reflector.set_lens(lens);
+        assert_eq!(reflector.next(), Action::Discover);
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        assert_eq!((reflector.next(), &*told(&mut reflector)), (list(None), ""));
     }
 }

@@ -177,7 +177,7 @@ mod tests {
             uid: "u".into(),
             version: ResourceVersion::new("7"),
             patch,
-            told: Box::default(),
+            transitions: Box::default(),
             claims: Box::default(),
         }
     }

@@ -18,9 +18,9 @@ const LONGEST_NAME: usize = 253;
 
 /// What probes and metrics ask.
 pub(super) struct Probes {
-    vitals: Arc<Metrics>,
+    metrics: Arc<Metrics>,
     leadership: watch::Receiver<Leadership>,
-    inquirer: StatusHandle,
+    handle: StatusHandle,
     /// The one namespace that is looked after, if it is not all of them.
     only: Option<String>,
     speaks_for: Option<GroupRef>,
@@ -29,13 +29,13 @@ pub(super) struct Probes {
 impl Probes {
     pub(super) fn new(
         command: &Controller,
-        spine: &ControllerLoop,
+        controller_loop: &ControllerLoop,
         leadership: watch::Receiver<Leadership>,
     ) -> Self {
         Self {
-            vitals: Arc::clone(spine.vitals()),
+            metrics: Arc::clone(controller_loop.metrics()),
             leadership,
-            inquirer: spine.inquirer(),
+            handle: controller_loop.handle(),
             only: command.watch_namespace.clone(),
             speaks_for: command
                 .rollups
@@ -48,7 +48,7 @@ impl Probes {
 
 impl Process for Probes {
     fn waits_for(&self) -> Vec<String> {
-        let census = self.vitals.census();
+        let census = self.metrics.census();
         let mut waits: Vec<_> = census.unknown.iter().map(not_known_yet).collect();
         if !census.open && waits.is_empty() {
             waits.push("nothing is known yet".to_owned());
@@ -65,13 +65,13 @@ impl Process for Probes {
 
     fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async {
-            let insight = self.inquirer.summary(group.kind.kind(), group.name.clone()).await;
+            let insight = self.handle.summary(group.kind.kind(), group.name.clone()).await;
             answer(insight, group, self.only.as_deref())
         })
     }
 
     fn metrics(&self) -> String {
-        self.vitals.text().unwrap_or_default()
+        self.metrics.text().unwrap_or_default()
     }
 }
 

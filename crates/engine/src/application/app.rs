@@ -37,7 +37,7 @@ pub(super) struct App {
     /// What it asks for, in our own words.
     pub(super) spec: ApplicationSpec,
     /// What else one of `app.k8s.io` asks for; none for our own.
-    pub(super) old: Option<LegacySpec>,
+    pub(super) legacy: Option<LegacySpec>,
     pub(super) selector: Selector,
     /// The kinds that it needs.
     pub(super) needs: BTreeMap<GroupKind, KindUse>,
@@ -48,7 +48,7 @@ pub(super) struct App {
     pub(super) components: Vec<NamedComponent>,
     pub(super) members: Members,
     pub(super) check: Check,
-    pub(super) holdings: OwnedKinds,
+    pub(super) owned_kinds: OwnedKinds,
     /// Objects whose owners could not be changed, and why.
     pub(super) refused: BTreeMap<(GroupKind, Arc<str>), Arc<str>>,
     /// The way from here back to here, if its dependencies lead there.
@@ -136,22 +136,22 @@ impl App {
         publication: Publication,
         deleting: bool,
         spec: ApplicationSpec,
-        old: Option<LegacySpec>,
+        legacy: Option<LegacySpec>,
     ) -> Self {
         Self {
             name: publication.group().name.clone(),
             publication,
             deleting,
-            selector: selector(&spec, old.as_ref()),
+            selector: selector(&spec, legacy.as_ref()),
             spec,
-            old,
+            legacy,
             needs: BTreeMap::new(),
             leaving: BTreeMap::new(),
             entries: Vec::new(),
             components: Vec::new(),
             members: Members::default(),
             check: Check::default(),
-            holdings: OwnedKinds::default(),
+            owned_kinds: OwnedKinds::default(),
             refused: BTreeMap::new(),
             cycle: None,
             shown: None,
@@ -165,7 +165,7 @@ impl App {
     }
 
     pub(super) fn dialect(&self) -> Dialect {
-        if self.old.is_some() { Dialect::AppK8sIo } else { Dialect::Bellwether }
+        if self.legacy.is_some() { Dialect::AppK8sIo } else { Dialect::Bellwether }
     }
 
     /// What a member is called that is in its namespace.
@@ -176,33 +176,33 @@ impl App {
     /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
     pub(super) fn places(&self) -> Vec<Arc<str>> {
         let own = Arc::clone(&self.name.namespace);
-        match &self.old {
+        match &self.legacy {
             None => vec![own],
-            Some(old) if old.selects => vec![own, "".into()],
+            Some(legacy) if legacy.selects => vec![own, "".into()],
             Some(_) => Vec::new(),
         }
     }
 
     /// Whether it owns all its members, as only one of `app.k8s.io` does.
     pub(super) fn adds_owner(&self) -> bool {
-        self.old.as_ref().is_some_and(|old| old.adds_owner)
+        self.legacy.as_ref().is_some_and(|legacy| legacy.adds_owner)
     }
 
     /// The kinds that the spec speaks of.
-    pub(super) fn wishes(&self) -> BTreeMap<GroupKind, KindRequest> {
-        let mut wishes: BTreeMap<GroupKind, KindRequest> = BTreeMap::new();
+    pub(super) fn requests(&self) -> BTreeMap<GroupKind, KindRequest> {
+        let mut requests: BTreeMap<GroupKind, KindRequest> = BTreeMap::new();
         for component in self.spec.components.values() {
-            let wish = wishes.entry(GroupKind::new(&component.group, &component.kind)).or_default();
-            wish.counts = true;
-            wish.versions.extend(component.version.clone());
+            let request = requests.entry(GroupKind::new(&component.group, &component.kind)).or_default();
+            request.counts = true;
+            request.versions.extend(component.version.clone());
         }
         for kind in &self.spec.component_kinds {
-            wishes.entry(GroupKind::new(&kind.group, &kind.kind)).or_default().counts = true;
+            requests.entry(GroupKind::new(&kind.group, &kind.kind)).or_default().counts = true;
         }
         if self.spec.health_check.is_some() {
-            wishes.entry(GroupKind::pod()).or_default();
+            requests.entry(GroupKind::pod()).or_default();
         }
-        wishes
+        requests
     }
 
     /// Where objects of a kind are seen.
@@ -229,7 +229,7 @@ impl App {
         if !self.selector.matches(&facts.labels) {
             return Err(NotMember::NotSelected);
         }
-        if self.old.is_some() {
+        if self.legacy.is_some() {
             return Ok(());
         }
         match (&facts.application, self.spec.membership) {
@@ -262,7 +262,7 @@ impl App {
             return Some(Unresolved::Unreadable(unreadable.clone()));
         }
         let served = feed.served.as_ref()?;
-        if !served.namespaced && self.old.is_none() {
+        if !served.namespaced && self.legacy.is_none() {
             return Some(Unresolved::ClusterScoped);
         }
         let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
@@ -307,6 +307,10 @@ impl fmt::Display for Unresolved {
 }
 
 /// The selector that a spec has.
-pub(super) fn selector(spec: &ApplicationSpec, old: Option<&LegacySpec>) -> Selector {
-    if old.is_none_or(|old| old.selects) { Selector::new(&spec.selector) } else { Selector::nothing() }
+pub(super) fn selector(spec: &ApplicationSpec, legacy: Option<&LegacySpec>) -> Selector {
+    if legacy.is_none_or(|legacy| legacy.selects) {
+        Selector::new(&spec.selector)
+    } else {
+        Selector::nothing()
+    }
 }

@@ -30,9 +30,9 @@ const MOST_BYTES: usize = 512 << 10;
 
 pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[READY, ERROR],
-    told: &[(READY, Some(ConditionStatus::True))],
+    announced: &[(READY, Some(ConditionStatus::True))],
     form: ConditionShape::UpdateTime,
-    contested: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
+    conflict_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
 /// The status as that API has it.
@@ -61,18 +61,18 @@ struct ComponentStatus {
 /// The conditions as they should be now, Ready before the other.
 pub(super) fn conditions<'a>(
     app: &'a App,
-    old: &'a LegacySpec,
+    legacy: &'a LegacySpec,
     feeds: &'a Feeds,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     let unreadable = unresolved(app, feeds);
-    let troubles = old.mistakes.len() + unreadable.len();
-    let ready = ready(app, old, troubles > 0);
+    let troubles = legacy.mistakes.len() + unreadable.len();
+    let ready = ready(app, legacy, troubles > 0);
     let troubles = troubles + app.refused.len();
     let error = if troubles == 0 {
         says(ConditionStatus::False, reasons::NO_ERROR, || "No error seen".to_owned())
     } else {
         says(ConditionStatus::True, reasons::ERROR_SEEN, move || {
-            let mistakes = old.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
+            let mistakes = legacy.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
                 let wrong_group = || "; is it in this group?".to_owned();
                 let way_out = if why.is_not_served() { wrong_group() } else { what_to_do(kind, why) };
@@ -89,7 +89,7 @@ pub(super) fn conditions<'a>(
 }
 
 /// Where something goes wrong, nobody can tell; nor where nothing was found, though no component is unready then.
-fn ready<'a>(app: &'a App, old: &'a LegacySpec, has_troubles: bool) -> LazyStatement<'a> {
+fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_troubles: bool) -> LazyStatement<'a> {
     let (ready, total) = (ready_ones(app), app.members.total());
     let unknown = app.members.count(State::Unknown);
     let nobody_knows =
@@ -98,7 +98,7 @@ fn ready<'a>(app: &'a App, old: &'a LegacySpec, has_troubles: bool) -> LazyState
         nobody_knows(|| {
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
         })
-    } else if total == 0 && !old.selects {
+    } else if total == 0 && !legacy.selects {
         nobody_knows(|| "no component was found: without spec.selector, nothing is selected".to_owned())
     } else if total == 0 && app.needs.is_empty() {
         nobody_knows(|| "no component was found: spec.componentKinds names no kind".to_owned())
@@ -123,8 +123,8 @@ fn ready_ones(app: &App) -> usize {
 }
 
 /// The status as it should be now.
-pub(super) fn render(app: &App, old: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
-    let conditions = conditions(app, old, feeds);
+pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
+    let conditions = conditions(app, legacy, feeds);
     let conditions = conditions.into_iter().map(|(kind, says)| (kind, says.map(Statement::from)));
     AppK8sIoStatus {
         observed_generation: app.publication.generation,

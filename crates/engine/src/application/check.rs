@@ -63,9 +63,9 @@ pub(super) enum Validity {
 
 impl Check {
     /// There is no Pod to be made any more.
-    pub(super) fn forget(&mut self, group: &GroupRef, desk: &mut EffectQueue) {
+    pub(super) fn forget(&mut self, group: &GroupRef, queue: &mut EffectQueue) {
         if let Some(name) = &self.pod {
-            desk.want(slot(group, name), None);
+            queue.want(slot(group, name), None);
         }
         *self = Self::default();
     }

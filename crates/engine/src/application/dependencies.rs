@@ -28,7 +28,7 @@ impl Applications {
     }
 
     /// What an Application needs has changed, or whether it is there: its circle may have opened or closed.
-    pub(super) fn touch_circle(&mut self, name: &NamespacedName) {
+    pub(super) fn touch_cycle(&mut self, name: &NamespacedName) {
         self.touch_all(&self.dependencies.needing(name));
         for name in self.dependencies.upstream(name).into_iter().chain([name.clone()]) {
             let Some(id) = self.ours(&name) else { continue };

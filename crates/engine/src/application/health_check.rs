@@ -31,9 +31,9 @@ use super::{
 
 impl Applications {
     /// Looks after the Pod of a health check, once it is known which Pods there are.
-    pub(super) fn look_after_health_check(&mut self, id: GroupId, room: &mut Context<'_>) {
+    pub(super) fn reconcile_health_check(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
-        let Some((id, feed)) = app.feed_of(&GroupKind::pod()).and_then(|id| Some((id, room.feeds.get(id)?)))
+        let Some((id, feed)) = app.feed_of(&GroupKind::pod()).and_then(|id| Some((id, cx.feeds.get(id)?)))
         else {
             return;
         };
@@ -41,42 +41,42 @@ impl Applications {
             app.check.ready = None;
             // What nobody can see is not made.
             if let Some(name) = &app.check.pod {
-                room.desk.want(slot(app.publication.group(), name), None);
+                cx.queue.want(slot(app.publication.group(), name), None);
             }
             return;
         }
         let checks = self.owned.get(app.uid()).into_iter().flat_map(Owned::checks);
-        let checks = checks.filter_map(|id| room.feeds.object(id));
+        let checks = checks.filter_map(|id| cx.feeds.object(id));
         let pods: Vec<_> = checks.map(|stored| (stored.name.clone(), &stored.facts)).collect();
-        let namesake = |name: &NamespacedName| room.feeds.find_in(id, name).is_some();
-        look_after(app, &pods, namesake, room.now, room.desk);
+        let namesake = |name: &NamespacedName| cx.feeds.find_in(id, name).is_some();
+        reconcile(app, &pods, namesake, cx.now, cx.queue);
     }
 }
 
 /// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
 /// earlier templates; `namesake` is what has the name of the present one.
-fn look_after(
+fn reconcile(
     app: &mut App,
     pods: &[(NamespacedName, &Facts)],
     namesake: impl FnOnce(&NamespacedName) -> bool,
     now: Timestamp,
-    desk: &mut EffectQueue,
+    queue: &mut EffectQueue,
 ) {
     let group = app.publication.group().clone();
     let Some(template) = app.spec.health_check.as_ref().map(|check| &check.template) else {
-        app.check.forget(&group, desk);
+        app.check.forget(&group, queue);
         for (name, facts) in pods {
-            delete(&group, name, facts, desk);
+            delete(&group, name, facts, queue);
         }
         return;
     };
     let hash = hash(template);
     let name = pod_name(&app.name, &hash);
     if app.check.pod.as_ref() != Some(&name) {
-        app.check.forget(&group, desk);
+        app.check.forget(&group, queue);
         app.check.pod = Some(name.clone());
     }
-    let is_announced = app.holdings.claim(&GroupKind::pod());
+    let is_announced = app.owned_kinds.claim(&GroupKind::pod());
     let check = &mut app.check;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
@@ -87,17 +87,17 @@ fn look_after(
             let gone = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
             if gone {
                 check.lose(now);
-                delete(&group, &name, facts, desk);
+                delete(&group, &name, facts, queue);
             } else {
                 check.alive.get_or_insert(now);
-                desk.want(slot(&group, &name), None);
+                queue.want(slot(&group, &name), None);
                 let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
                 check.ready = Some((status, (*facts.verdict.message).into()));
             }
         }
-        None if app.deleting => desk.want(slot(&group, &name), None),
+        None if app.deleting => queue.want(slot(&group, &name), None),
         None if namesake(&name) => {
-            desk.want(slot(&group, &name), None);
+            queue.want(slot(&group, &name), None);
             check.validity = Validity::Invalid(
                 format!(
                     "Pod {} is there already and is not ours: delete it, or change the template",
@@ -111,19 +111,19 @@ fn look_after(
             let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
             match (&check.validity, ready_for) {
                 (Validity::Valid, Some(time)) => {
-                    desk.at(time, app.publication.timer());
+                    queue.schedule(time, app.publication.timer());
                 }
-                (Validity::Valid, None) if !is_announced => desk.want(slot(&group, &name), None),
+                (Validity::Valid, None) if !is_announced => queue.want(slot(&group, &name), None),
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
-                    desk.want(
+                    queue.want(
                         slot(&group, &name),
                         Some(Change::Create { manifest, owner: app.uid().into(), dry_run: false }),
                     );
                 }
                 (Validity::Unasked | Validity::Invalid(_), _) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
-                    desk.want(
+                    queue.want(
                         slot(&group, &name),
                         Some(Change::Create { manifest, owner: app.uid().into(), dry_run: true }),
                     );
@@ -139,13 +139,13 @@ fn look_after(
         .reduce(|one, other| if one.1.version.is_before(&other.1.version) { other } else { one });
     let stays = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
     for (other, facts) in others.filter(|(other, _)| Some(other) != stays) {
-        delete(&group, other, facts, desk);
+        delete(&group, other, facts, queue);
     }
 }
 
-fn delete(group: &GroupRef, name: &NamespacedName, facts: &Facts, desk: &mut EffectQueue) {
+fn delete(group: &GroupRef, name: &NamespacedName, facts: &Facts, queue: &mut EffectQueue) {
     let change = (!facts.deleting).then(|| Change::Delete { uid: facts.uid.clone() });
-    desk.want(slot(group, name), change);
+    queue.want(slot(group, name), change);
 }
 
 /// The name of the Pod that the spec of an Application asks for.

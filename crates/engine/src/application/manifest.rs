@@ -34,7 +34,7 @@ impl<'a> ApplicationManifest<'a> {
         match self {
             Self::Bellwether(written) => (written.spec.clone(), None),
             Self::AppK8sIo(OwnManifest { spec, .. }) => {
-                let old = LegacySpec {
+                let legacy = LegacySpec {
                     adds_owner: spec.add_owner_ref,
                     selects: spec.selector.is_some(),
                     mistakes: spec.mistakes.clone(),
@@ -42,13 +42,18 @@ impl<'a> ApplicationManifest<'a> {
                 let spec = ApplicationSpec {
                     selector: spec.selector.clone().unwrap_or_default(),
                     // Where nothing is selected, nothing has to be read.
-                    component_kinds: spec.component_kinds.iter().filter(|_| old.selects).cloned().collect(),
+                    component_kinds: spec
+                        .component_kinds
+                        .iter()
+                        .filter(|_| legacy.selects)
+                        .cloned()
+                        .collect(),
                     ownership: Ownership::Observe,
                     type_: spec.type_.clone(),
                     version: spec.version.clone(),
                     ..ApplicationSpec::default()
                 };
-                (spec, Some(old))
+                (spec, Some(legacy))
             }
         }
     }
@@ -73,13 +78,13 @@ impl<'a> ApplicationManifest<'a> {
     }
 
     /// Compares it with what was published. Gives back whether that has to be looked at.
-    pub(super) fn seen(self, publication: &mut Publication, facts: &Facts, desk: &mut EffectQueue) -> bool {
+    pub(super) fn seen(self, publication: &mut Publication, facts: &Facts, queue: &mut EffectQueue) -> bool {
         match self {
             Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, desk)
+                publication.seen(facts, *generation, status, queue)
             }
             Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, desk)
+                publication.seen(facts, *generation, status, queue)
             }
         }
     }

@@ -35,13 +35,13 @@ impl Applications {
     }
 
     /// Looks whether a component is there, for all that name it.
-    pub(super) fn look_for(&mut self, kind: &GroupKind, name: &NamespacedName, room: &Context<'_>) {
+    pub(super) fn look_for(&mut self, kind: &GroupKind, name: &NamespacedName, cx: &Context<'_>) {
         for id in self.index.naming(kind, name) {
             let Some(app) = self.apps.get_mut(id) else { continue };
             let is_it = |component: &NamedComponent| component.kind == *kind && component.name == name.name;
             for index in 0..app.components.len() {
                 if app.components.get(index).is_some_and(is_it) {
-                    look_for(app, index, room);
+                    look_for(app, index, cx);
                 }
             }
             self.apps.touch(id);
@@ -49,19 +49,19 @@ impl Applications {
     }
 
     /// Counts again what an Application has of a kind.
-    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, room: &Context<'_>) {
-        let (Some(app), Some(known)) = (self.apps.get_mut(id), room.feeds.get(feed)) else { return };
+    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, cx: &Context<'_>) {
+        let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
         let places = app.places();
         for object in places.iter().flat_map(|place| known.in_namespace(place)) {
             if app.members.get(MemberId::Object(object)).is_some()
-                && let Some(stored) = room.feeds.object(object)
+                && let Some(stored) = cx.feeds.object(object)
             {
-                count(app, object, stored, known, true, room.now);
+                count(app, object, stored, known, true, cx.now);
             }
         }
         for index in 0..app.components.len() {
             if app.components.get(index).is_some_and(|component| component.kind == known.kind) {
-                look_for(app, index, room);
+                look_for(app, index, cx);
             }
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn count(
 ) {
     let verdict = &stored.facts.verdict;
     let state = if feed.unreadable.is_some() { State::Unknown } else { verdict.state };
-    let whose = MemberId::Object(object);
+    let member_id = MemberId::Object(object);
     let known = verdict.since.filter(|_| state == verdict.state);
     let share = MemberEntry {
         kind: feed.kind.clone(),
@@ -86,20 +86,20 @@ pub(super) fn count(
         state,
         progress: verdict.progress,
         settled: stored.facts.settled || feed.unreadable.is_some(),
-        since: known.or_else(|| since(app, whose, &feed.kind, &stored.name, state, is_news, now)),
+        since: known.or_else(|| since(app, member_id, &feed.kind, &stored.name, state, is_news, now)),
     };
-    app.members.put(whose, share);
+    app.members.put(member_id, share);
 }
 
 /// Looks whether a component is there, and counts it if it is not.
-pub(super) fn look_for(app: &mut App, index: usize, room: &Context<'_>) {
+pub(super) fn look_for(app: &mut App, index: usize, cx: &Context<'_>) {
     let Some(component) = app.components.get(index) else { return };
     let Some(need) = app.needs.get(&component.kind) else { return };
     // Before anything is known of the kind, nothing is stored_condition, and what was said before is not forgotten.
-    let Some(feed) = room.feeds.get(need.feed).filter(|feed| feed.is_known()) else { return };
+    let Some(feed) = cx.feeds.get(need.feed).filter(|feed| feed.is_known()) else { return };
     let name =
         NamespacedName { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
-    let found = room.feeds.find_in(need.feed, &name).and_then(|id| room.feeds.object(id));
+    let found = cx.feeds.find_in(need.feed, &name).and_then(|id| cx.feeds.object(id));
     let presence = match (found.map(|stored| app.membership(&stored.facts)), &feed.unreadable) {
         (Some(Ok(())), _) => Presence::Here,
         (None, Some(Unreadable::NotServed)) => Presence::Absent,
@@ -107,7 +107,7 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Context<'_>) {
         _ if !feed.listed || feed.served.as_ref().is_some_and(|served| !served.namespaced) => {
             Presence::Unknown
         }
-        (Some(Err(stranger)), None) => Presence::NotMember(stranger),
+        (Some(Err(not_member)), None) => Presence::NotMember(not_member),
         (None, None) => Presence::Absent,
     };
     let state = match presence {
@@ -117,14 +117,14 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Context<'_>) {
     };
     // What is not there is missed from now on, however long it has not been there.
     let is_news = state == Some(State::Missing);
-    let (kind, whose) = (component.kind.clone(), MemberId::Component(index));
+    let (kind, member_id) = (component.kind.clone(), MemberId::Component(index));
     match state {
         Some(state) => {
-            let since = since(app, whose, &kind, &name, state, is_news, room.now);
-            app.members.put(whose, MemberEntry { kind, name, state, progress: 0, settled: true, since });
+            let since = since(app, member_id, &kind, &name, state, is_news, cx.now);
+            app.members.put(member_id, MemberEntry { kind, name, state, progress: 0, settled: true, since });
         }
         None => {
-            app.members.remove(whose);
+            app.members.remove(member_id);
         }
     }
     if let Some(component) = app.components.get_mut(index) {
@@ -136,14 +136,14 @@ pub(super) fn look_for(app: &mut App, index: usize, room: &Context<'_>) {
 /// changed. What was found so may have been so for long.
 fn since(
     app: &mut App,
-    whose: MemberId,
+    member_id: MemberId,
     kind: &GroupKind,
     name: &NamespacedName,
     state: State,
     is_news: bool,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if let Some(before) = app.members.get(whose) {
+    if let Some(before) = app.members.get(member_id) {
         return if before.state == state { before.since } else { stored_condition::whole_seconds(now) };
     }
     let remembered = app.remembered.remove(&(kind.clone(), name.clone()));
@@ -156,13 +156,13 @@ fn since(
 pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
     for said in &status.objects {
         let kind = GroupKind::new(&said.group, &said.kind);
-        for whose in app.members.named(&kind, &app.member(&said.name), said.status) {
-            let object = match whose {
+        for member_id in app.members.named(&kind, &app.member(&said.name), said.status) {
+            let object = match member_id {
                 MemberId::Object(object) => feeds.object(object),
                 MemberId::Component(_) => None,
             };
             if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
-                app.members.date(whose, said.since.as_ref().map(|since| since.0));
+                app.members.date(member_id, said.since.as_ref().map(|since| since.0));
             }
         }
     }

@@ -77,9 +77,9 @@ impl Grouping for Applications {
         &[OwnKind::Application(Dialect::Bellwether)]
     }
 
-    fn sync(&mut self, room: &mut Context<'_>) {
+    fn sync(&mut self, cx: &mut Context<'_>) {
         for id in self.apps.sync() {
-            self.settle_in(id, room);
+            self.attach(id, cx);
         }
     }
 
@@ -88,51 +88,51 @@ impl Grouping for Applications {
             for time in app.check.times().into_iter().flatten() {
                 *time = time.checked_add(by).unwrap_or(*time);
             }
-            app.holdings.clock_set(by);
+            app.owned_kinds.clock_set(by);
             app.publication.clock_set(by);
         }
     }
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
         let text = match own {
             OwnObject::Application(written) => ApplicationManifest::Bellwether(written),
             OwnObject::AppK8sIo(written) => ApplicationManifest::AppK8sIo(written),
             OwnObject::HealthRule(_) | OwnObject::Rollup(_) => return,
         };
-        let ((spec, old), status) = (text.spec(), text.status());
+        let ((spec, legacy), status) = (text.spec(), text.status());
         let group = GroupRef::new(OwnKind::Application(text.dialect()), name.clone());
         let Some(id) = self.apps.id(&group) else {
-            let mut app = App::new(text.publication(group.clone(), facts), facts.deleting, spec, old);
+            let mut app = App::new(text.publication(group.clone(), facts), facts.deleting, spec, legacy);
             if let Some(status) = status {
-                app.holdings.announced(owned_kinds(status));
+                app.owned_kinds.announced(owned_kinds(status));
                 app.remembered = remembered(status, &name.namespace);
             }
             let id = self.apps.insert(group, app);
             self.by_uid.insert(facts.uid.clone(), id);
             self.touch_dependents(id);
-            return self.settle_in(id, room);
+            return self.attach(id, cx);
         };
         let is_synced = self.apps.is_synced();
         let Some(app) = self.apps.get_mut(id) else { return };
-        let same = app.spec == spec && app.old == old && app.deleting == facts.deleting;
+        let same = app.spec == spec && app.legacy == legacy && app.deleting == facts.deleting;
         app.deleting = facts.deleting;
-        if text.seen(&mut app.publication, facts, room.desk) {
+        if text.seen(&mut app.publication, facts, cx.queue) {
             if let Some(status) = status {
-                agree(app, status, room.feeds);
+                agree(app, status, cx.feeds);
                 // What is not counted yet is remembered until it is.
-                if !is_synced || !app.is_known(room.feeds) {
+                if !is_synced || !app.is_known(cx.feeds) {
                     app.remembered.extend(remembered(status, &name.namespace));
                 }
             }
             self.apps.touch(id);
         }
         if let Some(status) = status {
-            self.announced(id, owned_kinds(status), room);
+            self.announced(id, owned_kinds(status), cx);
         }
         if !same && let Some(app) = self.apps.get_mut(id) {
-            app.selector = app::selector(&spec, old.as_ref());
-            (app.spec, app.old) = (spec, old);
-            self.settle_in(id, room);
+            app.selector = app::selector(&spec, legacy.as_ref());
+            (app.spec, app.legacy) = (spec, legacy);
+            self.attach(id, cx);
         }
     }
 
@@ -140,18 +140,18 @@ impl Grouping for Applications {
         self.apps.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
+    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
         let Some(id) = self.apps.id(group) else { return };
-        let mut concerned: BTreeSet<_> = self.move_out(id).into_iter().collect();
-        let Some((_, mut app)) = self.apps.remove(group, room.desk) else { return };
+        let mut concerned: BTreeSet<_> = self.detach(id).into_iter().collect();
+        let Some((_, mut app)) = self.apps.remove(group, cx.queue) else { return };
         let name = &group.name;
         self.by_uid.remove(app.uid());
         if app.dialect() == Dialect::Bellwether {
             self.dependencies.set(name, Vec::new());
-            self.touch_circle(name);
+            self.touch_cycle(name);
         }
         // Its members are the garbage collector's now, and so is the Pod of its health check.
-        app.publication.withdraw(room.desk);
+        app.publication.withdraw(cx.queue);
         for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
             let key = (kind, NamespacedName { namespace: Arc::clone(&name.namespace), name: object });
             if let Some(apps) = self.refused.get_mut(&key) {
@@ -161,23 +161,23 @@ impl Grouping for Applications {
                 }
             }
         }
-        app.check.forget(group, room.desk);
+        app.check.forget(group, cx.queue);
         // What was to be taken over is not any more.
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         for object in concerned {
-            self.look_at_owners(object, room);
+            self.look_at_owners(object, cx);
         }
         let feeds: Vec<_> =
             app.needs.values().map(|need| need.feed).chain(app.leaving.values().copied()).collect();
         app.needs.clear();
         for feed in feeds {
-            self.let_go_of(feed, id, room);
+            self.release_feed(feed, id, cx);
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, room: &mut Context<'_>) {
-        let Some(stored) = room.feeds.object(object) else { return };
-        let Some(feed) = room.feeds.get(stored.feed) else { return };
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut Context<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let Some(feed) = cx.feeds.get(stored.feed) else { return };
         self.note_owners(stored.feed, object, before, Some(&stored.facts));
         let member_of = self.member_of(feed, stored);
         for app in self.counting.remove(&object).unwrap_or_default() {
@@ -192,7 +192,7 @@ impl Grouping for Applications {
         let is_news = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
-                count(app, object, stored, feed, is_news, room.now);
+                count(app, object, stored, feed, is_news, cx.now);
                 self.apps.touch(*id);
             }
         }
@@ -200,24 +200,24 @@ impl Grouping for Applications {
             self.counting.insert(object, member_of.into());
         }
         let (kind, name) = (feed.kind.clone(), stored.name.clone());
-        self.look_for(&kind, &name, room);
-        self.look_at_owners(object, room);
+        self.look_for(&kind, &name, cx);
+        self.look_at_owners(object, cx);
     }
 
     /// A change of its owners that was in vain may be tried again.
-    fn object_same(&mut self, object: ObjectId, room: &mut Context<'_>) {
-        let Some(stored) = room.feeds.object(object) else { return };
+    fn object_same(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
         let mut counting = self.counting.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
             || !stored.facts.owners.is_empty()
             || counting.any(|id| self.apps.get(*id).is_some_and(App::adds_owner))
         {
-            self.look_at_owners(object, room);
+            self.look_at_owners(object, cx);
         }
     }
 
-    fn object_gone(&mut self, object: ObjectId, room: &mut Context<'_>) {
-        let Some(stored) = room.feeds.object(object) else { return };
+    fn object_gone(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
         self.note_owners(stored.feed, object, Some(&stored.facts), None);
         for app in self.counting.remove(&object).unwrap_or_default() {
             if let Some(known) = self.apps.get_mut(app) {
@@ -227,56 +227,56 @@ impl Grouping for Applications {
         }
     }
 
-    fn object_missing(&mut self, object: &ObjectKey, room: &mut Context<'_>) {
+    fn object_missing(&mut self, object: &ObjectKey, cx: &mut Context<'_>) {
         self.accept(&object.kind, &object.name);
-        self.look_for(&object.kind, &object.name, room);
+        self.look_for(&object.kind, &object.name, cx);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, readability: bool, room: &mut Context<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, readability: bool, cx: &mut Context<'_>) {
         for id in self.apps.users(feed) {
-            self.recount(id, feed, room);
+            self.recount(id, feed, cx);
             self.apps.touch(id);
         }
         // The owners of what cannot be read are not changed either.
         if readability {
-            for object in room.feeds.all(feed) {
-                self.look_at_owners(object, room);
+            for object in cx.feeds.all(feed) {
+                self.look_at_owners(object, cx);
             }
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, room: &mut Context<'_>) {
-        self.apps.users_changed(feed, room.desk);
+    fn list_started(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+        self.apps.users_changed(feed, cx.queue);
     }
 
     fn list_completed(&mut self, feed: FeedId) {
         self.apps.touch_users(feed);
     }
 
-    fn feed_dropped(&mut self, feed: FeedId, room: &mut Context<'_>) {
-        for object in room.feeds.all(feed) {
-            if let Some(stored) = room.feeds.object(object) {
+    fn feed_dropped(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+        for object in cx.feeds.all(feed) {
+            if let Some(stored) = cx.feeds.object(object) {
                 note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
             }
         }
     }
 
-    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, room: &mut Context<'_>) {
+    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, cx: &mut Context<'_>) {
         match change {
             // Applications write nothing of that sort.
             Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
-            Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, room),
+            Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, cx),
             Change::Create { owner, dry_run, .. } => {
                 if let Some(id) = slot.group().and_then(|group| self.apps.id(&group))
                     && let Some(app) = self.apps.get_mut(id).filter(|app| *app.uid() == **owner)
-                    && app.check.written(&slot.object.name, *dry_run, outcome, room.now)
+                    && app.check.written(&slot.object.name, *dry_run, outcome, cx.now)
                 {
                     self.apps.touch(id);
                 }
             }
             Change::Delete { uid } => {
                 let ObjectKey { cluster, kind, name } = &slot.object;
-                let found = room.feeds.find(cluster, kind, name).and_then(|id| room.feeds.object(id));
+                let found = cx.feeds.find(cluster, kind, name).and_then(|id| cx.feeds.object(id));
                 if found.is_none_or(|stored| stored.facts.uid != *uid) {
                     return;
                 }
@@ -287,8 +287,8 @@ impl Grouping for Applications {
                     }
                     // It is another one by now, as will be seen; or it is not.
                     Outcome::Conflict => {
-                        if let (Some(group), Ok(time)) = (slot.group(), room.now.checked_add(PATIENCE)) {
-                            room.desk.at(time, Timer::Group(group));
+                        if let (Some(group), Ok(time)) = (slot.group(), cx.now.checked_add(PATIENCE)) {
+                            cx.queue.schedule(time, Timer::Group(group));
                         }
                     }
                     Outcome::FieldConflict(_)
@@ -304,29 +304,29 @@ impl Grouping for Applications {
         self.apps.wake(group);
     }
 
-    fn retry(&mut self, slot: &Slot, room: &mut Context<'_>) {
+    fn retry(&mut self, slot: &Slot, cx: &mut Context<'_>) {
         let ObjectKey { cluster, kind, name } = &slot.object;
-        if let Some(object) = room.feeds.find(cluster, kind, name) {
-            room.desk.forget(slot);
-            self.look_at_owners(object, room);
+        if let Some(object) = cx.feeds.find(cluster, kind, name) {
+            cx.queue.forget(slot);
+            self.look_at_owners(object, cx);
         }
     }
 
-    fn flush(&mut self, room: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut Context<'_>) {
         if !self.apps.is_synced() {
             return;
         }
-        while let Some(id) = self.apps.next_dirty(room.desk) {
-            self.leave_kinds(id, room);
-            self.look_after_health_check(id, room);
-            let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(room.feeds)) else { continue };
+        while let Some(id) = self.apps.next_dirty(cx.queue) {
+            self.leave_kinds(id, cx);
+            self.reconcile_health_check(id, cx);
+            let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(cx.feeds)) else { continue };
             // All that was there has been counted: what is still remembered is no more.
             app.remembered = HashMap::new();
             let Some(app) = self.apps.get(id) else { continue };
             let needed = self.needed(app);
-            let conditions = match &app.old {
-                Some(old) => app_k8s_io::conditions(app, old, room.feeds),
-                None => status::conditions(app, room.feeds, &needed).into(),
+            let conditions = match &app.legacy {
+                Some(legacy) => app_k8s_io::conditions(app, legacy, cx.feeds),
+                None => status::conditions(app, cx.feeds, &needed).into(),
             };
             let conditions: Vec<_> =
                 conditions.into_iter().map(|(kind, says)| (kind, says.map(|says| says.status))).collect();
@@ -338,10 +338,10 @@ impl Grouping for Applications {
             let Some(app) = self.apps.get_mut(id) else { continue };
             app.shown = shown;
             if app.deleting {
-                app.publication.withdraw(room.desk);
+                app.publication.withdraw(cx.queue);
             } else {
-                let is_urgent = app.holdings.has_to_be_told();
-                app.publication.want(conditions, is_urgent, room.now, room.desk);
+                let is_urgent = app.owned_kinds.has_to_be_told();
+                app.publication.want(conditions, is_urgent, cx.now, cx.queue);
             }
         }
     }
@@ -351,12 +351,12 @@ impl Grouping for Applications {
         if !self.apps.is_synced() || app.deleting || !app.is_known(feeds) {
             return None;
         }
-        if let Some(old) = &app.old {
-            return app.publication.change(&app_k8s_io::render(app, old, feeds, now));
+        if let Some(legacy) = &app.legacy {
+            return app.publication.change(&app_k8s_io::render(app, legacy, feeds, now));
         }
         let mut change = app.publication.change(&status::render(app, feeds, self.needed(app), now))?;
         if let Change::Status { claims, .. } = &mut change {
-            *claims = app.holdings.kinds().cloned().collect();
+            *claims = app.owned_kinds.kinds().cloned().collect();
         }
         Some(change)
     }
@@ -366,15 +366,15 @@ impl Grouping for Applications {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.apps.id(group)?;
-        let version = self.apps.status_written(group, change, outcome, room);
-        if self.apps.get(id).is_some_and(|app| app.holdings.has_to_be_told()) {
+        let version = self.apps.status_written(group, change, outcome, cx);
+        if self.apps.get(id).is_some_and(|app| app.owned_kinds.has_to_be_told()) {
             self.apps.touch(id);
         }
         if let (Some(_), Change::Status { claims, .. }) = (&version, change) {
-            self.announced(id, claims.iter().cloned().collect(), room);
+            self.announced(id, claims.iter().cloned().collect(), cx);
         }
         version
     }

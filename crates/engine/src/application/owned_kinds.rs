@@ -78,12 +78,12 @@ impl OwnedKinds {
 
     /// Whether there is a kind of which nothing more is to be owned.
     pub(super) fn has_to_let_go(&self) -> bool {
-        self.kinds.values().any(|holding| holding.until.is_some())
+        self.kinds.values().any(|owned_kind| owned_kind.until.is_some())
     }
 
     /// Somebody has set the clock.
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
-        for until in self.kinds.values_mut().filter_map(|holding| holding.until.as_mut()) {
+        for until in self.kinds.values_mut().filter_map(|owned_kind| owned_kind.until.as_mut()) {
             *until = until.checked_add(by).unwrap_or(*until);
         }
     }
@@ -95,22 +95,22 @@ impl OwnedKinds {
         left: impl Fn(&GroupKind) -> Left,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        self.kinds.retain(|kind, holding| {
+        self.kinds.retain(|kind, owned_kind| {
             if may_own(kind) {
-                holding.until = None;
+                owned_kind.until = None;
                 return true;
             }
-            if !holding.named {
+            if !owned_kind.named {
                 return false;
             }
             let left = left(kind);
-            let was_gone = mem::replace(&mut holding.gone, matches!(left, Left::Gone));
-            if holding.gone && !was_gone {
-                holding.until = None;
+            let was_gone = mem::replace(&mut owned_kind.gone, matches!(left, Left::Gone));
+            if owned_kind.gone && !was_gone {
+                owned_kind.until = None;
             }
-            let until = *holding.until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
+            let until = *owned_kind.until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
             until > now || matches!(left, Left::Perhaps)
         });
-        self.kinds.values().filter_map(|holding| holding.until).filter(|until| *until > now).min()
+        self.kinds.values().filter_map(|owned_kind| owned_kind.until).filter(|until| *until > now).min()
     }
 }

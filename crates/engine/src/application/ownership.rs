@@ -25,13 +25,13 @@ use super::{Applications, app::App, check::is_health_check};
 
 impl Applications {
     /// Asks for the owners that an object should have.
-    pub(super) fn look_at_owners(&mut self, object: ObjectId, room: &mut Context<'_>) {
+    pub(super) fn look_at_owners(&mut self, object: ObjectId, cx: &mut Context<'_>) {
         // Before all Applications are known, nobody can tell whose it is; and then, all are looked at.
         if !self.apps.is_synced() {
             return;
         }
-        let Some(stored) = room.feeds.object(object) else { return };
-        let Some(feed) = room.feeds.get(stored.feed) else { return };
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let Some(feed) = cx.feeds.get(stored.feed) else { return };
         let facts = &stored.facts;
         let slot = slot(&feed.cluster, &feed.kind, &stored.name);
         // Our own kinds are always followed; whose they are matters only to those who ask for them.
@@ -43,7 +43,7 @@ impl Applications {
             && feed.unreadable.is_none();
         if !is_ours_to_say {
             self.accept(&slot.object.kind, &slot.object.name);
-            return room.desk.want(slot, None);
+            return cx.queue.want(slot, None);
         }
         let counting = self.counting.get(&object).map(|counting| &**counting).unwrap_or_default();
         let adopts = |id: &GroupId| self.apps.get(*id).is_some_and(|app| app.adopts(facts) && !app.deleting);
@@ -51,7 +51,7 @@ impl Applications {
         // Before it is written where to look for what is owned, nothing is taken over.
         let is_announced = owner.is_some_and(|id| {
             let Some(app) = self.apps.get_mut(id) else { return false };
-            let is_announced = app.holdings.claim(&feed.kind);
+            let is_announced = app.owned_kinds.claim(&feed.kind);
             if !is_announced {
                 self.apps.touch(id);
             }
@@ -61,7 +61,9 @@ impl Applications {
         let owners = applications(facts).filter_map(|uid| self.apps.get(*self.by_uid.get(uid)?));
         // What is being deleted takes with it what it owns: that was agreed.
         let strangers: Vec<_> = owners
-            .filter(|app| !app.deleting && app.name.namespace == stored.name.namespace && app.old.is_none())
+            .filter(|app| {
+                !app.deleting && app.name.namespace == stored.name.namespace && app.legacy.is_none()
+            })
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
         let others = counting.iter().filter_map(|id| self.apps.get(*id));
@@ -71,7 +73,7 @@ impl Applications {
         if change.is_none() {
             self.accept(&slot.object.kind, &slot.object.name);
         }
-        room.desk.want(slot, change);
+        cx.queue.want(slot, change);
     }
 
     pub(super) fn note_owners(
@@ -85,7 +87,7 @@ impl Applications {
         let is_check = now.or(before).is_some_and(is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
-                && (is_check || self.apps.get(*id).is_some_and(|app| app.holdings.has_to_let_go()))
+                && (is_check || self.apps.get(*id).is_some_and(|app| app.owned_kinds.has_to_let_go()))
             {
                 self.apps.touch(*id);
             }
@@ -97,15 +99,15 @@ impl Applications {
         object: &ObjectKey,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) {
-        let Some(id) = room.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
-        let Some(stored) = room.feeds.object_mut(id) else { return };
+        let Some(id) = cx.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
+        let Some(stored) = cx.feeds.object_mut(id) else { return };
         let Change::Owners { uid, owners, version: before, requires } = change else { return };
         match outcome {
             Outcome::Conflict if *before == stored.facts.version => {
-                if let Ok(time) = room.now.checked_add(PATIENCE) {
-                    room.desk.at(time, Timer::Retry(slot(&object.cluster, &object.kind, &object.name)));
+                if let Ok(time) = cx.now.checked_add(PATIENCE) {
+                    cx.queue.schedule(time, Timer::Retry(slot(&object.cluster, &object.kind, &object.name)));
                 }
             }
             Outcome::Done(Some(version))
@@ -142,7 +144,7 @@ impl Applications {
             }
             _ => {}
         }
-        self.look_at_owners(id, room);
+        self.look_at_owners(id, cx);
     }
 
     /// There is nothing to complain about the owners of an object any more.

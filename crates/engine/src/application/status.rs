@@ -35,9 +35,9 @@ pub(super) const BUDGET: usize = 1024;
 
 pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
-    told: &[(READY, Some(ConditionStatus::True))],
+    announced: &[(READY, Some(ConditionStatus::True))],
     form: ConditionShape::Generation,
-    contested: None,
+    conflict_hint: None,
 };
 
 /// What is known of the Applications that one needs.
@@ -77,7 +77,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         objects: objects(app, feeds),
         object_counts: Some(counts),
         dependencies: needed,
-        owned_kinds: app.holdings.kinds().map(owned_kind).collect(),
+        owned_kinds: app.owned_kinds.kinds().map(owned_kind).collect(),
     }
 }
 
@@ -103,8 +103,8 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
 }
 
 /// Why a member or a component is in its state, in a word and in a line.
-pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
-    match whose {
+pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
+    match member_id {
         MemberId::Object(id) => {
             let Some(stored) = feeds.object(id) else { return (reasons::GONE.into(), "it is gone".into()) };
             let verdict = &stored.facts.verdict;
@@ -117,7 +117,7 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: MemberId) -> (Cow<'
             }
         }
         MemberId::Component(index) => match app.components.get(index).map(|component| &component.presence) {
-            Some(Presence::NotMember(stranger)) => match stranger {
+            Some(Presence::NotMember(not_member)) => match not_member {
                 NotMember::NotSelected => {
                     (reasons::NOT_SELECTED.into(), "exists, but its labels do not match the selector".into())
                 }
@@ -142,10 +142,10 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, whose: MemberId) -> (Cow<'
 
 fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
     let mut left = MOST_BYTES;
-    let entry = |(whose, share): (MemberId, &MemberEntry)| {
-        let (reason, message) = why(app, feeds, whose);
+    let entry = |(member_id, share): (MemberId, &MemberEntry)| {
+        let (reason, message) = why(app, feeds, member_id);
         let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
-        let rule = match whose {
+        let rule = match member_id {
             MemberId::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
             MemberId::Component(_) => None,
         };
@@ -196,10 +196,10 @@ pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
 fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
     let applications = GroupKind::own("Application");
-    let text = move |(whose, share): (MemberId, &MemberEntry)| {
-        let (reason, message) = why(app, feeds, whose);
+    let text = move |(member_id, share): (MemberId, &MemberEntry)| {
+        let (reason, message) = why(app, feeds, member_id);
         // Two Applications that belong to each other would quote one another for ever.
-        let is_quoted = share.kind != applications || matches!(whose, MemberId::Component(_));
+        let is_quoted = share.kind != applications || matches!(member_id, MemberId::Component(_));
         let says =
             if is_quoted { message.into_owned() } else { format!("is {} ({reason})", share.state.name()) };
         (share.name.name.to_string(), says)

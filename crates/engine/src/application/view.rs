@@ -41,7 +41,7 @@ impl Applications {
             statements(app, feeds, &self.needed(app))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let Some(said) = app.publication.last_said() else {
+            let Some(said) = app.publication.last_published() else {
                 let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
                 return Some(GroupStatus::waits_for(feeds.not_whole(needs)));
             };
@@ -64,10 +64,10 @@ impl Applications {
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
         let state = state(app, ready);
-        let condition = |(kind, says): (&'static str, Statement)| Condition {
-            kind,
-            since: app.publication.since(kind, says.status),
-            says,
+        let condition = |(type_, statement): (&'static str, Statement)| Condition {
+            type_,
+            since: app.publication.since(type_, statement.status),
+            statement,
             held_until: None,
         };
         Group {
@@ -81,7 +81,7 @@ impl Applications {
             members: app
                 .members
                 .worst_first()
-                .map(|(whose, share)| member(app, feeds, whose, share))
+                .map(|(member_id, share)| member(app, feeds, member_id, share))
                 .collect(),
             detail: Detail::Application {
                 type_: app.spec.type_.clone(),
@@ -124,9 +124,9 @@ fn conditions<'a>(
     feeds: &'a Feeds,
     needed: &'a Needed,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
-    match &app.old {
+    match &app.legacy {
         None => status::conditions(app, feeds, needed).into(),
-        Some(old) => app_k8s_io::conditions(app, old, feeds),
+        Some(legacy) => app_k8s_io::conditions(app, legacy, feeds),
     }
 }
 
@@ -134,7 +134,7 @@ fn relation(app: &App, kind: &GroupKind, facts: &Facts) -> Relation {
     match app.membership(facts) {
         Err(NotMember::NotSelected) => Relation::NotSelected,
         Err(_) => Relation::NotAMember,
-        Ok(()) if !app.wishes().get(kind).is_some_and(|wish| wish.counts) => Relation::OtherKinds,
+        Ok(()) if !app.requests().get(kind).is_some_and(|request| request.counts) => Relation::OtherKinds,
         Ok(()) if facts.owners.iter().any(|owner| *owner.uid == *app.uid()) => Relation::Owner,
         Ok(()) if app.adopts(facts) => Relation::OwnerToBe,
         Ok(()) => Relation::Counts,
@@ -161,7 +161,9 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let stored = app.publication.stored();
     let stored = stored
         .iter()
-        .find(|condition| *condition.kind == *READY && stored_condition::status(stored, READY) == Some(ready))
+        .find(|condition| {
+            *condition.type_ == *READY && stored_condition::status(stored, READY) == Some(ready)
+        })
         .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
     let known = |share: &MemberEntry| share.since;
     match state {
@@ -178,9 +180,9 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     }
 }
 
-fn member(app: &App, feeds: &Feeds, whose: MemberId, share: &MemberEntry) -> Member {
-    let (reason, message) = status::why(app, feeds, whose);
-    let stored = match whose {
+fn member(app: &App, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Member {
+    let (reason, message) = status::why(app, feeds, member_id);
+    let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
     };

@@ -25,7 +25,7 @@ impl Engine {
                 let group = slot.group()?;
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
-            Part::Owners | Part::Existence(_) | Part::Applied(_) => self.desk.asked(slot).cloned(),
+            Part::Owners | Part::Existence(_) | Part::Applied(_) => self.queue.asked(slot).cloned(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Engine {
     /// How much there is.
     pub fn census(&self) -> Census {
         let (feeds, objects) = self.feeds.size();
-        let (notes, unknown) = (self.desk.notes(), self.feeds.unknown());
+        let (notes, unknown) = (self.queue.notes(), self.feeds.unknown());
         let mut census = Census { open: self.open, feeds, objects, notes, unknown, ..Census::default() };
         let clusters = self.clusters.all().map(|(cluster, status)| (cluster.clone(), status.clone()));
         census.clusters = clusters.collect();

@@ -11,7 +11,7 @@ impl Engine {
     #[must_use]
     pub fn observing(mut self, cluster: &Cluster, kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         for kind in kinds {
-            self.feeds.acquire(cluster, &kind, &Wanted::default(), &mut self.desk.effects);
+            self.feeds.acquire(cluster, &kind, &Wanted::default(), &mut self.queue.effects);
         }
         self
     }
@@ -19,7 +19,7 @@ impl Engine {
     /// One that wants a change, whatever groups there are.
     #[must_use]
     pub fn wanting(mut self, slot: Slot, change: Change) -> Self {
-        self.desk.want(slot, Some(change));
+        self.queue.want(slot, Some(change));
         self
     }
 

@@ -90,15 +90,15 @@ impl Outbox {
     }
 
     /// From now on something is wanted there, or nothing is.
-    pub fn want(&mut self, now: Timestamp, slot: &Slot, haste: Option<Urgency>) {
+    pub fn want(&mut self, now: Timestamp, slot: &Slot, urgency: Option<Urgency>) {
         if !self.entries.contains_key(slot) {
-            if haste.is_none() {
+            if urgency.is_none() {
                 return;
             }
             self.entries.insert(slot.clone(), PendingWrite::new(now));
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        if entry.wanted == haste {
+        if entry.wanted == urgency {
             return;
         }
         if entry.wanted.is_some()
@@ -107,7 +107,7 @@ impl Outbox {
         {
             due.remove(&(entry.due, slot.clone()));
         }
-        entry.wanted = haste;
+        entry.wanted = urgency;
         self.schedule(now, slot);
     }
 
@@ -132,7 +132,7 @@ impl Outbox {
                 && let Some((_, slot)) = due.pop_first()
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
-                let Some(haste) = entry.wanted.take() else { continue };
+                let Some(urgency) = entry.wanted.take() else { continue };
                 looks += 1;
                 entry.at_once = entry.at_once_by(now);
                 entry.last = Some(now);
@@ -142,7 +142,7 @@ impl Outbox {
                 };
                 *under_way += 1;
                 entry.at_once = entry.at_once.saturating_sub(1);
-                entry.under_way = Some(haste);
+                entry.under_way = Some(urgency);
                 taken.push((slot, change));
             }
         }
@@ -162,7 +162,7 @@ impl Outbox {
             *under_way = under_way.saturating_sub(1);
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        let haste = entry.under_way.take();
+        let urgency = entry.under_way.take();
         let again = match outcome {
             // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
             Outcome::Failed(_) | Outcome::Absent => Some(AGAIN).filter(|_| !Bug::DropRetry.is_planted()),
@@ -180,7 +180,7 @@ impl Outbox {
             let wait = spread(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
             entry.not_before = now.checked_add(wait).ok();
             entry.failures = entry.failures.saturating_add(1);
-            entry.wanted = entry.wanted.max(haste);
+            entry.wanted = entry.wanted.max(urgency);
         } else {
             entry.not_before = None;
             entry.failures = 0;
@@ -201,11 +201,11 @@ impl Outbox {
         if entry.under_way.is_some() {
             return;
         }
-        let Some(haste) = entry.wanted else {
+        let Some(urgency) = entry.wanted else {
             self.idle.insert((entry.forgotten_at(now), slot.clone()));
             return;
         };
-        let pace = match (entry.last, haste) {
+        let pace = match (entry.last, urgency) {
             (None, _) => now,
             (Some(_), Urgency::Transition) if entry.at_once_by(now) > 0 => now,
             (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),

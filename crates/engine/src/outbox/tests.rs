@@ -41,8 +41,8 @@ impl Story {
         self.after(milliseconds)
     }
 
-    fn want(&mut self, name: &str, haste: Urgency) {
-        self.outbox.want(self.now, &slot(name), Some(haste));
+    fn want(&mut self, name: &str, urgency: Urgency) {
+        self.outbox.want(self.now, &slot(name), Some(urgency));
     }
 
     fn take(&mut self) -> Vec<(Slot, Change)> {
@@ -97,8 +97,8 @@ fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
     for hastes in [[MessageOnly, MessageOnly], [Transition, Transition], [MessageOnly, Transition]] {
         let mut story = Story::begin();
         let mut writes = 0;
-        for haste in hastes.into_iter().cycle().take(10_000) {
-            story.after(1).want("web", haste);
+        for urgency in hastes.into_iter().cycle().take(10_000) {
+            story.after(1).want("web", urgency);
             writes += story.written();
         }
         writes += story.after(1000).written();

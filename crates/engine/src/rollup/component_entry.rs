@@ -20,16 +20,16 @@ use super::component_report::Absence;
 #[derive(Debug)]
 pub(super) struct ComponentEntry {
     /// Where it stands in the spec.
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) kind: GroupKind,
     pub(super) feed: FeedId,
-    pub(super) what: Target,
+    pub(super) target: Target,
     /// Where it is found in the index.
     pub(super) anchor: SelectorLabel,
     /// How many objects it means.
     pub(super) matched: usize,
     /// Why there is none, or why there may be more,
-    pub(super) lack: Option<Absence>,
+    pub(super) absence: Option<Absence>,
     /// and since when.
     pub(super) since: Option<Timestamp>,
 }
@@ -48,8 +48,8 @@ impl PartialEq for Target {
             (Self::Named(own), Self::Named(other)) => own == other,
             (
                 Self::Selected { namespace, selector, .. },
-                Self::Selected { namespace: place, selector: others, .. },
-            ) => namespace == place && selector == others,
+                Self::Selected { namespace: other, selector: others, .. },
+            ) => namespace == other && selector == others,
             (Self::Named(_), Self::Selected { .. }) | (Self::Selected { .. }, Self::Named(_)) => false,
         }
     }
@@ -61,7 +61,7 @@ pub(super) struct InvalidEntry {
     /// What it is, in a word.
     pub(super) reason: &'static str,
     /// The entry,
-    pub(super) place: String,
+    pub(super) spec_path: String,
     /// and what is wrong with it, and the way out.
     pub(super) text: String,
     /// What it asks for, if nobody can tell what that means. What is asked for twice is looked after once.
@@ -70,7 +70,7 @@ pub(super) struct InvalidEntry {
 
 impl InvalidEntry {
     /// What it comes to where nobody can tell what is asked for.
-    pub(super) fn lack(&self) -> Absence {
+    pub(super) fn absence(&self) -> Absence {
         Absence::Lost { reason: self.reason, text: self.text.clone() }
     }
 }
@@ -91,22 +91,27 @@ impl Target {
 }
 
 /// The entry as messages call it.
-pub(super) fn place(index: usize) -> String {
+pub(super) fn spec_path(index: usize) -> String {
     format!("spec.components[{index}]")
 }
 
 /// What a spec asks for, and its mistakes. What is asked for twice counts once.
 /// `own` is the name of the Rollup.
-pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<InvalidEntry>) {
-    let (mut wanted, mut mistakes) = (Vec::<ParsedEntry>::new(), Vec::new());
+pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<InvalidEntry>) {
+    let (mut parsed, mut invalid_entries) = (Vec::<ParsedEntry>::new(), Vec::new());
     for (index, component) in spec.components.iter().enumerate() {
         let kind = GroupKind::new(&component.group, &component.kind);
         let mut wrong = |reason, text: String, lost: Option<&GroupKind>| {
-            mistakes.push(InvalidEntry { reason, place: place(index), text, lost: lost.cloned() });
+            invalid_entries.push(InvalidEntry {
+                reason,
+                spec_path: spec_path(index),
+                text,
+                lost: lost.cloned(),
+            });
         };
         // Empty is how programs in Go leave it out.
         let namespace = component.namespace.as_deref().filter(|namespace| !namespace.is_empty());
-        let what = match (&component.name, &component.selector) {
+        let target = match (&component.name, &component.selector) {
             (Some(name), None) => Target::Named(NamespacedName::new(namespace.unwrap_or_default(), name)),
             (None, Some(selector)) => Target::Selected {
                 namespace: namespace.map(Into::into),
@@ -127,23 +132,24 @@ pub(super) fn wanted(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inv
                 continue;
             }
         };
-        let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == what;
-        if let Some((first, ..)) = wanted.iter().find(is_same) {
+        let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == target;
+        if let Some((first, ..)) = parsed.iter().find(is_same) {
             let verb = if component.name.is_some() { "names" } else { "selects" };
             wrong(
                 reasons::COMPONENT_TWICE,
-                format!("{verb} the same as {}, and counts once: remove one", place(*first)),
+                format!("{verb} the same as {}, and counts once: remove one", spec_path(*first)),
                 None,
             );
             continue;
         }
-        if kind.is_rollup() && matches!(&what, Target::Named(name) if *name == NamespacedName::new("", own)) {
+        if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
+        {
             wrong(reasons::CIRCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
             continue;
         }
-        wanted.push((index, kind, what));
+        parsed.push((index, kind, target));
     }
-    (wanted, mistakes)
+    (parsed, invalid_entries)
 }
 
 /// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
@@ -211,10 +217,10 @@ mod tests {
     #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["Circle"])]
     #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]
     #[case::other_namespace(json!([{"kind": "A", "name": "a", "namespace": "n"}, {"kind": "A", "name": "a", "namespace": "m"}]), &[])]
-    fn mistakes(#[case] components: Value, #[case] reasons: &[&str]) {
+    fn invalid_entries(#[case] components: Value, #[case] reasons: &[&str]) {
         let spec: RollupSpec = serde_json::from_value(json!({"components": components})).expect("a spec");
-        let (wanted, mistakes) = wanted("umbrella", &spec);
-        assert_eq!(mistakes.iter().map(|mistake| mistake.reason).collect::<Vec<_>>(), reasons);
-        assert_eq!(wanted.len() + mistakes.len(), spec.components.len());
+        let (parsed, invalid_entries) = parse("umbrella", &spec);
+        assert_eq!(invalid_entries.iter().map(|invalid| invalid.reason).collect::<Vec<_>>(), reasons);
+        assert_eq!(parsed.len() + invalid_entries.len(), spec.components.len());
     }
 }

@@ -75,7 +75,7 @@ impl ComponentReport {
                     let more = format!(
                         " (it has {} conditions {}: the first counts)",
                         said.repeated + 1,
-                        policy.kind
+                        policy.type_
                     );
                     let more = if said.message.is_empty() { more.trim_start() } else { &more };
                     said.message.to_mut().push_str(more);
@@ -83,7 +83,7 @@ impl ComponentReport {
                 said
             };
             let is_upgradeable_said =
-                source.conditions.iter().any(|said| said.kind == policies.upgradeable.kind);
+                source.conditions.iter().any(|said| said.type_ == policies.upgradeable.type_);
             Self {
                 available: say(&policies.available),
                 progressing: say(&policies.progressing),
@@ -94,7 +94,7 @@ impl ComponentReport {
     }
 
     /// The same of an object that is being deleted: whatever else it says, something is done to it.
-    pub(super) fn going(self, policies: &Policies) -> Self {
+    pub(super) fn being_deleted(self, policies: &Policies) -> Self {
         let policy = &policies.progressing;
         let progressing = Contribution {
             status: True,
@@ -115,38 +115,38 @@ impl ComponentReport {
                 let said = if said.message.is_empty() { &said.reason } else { &said.message };
                 format!("; before, it said: {said}")
             });
-            nobody_can_tell(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
+            unknown(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
         };
-        let upgradeable = before.and_then(|word| word.upgradeable.as_ref());
+        let upgradeable = before.and_then(|report| report.upgradeable.as_ref());
         Self {
-            available: unknown(&policies.available, before.map(|word| &word.available)),
-            progressing: unknown(&policies.progressing, before.map(|word| &word.progressing)),
-            degraded: unknown(&policies.degraded, before.map(|word| &word.degraded)),
+            available: unknown(&policies.available, before.map(|report| &report.available)),
+            progressing: unknown(&policies.progressing, before.map(|report| &report.progressing)),
+            degraded: unknown(&policies.degraded, before.map(|report| &report.degraded)),
             upgradeable: Some(unknown(&policies.upgradeable, upgradeable)),
         }
     }
 
     /// What has to be assumed where there is no object.
-    pub(super) fn missing(policies: &Policies, lack: &Absence, since: Option<Timestamp>) -> Self {
-        let say = |policy: &Policy| match lack {
+    pub(super) fn missing(policies: &Policies, absence: &Absence, since: Option<Timestamp>) -> Self {
+        let say = |policy: &Policy| match absence {
             Absence::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
             Absence::NotFound => Contribution::missing(policy, "not found", since),
             Absence::NotServed => {
                 Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
             }
             // Since when is not written anywhere: who comes later must not think that it was only then.
-            Absence::Unreadable(why) => nobody_can_tell(policy, why.reason(), why.to_string()),
+            Absence::Unreadable(why) => unknown(policy, why.reason(), why.to_string()),
             Absence::NothingSelected => {
-                nobody_can_tell(policy, reasons::NOTHING_SELECTED, "matches no object".to_owned())
+                unknown(policy, reasons::NOTHING_SELECTED, "matches no object".to_owned())
             }
             Absence::Circle => {
                 let text = "has this Rollup among its own components".to_owned();
-                nobody_can_tell(policy, reasons::CIRCLE, text)
+                unknown(policy, reasons::CIRCLE, text)
             }
-            Absence::Lost { reason, text } => nobody_can_tell(policy, reason, text.clone()),
+            Absence::Lost { reason, text } => unknown(policy, reason, text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
-        let may_object = match lack {
+        let may_object = match absence {
             Absence::NotFound | Absence::NotServed | Absence::NothingSelected => false,
             Absence::Unreadable(why) => *why != Unreadable::NotServed,
             Absence::Circle | Absence::Lost { .. } => true,
@@ -168,7 +168,7 @@ impl ComponentReport {
     }
 
     /// The condition that tells most of how it is.
-    pub(super) fn telling(&self) -> &Contribution<'static> {
+    pub(super) fn most_telling(&self) -> &Contribution<'static> {
         let order: [(&Contribution<'static>, ConditionStatus); 6] = [
             (&self.available, False),
             (&self.degraded, True),
@@ -185,14 +185,10 @@ impl ComponentReport {
 /// What a bug that was planted makes of a component that does not exist.
 fn as_good_as_any(policy: &Policy) -> Contribution<'static> {
     let status = policy.status(Class::Fine);
-    Contribution {
-        status,
-        class: Class::Fine,
-        ..nobody_can_tell(policy, reasons::ALL_AS_EXPECTED, String::new())
-    }
+    Contribution { status, class: Class::Fine, ..unknown(policy, reasons::ALL_AS_EXPECTED, String::new()) }
 }
 
-fn nobody_can_tell(policy: &Policy, reason: &'static str, message: String) -> Contribution<'static> {
+fn unknown(policy: &Policy, reason: &'static str, message: String) -> Contribution<'static> {
     Contribution {
         status: Unknown,
         class: policy.classify(Unknown),

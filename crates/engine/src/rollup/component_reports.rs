@@ -19,9 +19,9 @@ pub(super) type ComponentIdentity = Identity<Arc<str>>;
 /// Which component. In the order of these they are named.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ComponentKey {
-    called: Arc<ComponentIdentity>,
+    identity: Arc<ComponentIdentity>,
     /// Tells those apart that are called the same: entries of the spec may be called anything.
-    pub(super) whose: MemberId,
+    pub(super) member_id: MemberId,
 }
 
 /// How much a component has to do with what is not well: less is worse.
@@ -44,32 +44,32 @@ pub(super) struct ComponentReports {
 
 impl ComponentReports {
     /// One says this, instead of what it said before.
-    pub(super) fn put(&mut self, whose: MemberId, called: ComponentIdentity, word: &ComponentReport) {
-        self.remove(whose);
-        let key = ComponentKey { called: Arc::new(called), whose };
+    pub(super) fn put(&mut self, member_id: MemberId, identity: ComponentIdentity, report: &ComponentReport) {
+        self.remove(member_id);
+        let key = ComponentKey { identity: Arc::new(identity), member_id };
         let set = |tally: &mut Tally<ComponentKey>, said: &Contribution<'_>| {
             tally.set(key.clone(), said.class, said.since);
         };
-        set(&mut self.available, &word.available);
-        set(&mut self.progressing, &word.progressing);
-        set(&mut self.degraded, &word.degraded);
-        if let Some(upgradeable) = &word.upgradeable {
+        set(&mut self.available, &report.available);
+        set(&mut self.progressing, &report.progressing);
+        set(&mut self.degraded, &report.degraded);
+        if let Some(upgradeable) = &report.upgradeable {
             set(&mut self.upgradeable, upgradeable);
         }
-        if word.triple().is_stuck() {
-            self.stuck.set(key.clone(), Class::Issue, word.progressing.since);
+        if report.triple().is_stuck() {
+            self.stuck.set(key.clone(), Class::Issue, report.progressing.since);
         }
-        self.names.add(&key.called);
-        self.order.insert((rank(word), key.clone()));
-        self.keys.insert(whose, (rank(word), key));
+        self.names.add(&key.identity);
+        self.order.insert((rank(report), key.clone()));
+        self.keys.insert(member_id, (rank(report), key));
     }
 
     /// One is no more.
-    pub(super) fn remove(&mut self, whose: MemberId) {
-        let Some(place) = self.keys.remove(&whose) else { return };
+    pub(super) fn remove(&mut self, member_id: MemberId) {
+        let Some(place) = self.keys.remove(&member_id) else { return };
         self.order.remove(&place);
         let (_, key) = place;
-        self.names.remove(&key.called);
+        self.names.remove(&key.identity);
         let tallies = [
             &mut self.available,
             &mut self.progressing,
@@ -84,19 +84,19 @@ impl ComponentReports {
 
     /// All of them, the worst first.
     pub(super) fn worst_first(&self) -> impl Iterator<Item = MemberId> {
-        self.order.iter().map(|(_, key)| key.whose)
+        self.order.iter().map(|(_, key)| key.member_id)
     }
 
     /// What one is called.
     pub(super) fn display(&self, key: &ComponentKey) -> String {
-        self.names.display(&key.called).into_owned()
+        self.names.display(&key.identity).into_owned()
     }
 }
 
 /// Those in error come first, then those of which there is anything to tell.
-fn rank(word: &ComponentReport) -> Rank {
-    let objects = word.upgradeable.as_ref().is_some_and(|said| said.class != Class::Fine);
-    match word.triple().health() {
+fn rank(report: &ComponentReport) -> Rank {
+    let objects = report.upgradeable.as_ref().is_some_and(|said| said.class != Class::Fine);
+    match report.triple().health() {
         RollupHealth::Error => 0,
         RollupHealth::Warning => 1,
         RollupHealth::Healthy if objects => 1,

@@ -14,7 +14,7 @@ use super::Rollups;
 
 impl Rollups {
     /// A Rollup has become a component of another, or is none any more.
-    pub(super) fn look_for_circles(&mut self, id: GroupId, feeds: &Feeds) {
+    pub(super) fn find_cycles(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get(id) else { return };
         let (name, below) = (rollup.name.clone(), rollup.below.iter().cloned().collect());
         let mut concerned = self.circles.upstream(&name);
@@ -27,15 +27,18 @@ impl Rollups {
             let Some(id) = self.all.id(&GroupRef::new(OwnKind::Rollup, name.clone())) else { continue };
             let above = self.circles.upstream(&name);
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            let circle: BTreeSet<NamespacedName> = rollup.below.intersection(&above).cloned().collect();
-            let before = std::mem::replace(&mut rollup.circle, circle);
-            let differs: Vec<_> = before.symmetric_difference(&rollup.circle).cloned().collect();
+            let cycle: BTreeSet<NamespacedName> = rollup.below.intersection(&above).cloned().collect();
+            let before = std::mem::replace(&mut rollup.cycle, cycle);
+            let differs: Vec<_> = before.symmetric_difference(&rollup.cycle).cloned().collect();
             for component in &differs {
                 let kind = GroupKind::own("Rollup");
                 if let Some(object) = feeds.find(&Cluster::hub(), &kind, component)
                     && let Some(stored) = feeds.object(object)
                     && let Some(feed) = feeds.get(stored.feed)
-                    && self.counting.get(&object).is_some_and(|seats| seats.iter().any(|seat| seat.0 == id))
+                    && self
+                        .counting
+                        .get(&object)
+                        .is_some_and(|entry_ids| entry_ids.iter().any(|entry_id| entry_id.0 == id))
                 {
                     rollup.count(object, stored, feed);
                 }

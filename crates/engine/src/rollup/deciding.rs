@@ -24,7 +24,7 @@ impl Group {
             Detail::Application { .. } => self.conditions.first(),
             Detail::Rollup { .. } => deciding(&self.conditions),
         };
-        decides.map(|condition| &condition.says)
+        decides.map(|condition| &condition.statement)
     }
 
     /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
@@ -46,17 +46,17 @@ impl Group {
 /// The first that is not as it should be, or Available.
 fn deciding(conditions: &[Condition]) -> Option<&Condition> {
     // Whether it may be upgraded says nothing of how it is.
-    let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.kind != UPGRADEABLE);
+    let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.type_ != UPGRADEABLE);
     bad.next().map(|(bad, _)| bad).or(conditions.first())
 }
 
 fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
     let is = |kind: &str, status: ConditionStatus| {
-        conditions.iter().any(|condition| condition.kind == kind && condition.says.status == status)
+        conditions.iter().any(|condition| condition.type_ == kind && condition.statement.status == status)
     };
     let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
     let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
-        !fine || condition.held_until.is_some() || is_broken && condition.kind == PROGRESSING
+        !fine || condition.held_until.is_some() || is_broken && condition.type_ == PROGRESSING
     };
     in_order(conditions).filter(is_remarkable).map(|(condition, _)| condition)
 }
@@ -64,8 +64,8 @@ fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
 /// The conditions in their order, and whether each is as it should be.
 fn in_order(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, bool)> {
     ORDER.iter().filter_map(|(kind, fine)| {
-        let condition = conditions.iter().find(|condition| condition.kind == *kind)?;
-        Some((condition, condition.says.status == *fine))
+        let condition = conditions.iter().find(|condition| condition.type_ == *kind)?;
+        Some((condition, condition.statement.status == *fine))
     })
 }
 
@@ -83,9 +83,9 @@ mod tests {
     use crate::id::{GroupKind, NamespacedName};
 
     fn group(kind: &str, conditions: &[(&'static str, ConditionStatus)], detail: Detail) -> Group {
-        let condition = |(kind, status): &(&'static str, ConditionStatus)| Condition {
-            kind,
-            says: Statement::new(*status, *kind, ""),
+        let condition = |(type_, status): &(&'static str, ConditionStatus)| Condition {
+            type_,
+            statement: Statement::new(*status, *type_, ""),
             since: None,
             held_until: None,
         };
@@ -136,16 +136,16 @@ mod tests {
     #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
     fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
         let rollup = rollup(statuses);
-        assert_eq!(rollup.remarkable().map(|condition| condition.kind).collect::<Vec<_>>(), told);
+        assert_eq!(rollup.remarkable().map(|condition| condition.type_).collect::<Vec<_>>(), told);
     }
 
     #[test]
     fn what_is_held_back_is_told_and_does_not_decide() {
         let mut rollup = rollup([True, True, False, True, True]);
-        for condition in rollup.conditions.iter_mut().filter(|condition| condition.kind == "Degraded") {
+        for condition in rollup.conditions.iter_mut().filter(|condition| condition.type_ == "Degraded") {
             condition.held_until = Some(Timestamp::UNIX_EPOCH);
         }
-        assert_eq!(rollup.held_back().map(|condition| condition.kind), Some("Degraded"));
+        assert_eq!(rollup.held_back().map(|condition| condition.type_), Some("Degraded"));
         assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
     }
 

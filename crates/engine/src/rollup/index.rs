@@ -26,24 +26,30 @@ struct KindEntries {
 }
 
 impl ComponentIndex {
-    pub(super) fn insert(&mut self, feed: FeedId, seat: EntryId, what: &Target) -> SelectorLabel {
-        let seats = self.0.entry(feed).or_default();
-        match what {
+    pub(super) fn insert(&mut self, feed: FeedId, entry_id: EntryId, target: &Target) -> SelectorLabel {
+        let entry_ids = self.0.entry(feed).or_default();
+        match target {
             Target::Named(name) => {
-                seats.naming.entry(name.clone()).or_default().insert(seat);
+                entry_ids.naming.entry(name.clone()).or_default().insert(entry_id);
                 None
             }
-            Target::Selected { selector, .. } => seats.selecting.insert(selector, seat),
+            Target::Selected { selector, .. } => entry_ids.selecting.insert(selector, entry_id),
         }
     }
 
-    pub(super) fn remove(&mut self, feed: FeedId, seat: EntryId, what: &Target, anchor: &SelectorLabel) {
-        let Some(seats) = self.0.get_mut(&feed) else { return };
-        match what {
-            Target::Named(name) => take(&mut seats.naming, name, seat),
-            Target::Selected { .. } => seats.selecting.remove(anchor, seat),
+    pub(super) fn remove(
+        &mut self,
+        feed: FeedId,
+        entry_id: EntryId,
+        target: &Target,
+        anchor: &SelectorLabel,
+    ) {
+        let Some(entry_ids) = self.0.get_mut(&feed) else { return };
+        match target {
+            Target::Named(name) => take(&mut entry_ids.naming, name, entry_id),
+            Target::Selected { .. } => entry_ids.selecting.remove(anchor, entry_id),
         }
-        if seats.naming.is_empty() && seats.selecting.is_empty() {
+        if entry_ids.naming.is_empty() && entry_ids.selecting.is_empty() {
             self.0.remove(&feed);
         }
     }
@@ -55,8 +61,8 @@ impl ComponentIndex {
         name: &NamespacedName,
         labels: &Labels,
     ) -> BTreeSet<EntryId> {
-        let Some(seats) = self.0.get(&feed) else { return BTreeSet::new() };
-        let naming = seats.naming.get(name).into_iter().flatten().copied();
-        naming.chain(seats.selecting.candidates(labels)).collect()
+        let Some(entry_ids) = self.0.get(&feed) else { return BTreeSet::new() };
+        let naming = entry_ids.naming.get(name).into_iter().flatten().copied();
+        naming.chain(entry_ids.selecting.candidates(labels)).collect()
     }
 }

@@ -71,9 +71,9 @@ impl Grouping for Rollups {
         false
     }
 
-    fn sync(&mut self, room: &mut Context<'_>) {
+    fn sync(&mut self, cx: &mut Context<'_>) {
         for id in self.all.sync() {
-            self.settle_in(id, room);
+            self.attach(id, cx);
         }
     }
 
@@ -83,7 +83,7 @@ impl Grouping for Rollups {
         self.all.touch_all(all);
     }
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, room: &mut Context<'_>) {
+    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
         let OwnObject::Rollup(written) = own else { return };
         let OwnManifest { generation, spec, status, .. } = &**written;
         let group = GroupRef::new(OwnKind::Rollup, name.clone());
@@ -92,12 +92,12 @@ impl Grouping for Rollups {
             let mut rollup = Rollup::new(publication, facts.deleting, spec.clone());
             rollup.remember(status);
             let id = self.all.insert(group, rollup);
-            return self.settle_in(id, room);
+            return self.attach(id, cx);
         };
         let Some(rollup) = self.all.get_mut(id) else { return };
         let is_same = rollup.spec == *spec && rollup.deleting == facts.deleting;
         rollup.deleting = facts.deleting;
-        if rollup.publication.seen(facts, *generation, status, room.desk) {
+        if rollup.publication.seen(facts, *generation, status, cx.queue) {
             rollup.remember(status);
             self.all.touch(id);
         }
@@ -105,7 +105,7 @@ impl Grouping for Rollups {
         let Some(rollup) = self.all.get_mut(id) else { return };
         if !is_same {
             rollup.spec = spec.clone();
-            self.settle_in(id, room);
+            self.attach(id, cx);
         } else if is_synced {
             rollup.forget_strangers();
         }
@@ -115,38 +115,38 @@ impl Grouping for Rollups {
         self.all.seen_again(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, room: &mut Context<'_>) {
+    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
         let Some(id) = self.all.id(group) else { return };
-        self.move_out(id, room.feeds);
-        let Some((_, rollup)) = self.all.remove(group, room.desk) else { return };
-        rollup.publication.withdraw(room.desk);
+        self.detach(id, cx.feeds);
+        let Some((_, rollup)) = self.all.remove(group, cx.queue) else { return };
+        rollup.publication.withdraw(cx.queue);
         for feed in rollup.needs.into_values() {
-            self.all.leave(feed, id, room.feeds);
+            self.all.leave(feed, id, cx.feeds);
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, room: &mut Context<'_>) {
-        let Some(stored) = room.feeds.object(object) else { return };
-        let seats = self.seats(stored);
-        self.recount(object, seats, room);
+    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, cx: &mut Context<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let entry_ids = self.entry_ids(stored);
+        self.recount(object, entry_ids, cx);
     }
 
-    fn object_gone(&mut self, object: ObjectId, room: &mut Context<'_>) {
-        self.recount(object, BTreeSet::new(), room);
+    fn object_gone(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+        self.recount(object, BTreeSet::new(), cx);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, _readability: bool, room: &mut Context<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut Context<'_>) {
         for id in self.all.users(feed) {
-            let (Some(rollup), Some(known)) = (self.all.get_mut(id), room.feeds.get(feed)) else {
+            let (Some(rollup), Some(known)) = (self.all.get_mut(id), cx.feeds.get(feed)) else {
                 continue;
             };
-            for index in 0..rollup.choices.len() {
-                if rollup.choices.get(index).is_some_and(|choice| choice.feed == feed) {
-                    rollup.look_for(index, room.feeds, room.now);
+            for index in 0..rollup.entries.len() {
+                if rollup.entries.get(index).is_some_and(|entry| entry.feed == feed) {
+                    rollup.look_for(index, cx.feeds, cx.now);
                 }
             }
             for object in rollup.objects() {
-                if let Some(stored) = room.feeds.object(object).filter(|stored| stored.feed == feed) {
+                if let Some(stored) = cx.feeds.object(object).filter(|stored| stored.feed == feed) {
                     rollup.count(object, stored, known);
                 }
             }
@@ -154,8 +154,8 @@ impl Grouping for Rollups {
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, room: &mut Context<'_>) {
-        self.all.users_changed(feed, room.desk);
+    fn list_started(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+        self.all.users_changed(feed, cx.queue);
     }
 
     fn list_completed(&mut self, feed: FeedId) {
@@ -166,30 +166,30 @@ impl Grouping for Rollups {
         self.all.wake(group);
     }
 
-    fn flush(&mut self, room: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
         }
-        while let Some(id) = self.all.next_dirty(room.desk) {
+        while let Some(id) = self.all.next_dirty(cx.queue) {
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            if !rollup.is_known(room.feeds) {
+            if !rollup.is_known(cx.feeds) {
                 continue;
             }
             if rollup.shown.is_none() {
                 // What has come back before we began may go once more.
                 rollup.forget_the_past();
             }
-            let weighed = rollup.weigh(room.now);
-            rollup.shown = Some(weighed.triple());
-            if let Some(next) = weighed.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
-                room.desk.at(next, rollup.publication.timer());
+            let evaluation = rollup.evaluate(cx.now);
+            rollup.shown = Some(evaluation.triple());
+            if let Some(next) = evaluation.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+                cx.queue.schedule(next, rollup.publication.timer());
             }
             if rollup.deleting {
-                rollup.publication.withdraw(room.desk);
+                rollup.publication.withdraw(cx.queue);
                 continue;
             }
-            let statuses = status::statuses(rollup, &weighed, room.feeds);
-            rollup.publication.want(statuses, false, room.now, room.desk);
+            let statuses = status::statuses(rollup, &evaluation, cx.feeds);
+            rollup.publication.want(statuses, false, cx.now, cx.queue);
         }
     }
 
@@ -206,13 +206,13 @@ impl Grouping for Rollups {
         group: &GroupRef,
         change: &Change,
         outcome: &Outcome,
-        room: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.all.id(group)?;
         if matches!(outcome, Outcome::Done(_)) {
             self.all.get_mut(id)?.forget_the_past();
         }
-        self.all.status_written(group, change, outcome, room)
+        self.all.status_written(group, change, outcome, cx)
     }
 
     fn groups(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
@@ -245,48 +245,48 @@ impl Grouping for Rollups {
 
 impl Rollups {
     /// The choices that mean an object. No Rollup is a component of itself.
-    fn seats(&self, stored: &StoredObject) -> BTreeSet<EntryId> {
-        let mut seats = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
-        seats.retain(|(id, index)| {
+    fn entry_ids(&self, stored: &StoredObject) -> BTreeSet<EntryId> {
+        let mut entry_ids = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
+        entry_ids.retain(|(id, index)| {
             self.all.get(*id).is_some_and(|rollup| {
-                let what = rollup.choices.get(*index).map(|choice| &choice.what);
+                let target = rollup.entries.get(*index).map(|entry| &entry.target);
                 (*stored.facts.uid != *rollup.uid() || Bug::CountItself.is_planted())
-                    && what.is_some_and(|what| what.is_it(&stored.name, &stored.facts.labels))
+                    && target.is_some_and(|target| target.is_it(&stored.name, &stored.facts.labels))
             })
         });
-        seats
+        entry_ids
     }
 
     /// Counts an object for those whose choices mean it, and for nobody else.
-    fn recount(&mut self, object: ObjectId, seats: BTreeSet<EntryId>, room: &Context<'_>) {
+    fn recount(&mut self, object: ObjectId, entry_ids: BTreeSet<EntryId>, cx: &Context<'_>) {
         let before: BTreeSet<_> = self.counting.remove(&object).into_iter().flatten().collect();
-        if before.is_empty() && seats.is_empty() {
+        if before.is_empty() && entry_ids.is_empty() {
             return;
         }
-        let concerned: BTreeSet<_> = before.iter().chain(&seats).map(|(id, _)| *id).collect();
+        let concerned: BTreeSet<_> = before.iter().chain(&entry_ids).map(|(id, _)| *id).collect();
         let mut above = Vec::new();
         for id in concerned {
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            let of = |seats: &BTreeSet<EntryId>| -> BTreeSet<usize> {
-                seats.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
+            let of = |entry_ids: &BTreeSet<EntryId>| -> BTreeSet<usize> {
+                entry_ids.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
             };
-            let (before, after) = (of(&before), of(&seats));
+            let (before, after) = (of(&before), of(&entry_ids));
             // An object and what was said while it was lacking have one name: one goes before the other comes.
             if after.is_empty() {
                 rollup.forget(object);
             }
             for index in before.symmetric_difference(&after) {
-                if let Some(choice) = rollup.choices.get_mut(*index) {
-                    choice.matched = if after.contains(index) {
-                        choice.matched + 1
+                if let Some(entry) = rollup.entries.get_mut(*index) {
+                    entry.matched = if after.contains(index) {
+                        entry.matched + 1
                     } else {
-                        choice.matched.saturating_sub(1)
+                        entry.matched.saturating_sub(1)
                     };
                 }
-                rollup.look_for(*index, room.feeds, room.now);
+                rollup.look_for(*index, cx.feeds, cx.now);
             }
-            if let Some(stored) = room.feeds.object(object)
-                && let Some(feed) = room.feeds.get(stored.feed)
+            if let Some(stored) = cx.feeds.object(object)
+                && let Some(feed) = cx.feeds.get(stored.feed)
             {
                 if !after.is_empty() {
                     rollup.count(object, stored, feed);
@@ -302,65 +302,64 @@ impl Rollups {
             }
             self.all.touch(id);
         }
-        if !seats.is_empty() {
-            self.counting.insert(object, seats.into_iter().collect());
+        if !entry_ids.is_empty() {
+            self.counting.insert(object, entry_ids.into_iter().collect());
         }
         for id in above {
-            self.look_for_circles(id, room.feeds);
+            self.find_cycles(id, cx.feeds);
         }
     }
 
     /// The spec of a Rollup is new: finds out all over what its components are.
-    fn settle_in(&mut self, id: GroupId, room: &mut Context<'_>) {
+    fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
         }
-        self.move_out(id, room.feeds);
+        self.detach(id, cx.feeds);
         let Some(rollup) = self.all.get_mut(id) else { return };
-        let (wanted, mistakes) = component_entry::wanted(&rollup.name.name, &rollup.spec);
-        rollup.mistakes = mistakes;
+        let (parsed, invalid_entries) = component_entry::parse(&rollup.name.name, &rollup.spec);
+        rollup.invalid_entries = invalid_entries;
         let mut before = mem::take(&mut rollup.needs);
         let mut needs = BTreeMap::new();
-        for (_, kind, _) in &wanted {
+        for (_, kind, _) in &parsed {
             if !needs.contains_key(kind) {
                 let feed = before.remove(kind);
-                let feed = feed.unwrap_or_else(|| {
-                    self.all.follow(id, &Cluster::hub(), kind, &Wanted::conditions(), room)
-                });
+                let feed = feed
+                    .unwrap_or_else(|| self.all.follow(id, &Cluster::hub(), kind, &Wanted::conditions(), cx));
                 needs.insert(kind.clone(), feed);
             }
         }
         let Some(rollup) = self.all.get_mut(id) else { return };
-        for (place, kind, what) in wanted {
+        for (index, kind, target) in parsed {
             let Some(feed) = needs.get(&kind).copied() else { continue };
-            let anchor = self.index.insert(feed, (id, rollup.choices.len()), &what);
-            rollup.choices.push(ComponentEntry {
-                place,
+            let anchor = self.index.insert(feed, (id, rollup.entries.len()), &target);
+            rollup.entries.push(ComponentEntry {
+                index,
                 kind,
                 feed,
-                what,
+                target,
                 anchor,
                 matched: 0,
-                lack: None,
+                absence: None,
                 since: None,
             });
         }
         let needed: Vec<_> = needs.values().copied().collect();
         rollup.needs = needs;
         for feed in before.into_values() {
-            self.all.leave(feed, id, room.feeds);
+            self.all.leave(feed, id, cx.feeds);
         }
         let objects: BTreeMap<_, _> = needed
             .iter()
-            .flat_map(|feed| room.feeds.all(*feed))
-            .filter_map(|object| Some((object, self.seats(room.feeds.object(object)?))))
+            .flat_map(|feed| cx.feeds.all(*feed))
+            .filter_map(|object| Some((object, self.entry_ids(cx.feeds.object(object)?))))
             .collect();
-        for (object, seats) in objects {
-            self.recount(object, seats, room);
+        for (object, entry_ids) in objects {
+            self.recount(object, entry_ids, cx);
         }
         if let Some(rollup) = self.all.get_mut(id) {
-            for index in 0..rollup.choices.len() {
-                rollup.look_for(index, room.feeds, room.now);
+            for index in 0..rollup.entries.len() {
+                rollup.look_for(index, cx.feeds, cx.now);
             }
             rollup.count_mistakes();
             rollup.forget_strangers();
@@ -369,19 +368,19 @@ impl Rollups {
     }
 
     /// Counts nothing for a Rollup any more.
-    fn move_out(&mut self, id: GroupId, feeds: &Feeds) {
+    fn detach(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get_mut(id) else { return };
-        for (index, choice) in rollup.choices.iter().enumerate() {
-            self.index.remove(choice.feed, (id, index), &choice.what, &choice.anchor);
+        for (index, entry) in rollup.entries.iter().enumerate() {
+            self.index.remove(entry.feed, (id, index), &entry.target, &entry.anchor);
         }
         for object in rollup.clear() {
-            if let Some(seats) = self.counting.get_mut(&object) {
-                *seats = seats.iter().copied().filter(|(other, _)| *other != id).collect();
-                if seats.is_empty() {
+            if let Some(entry_ids) = self.counting.get_mut(&object) {
+                *entry_ids = entry_ids.iter().copied().filter(|(other, _)| *other != id).collect();
+                if entry_ids.is_empty() {
                     self.counting.remove(&object);
                 }
             }
         }
-        self.look_for_circles(id, feeds);
+        self.find_cycles(id, feeds);
     }
 }

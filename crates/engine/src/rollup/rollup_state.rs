@@ -38,10 +38,10 @@ pub(super) struct Rollup {
     pub(super) spec: RollupSpec,
     /// The kinds that it needs.
     pub(super) needs: BTreeMap<GroupKind, FeedId>,
-    pub(super) choices: Vec<ComponentEntry>,
-    pub(super) mistakes: Vec<InvalidEntry>,
+    pub(super) entries: Vec<ComponentEntry>,
+    pub(super) invalid_entries: Vec<InvalidEntry>,
     pub(super) members: Members,
-    pub(super) sources: ComponentReports,
+    pub(super) reports: ComponentReports,
     /// Components of whose conditions nothing is known yet: nobody wanted to know before.
     blind: BTreeSet<ObjectId>,
     /// Since when components were not found, by the status that was last seen. What is seen here as well is not in it.
@@ -49,7 +49,7 @@ pub(super) struct Rollup {
     /// The Rollups among its components,
     pub(super) below: BTreeSet<NamespacedName>,
     /// and those of them of which it is a component in turn.
-    pub(super) circle: BTreeSet<NamespacedName>,
+    pub(super) cycle: BTreeSet<NamespacedName>,
     /// How it was, when it was last looked at.
     pub(super) shown: Option<Triple>,
 }
@@ -84,14 +84,14 @@ impl Rollup {
             deleting,
             spec,
             needs: BTreeMap::new(),
-            choices: Vec::new(),
-            mistakes: Vec::new(),
+            entries: Vec::new(),
+            invalid_entries: Vec::new(),
             members: Members::default(),
-            sources: ComponentReports::default(),
+            reports: ComponentReports::default(),
             blind: BTreeSet::new(),
             remembered: HashMap::new(),
             below: BTreeSet::new(),
-            circle: BTreeSet::new(),
+            cycle: BTreeSet::new(),
             shown: None,
         }
     }
@@ -131,17 +131,17 @@ impl Rollup {
 
     /// Nothing is counted any more. Gives back the objects that were.
     pub(super) fn clear(&mut self) -> BTreeSet<ObjectId> {
-        for choice in &self.choices {
-            let presence = choice.lack.as_ref().and_then(Absence::presence);
-            if let (Target::Named(name), Some(_), Some(since)) = (&choice.what, presence, choice.since) {
-                self.remembered.insert((choice.kind.clone(), name.clone()), since);
+        for entry in &self.entries {
+            let presence = entry.absence.as_ref().and_then(Absence::presence);
+            if let (Target::Named(name), Some(_), Some(since)) = (&entry.target, presence, entry.since) {
+                self.remembered.insert((entry.kind.clone(), name.clone()), since);
             }
         }
         let objects = self.objects();
         (self.members, self.blind) = (Members::default(), BTreeSet::new());
-        self.sources = ComponentReports::default();
-        self.choices.clear();
-        self.mistakes.clear();
+        self.reports = ComponentReports::default();
+        self.entries.clear();
+        self.invalid_entries.clear();
         self.below.clear();
         objects
     }
@@ -152,20 +152,20 @@ impl Rollup {
         self.remembered.clear();
         for said in &status.components {
             let (Some(since), Some(presence)) = (&said.since, said.presence) else { continue };
-            let lack = Absence::from(presence);
+            let absence = Absence::from(presence);
             let kind = GroupKind::new(&said.group, &said.kind);
             let name = NamespacedName::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
-            let is_it = |choice: &&ComponentEntry| {
-                choice.lack.as_ref() == Some(&lack)
-                    && choice.kind == kind
-                    && matches!(&choice.what, Target::Named(own) if *own == name)
+            let is_it = |entry: &&ComponentEntry| {
+                entry.absence.as_ref() == Some(&absence)
+                    && entry.kind == kind
+                    && matches!(&entry.target, Target::Named(own) if *own == name)
             };
-            match self.choices.iter().position(|choice| is_it(&choice)) {
+            match self.entries.iter().position(|entry| is_it(&entry)) {
                 Some(index) => {
-                    if let Some(choice) = self.choices.get_mut(index) {
-                        choice.since = Some(since.0);
+                    if let Some(entry) = self.entries.get_mut(index) {
+                        entry.since = Some(since.0);
                     }
-                    self.count_lack(index);
+                    self.count_absence(index);
                 }
                 None => _ = self.remembered.insert((kind, name), since.0),
             }
@@ -182,26 +182,26 @@ impl Rollup {
         if self.remembered.is_empty() {
             return;
         }
-        let key = |choice: &ComponentEntry| match &choice.what {
-            Target::Named(name) => Some((choice.kind.clone(), name.clone())),
+        let key = |entry: &ComponentEntry| match &entry.target {
+            Target::Named(name) => Some((entry.kind.clone(), name.clone())),
             Target::Selected { .. } => None,
         };
-        let named: HashSet<_> = self.choices.iter().filter_map(key).collect();
+        let named: HashSet<_> = self.entries.iter().filter_map(key).collect();
         self.remembered.retain(|component, _| named.contains(component));
     }
 
     /// Counts an object as it is now.
     pub(super) fn count(&mut self, object: ObjectId, stored: &StoredObject, feed: &Feed) {
-        let whose = MemberId::Object(object);
-        let Some(word) = self.heard(stored, feed) else {
+        let member_id = MemberId::Object(object);
+        let Some(report) = self.report_of(stored, feed) else {
             self.forget(object);
             self.blind.insert(object);
             return;
         };
         self.blind.remove(&object);
-        let called = self.called(&feed.kind, &stored.name.namespace, &stored.name.name);
+        let identity = self.identity(&feed.kind, &stored.name.namespace, &stored.name.name);
         let object = (feed.kind.clone(), stored.name.clone());
-        self.put(whose, called, object, &word, word.triple().state());
+        self.put(member_id, identity, object, &report, report.triple().state());
     }
 
     /// Counts an object no longer.
@@ -212,86 +212,87 @@ impl Rollup {
 
     /// Looks whether a choice lacks an object, and counts that if it does.
     pub(super) fn look_for(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
-        let Some(choice) = self.choices.get_mut(index) else { return };
+        let Some(entry) = self.entries.get_mut(index) else { return };
         // Before anything is known of the kind, nothing is said.
-        let Some(feed) = feeds.get(choice.feed).filter(|feed| feed.is_known()) else { return };
-        let lack = lack(choice, feed.unreadable.as_ref());
-        if lack == choice.lack {
+        let Some(feed) = feeds.get(entry.feed).filter(|feed| feed.is_known()) else { return };
+        let absence = absence(entry, feed.unreadable.as_ref());
+        if absence == entry.absence {
             return;
         }
-        let remembered = match &choice.what {
-            Target::Named(name) => self.remembered.remove(&(choice.kind.clone(), name.clone())),
+        let remembered = match &entry.target {
+            Target::Named(name) => self.remembered.remove(&(entry.kind.clone(), name.clone())),
             Target::Selected { .. } => None,
         };
         // What is not there is missed from now on, however long it has not been there.
-        choice.since = remembered.filter(|_| lack.is_some()).or_else(|| stored_condition::whole_seconds(now));
-        choice.lack = lack;
-        self.count_lack(index);
+        entry.since =
+            remembered.filter(|_| absence.is_some()).or_else(|| stored_condition::whole_seconds(now));
+        entry.absence = absence;
+        self.count_absence(index);
     }
 
     /// Counts what a choice lacks, as it is now.
-    fn count_lack(&mut self, index: usize) {
-        let (whose, Some(choice)) = (MemberId::Component(index), self.choices.get(index)) else { return };
-        let Some(lack) = &choice.lack else { return self.remove(whose) };
-        let word = ComponentReport::missing(self.policies(), lack, choice.since);
-        let state = if lack.presence().is_some() { State::Missing } else { State::Unknown };
-        let (called, name) = match &choice.what {
-            Target::Named(name) => (self.called(&choice.kind, &name.namespace, &name.name), name.clone()),
+    fn count_absence(&mut self, index: usize) {
+        let (member_id, Some(entry)) = (MemberId::Component(index), self.entries.get(index)) else { return };
+        let Some(absence) = &entry.absence else { return self.remove(member_id) };
+        let report = ComponentReport::missing(self.policies(), absence, entry.since);
+        let state = if absence.presence().is_some() { State::Missing } else { State::Unknown };
+        let (identity, name) = match &entry.target {
+            Target::Named(name) => (self.identity(&entry.kind, &name.namespace, &name.name), name.clone()),
             Target::Selected { namespace, text, .. } => {
                 let namespace = namespace.clone().unwrap_or_default();
-                let title = format!("{} with {text}", choice.kind.kind);
-                let called = self.called(&choice.kind, &namespace, &title.into());
-                (called, NamespacedName { namespace, name: Arc::clone(text) })
+                let title = format!("{} with {text}", entry.kind.kind);
+                let identity = self.identity(&entry.kind, &namespace, &title.into());
+                (identity, NamespacedName { namespace, name: Arc::clone(text) })
             }
         };
-        let kind = choice.kind.clone();
-        self.put(whose, called, (kind, name), &word, state);
+        let kind = entry.kind.clone();
+        self.put(member_id, identity, (kind, name), &report, state);
     }
 
     /// Counts what nobody can understand of the spec, after all its choices: nobody can tell what would have been there.
     pub(super) fn count_mistakes(&mut self) {
-        for (number, mistake) in self.mistakes.clone().into_iter().enumerate() {
-            let Some(kind) = mistake.lost.clone() else { continue };
-            let whose = MemberId::Component(self.choices.len() + number);
-            let name = NamespacedName::new("", &mistake.place);
-            let called = self.called(&kind, &name.namespace, &name.name);
-            let word = ComponentReport::missing(self.policies(), &mistake.lack(), None);
-            self.put(whose, called, (kind, name), &word, State::Unknown);
+        for (number, invalid) in self.invalid_entries.clone().into_iter().enumerate() {
+            let Some(kind) = invalid.lost.clone() else { continue };
+            let member_id = MemberId::Component(self.entries.len() + number);
+            let name = NamespacedName::new("", &invalid.spec_path);
+            let identity = self.identity(&kind, &name.namespace, &name.name);
+            let report = ComponentReport::missing(self.policies(), &invalid.absence(), None);
+            self.put(member_id, identity, (kind, name), &report, State::Unknown);
         }
     }
 
     /// Whether somebody stands for a component, and not for an entry of the spec that means none.
-    pub(super) fn is_component(&self, whose: MemberId) -> bool {
-        match whose {
+    pub(super) fn is_component(&self, member_id: MemberId) -> bool {
+        match member_id {
             MemberId::Object(_) => true,
             MemberId::Component(index) => {
-                self.choices.get(index).is_some_and(|choice| matches!(choice.what, Target::Named(_)))
+                self.entries.get(index).is_some_and(|entry| matches!(entry.target, Target::Named(_)))
             }
         }
     }
 
     fn put(
         &mut self,
-        whose: MemberId,
-        called: ComponentIdentity,
+        member_id: MemberId,
+        identity: ComponentIdentity,
         (kind, name): (GroupKind, NamespacedName),
-        word: &ComponentReport,
+        report: &ComponentReport,
         state: State,
     ) {
         // A component is ready or it is not: nobody says how far along it is.
         let progress = if state == State::Ready { 100 } else { 0 };
-        let since = word.telling().since;
-        self.members.put(whose, MemberEntry { kind, name, state, progress, settled: true, since });
-        self.sources.put(whose, called, word);
+        let since = report.most_telling().since;
+        self.members.put(member_id, MemberEntry { kind, name, state, progress, settled: true, since });
+        self.reports.put(member_id, identity, report);
     }
 
-    fn remove(&mut self, whose: MemberId) {
-        self.members.remove(whose);
-        self.sources.remove(whose);
+    fn remove(&mut self, member_id: MemberId) {
+        self.members.remove(member_id);
+        self.reports.remove(member_id);
     }
 
     /// What a component is called, which says where it stands.
-    fn called(&self, kind: &GroupKind, namespace: &Arc<str>, name: &Arc<str>) -> ComponentIdentity {
+    fn identity(&self, kind: &GroupKind, namespace: &Arc<str>, name: &Arc<str>) -> ComponentIdentity {
         let is_ambiguous =
             self.needs.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
         ComponentIdentity {
@@ -303,64 +304,66 @@ impl Rollup {
     }
 
     /// What an object says, if anybody has looked.
-    fn heard(&self, stored: &StoredObject, feed: &Feed) -> Option<ComponentReport> {
-        if feed.kind.is_rollup() && self.circle.contains(&stored.name) {
+    fn report_of(&self, stored: &StoredObject, feed: &Feed) -> Option<ComponentReport> {
+        if feed.kind.is_rollup() && self.cycle.contains(&stored.name) {
             return Some(ComponentReport::missing(self.policies(), &Absence::Circle, None));
         }
-        let word = stored.facts.operator.as_deref().map(|facts| ComponentReport::of(self.policies(), facts));
-        let word = word.map(|word| if stored.facts.deleting { word.going(self.policies()) } else { word });
+        let report =
+            stored.facts.operator.as_deref().map(|facts| ComponentReport::of(self.policies(), facts));
+        let report = report
+            .map(|report| if stored.facts.deleting { report.being_deleted(self.policies()) } else { report });
         match &feed.unreadable {
             // Nobody will look as long as nobody can.
-            Some(why) => Some(ComponentReport::unreadable(word.as_ref(), self.policies(), why)),
-            None => word,
+            Some(why) => Some(ComponentReport::unreadable(report.as_ref(), self.policies(), why)),
+            None => report,
         }
     }
 
     /// What a component says, or what has to be assumed of it.
-    pub(super) fn word(&self, whose: MemberId, feeds: &Feeds) -> Option<ComponentReport> {
-        match whose {
+    pub(super) fn report(&self, member_id: MemberId, feeds: &Feeds) -> Option<ComponentReport> {
+        match member_id {
             MemberId::Object(id) => {
                 let stored = feeds.object(id)?;
-                self.heard(stored, feeds.get(stored.feed)?)
+                self.report_of(stored, feeds.get(stored.feed)?)
             }
             MemberId::Component(index) => {
-                let Some(choice) = self.choices.get(index) else {
-                    let mistake = self.mistakes.get(index.checked_sub(self.choices.len())?)?;
-                    return Some(ComponentReport::missing(self.policies(), &mistake.lack(), None));
+                let Some(entry) = self.entries.get(index) else {
+                    let invalid = self.invalid_entries.get(index.checked_sub(self.entries.len())?)?;
+                    return Some(ComponentReport::missing(self.policies(), &invalid.absence(), None));
                 };
-                Some(ComponentReport::missing(self.policies(), choice.lack.as_ref()?, choice.since))
+                Some(ComponentReport::missing(self.policies(), entry.absence.as_ref()?, entry.since))
             }
         }
     }
 
     /// Why a component does not exist; nothing if it does, or may.
-    pub(super) fn presence(&self, whose: MemberId) -> Option<ComponentPresence> {
-        match whose {
+    pub(super) fn presence(&self, member_id: MemberId) -> Option<ComponentPresence> {
+        match member_id {
             MemberId::Object(_) => None,
-            MemberId::Component(index) => self.choices.get(index)?.lack.as_ref()?.presence(),
+            MemberId::Component(index) => self.entries.get(index)?.absence.as_ref()?.presence(),
         }
     }
 
     /// What decides at this moment.
-    pub(super) fn weigh(&self, now: Timestamp) -> Evaluation {
-        let (policies, sources) = (self.policies(), &self.sources);
+    pub(super) fn evaluate(&self, now: Timestamp) -> Evaluation {
+        let (policies, reports) = (self.policies(), &self.reports);
         let damped = |policy: &Policy, tally: &Tally<ComponentKey>, kind: &str| {
             let stored = stored_condition::status(self.publication.stored(), kind);
             damp(policy, tally, stored, self.spec.degraded_after.value(), now)
         };
-        let available = damped(&policies.available, &sources.available, AVAILABLE);
-        let degraded = damped(&policies.degraded, &sources.degraded, DEGRADED);
+        let available = damped(&policies.available, &reports.available, AVAILABLE);
+        let degraded = damped(&policies.degraded, &reports.degraded, DEGRADED);
         // What is not said to be bad yet is not said to be stuck.
         let is_stuck = self.spec.progressing == ProgressingPolicy::Matrix
             && available.until.is_none()
             && degraded.until.is_none()
-            && !sources.stuck.is_empty();
+            && !reports.stuck.is_empty();
         Evaluation {
             available,
             progressing: if is_stuck {
                 Progressing::Stuck
             } else {
-                Progressing::As(sources.progressing.worst())
+                Progressing::As(reports.progressing.worst())
             },
             degraded,
             policies,
@@ -369,15 +372,15 @@ impl Rollup {
 }
 
 /// What a choice lacks, where this is known of its kind.
-fn lack(choice: &ComponentEntry, unreadable: Option<&Unreadable>) -> Option<Absence> {
-    let is_named = matches!(choice.what, Target::Named(_));
+fn absence(entry: &ComponentEntry, unreadable: Option<&Unreadable>) -> Option<Absence> {
+    let is_named = matches!(entry.target, Target::Named(_));
     match unreadable {
         // What was there is counted as such, and so is what is there already while a kind comes back; where there may be any
         // number, there may be more.
-        Some(_) if is_named && choice.matched > 0 => None,
+        Some(_) if is_named && entry.matched > 0 => None,
         Some(Unreadable::NotServed) if is_named => Some(Absence::NotServed),
         Some(why) => Some(Absence::Unreadable(why.clone())),
-        None if choice.matched > 0 => None,
+        None if entry.matched > 0 => None,
         None => Some(if is_named { Absence::NotFound } else { Absence::NothingSelected }),
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    component_entry::{ComponentEntry, Target, place},
+    component_entry::{ComponentEntry, Target, spec_path},
     component_report::{Absence, ComponentReport},
     component_reports::ComponentKey,
     rollup_state::{Evaluation, Progressing, Rollup},
@@ -39,19 +39,24 @@ const BUDGET: usize = 1024;
 
 pub(super) const MANNER: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
-    told: &[(AVAILABLE, Some(True)), (PROGRESSING, None), (DEGRADED, Some(False)), (UPGRADEABLE, Some(True))],
+    announced: &[
+        (AVAILABLE, Some(True)),
+        (PROGRESSING, None),
+        (DEGRADED, Some(False)),
+        (UPGRADEABLE, Some(True)),
+    ],
     form: ConditionShape::Generation,
-    contested: None,
+    conflict_hint: None,
 };
 
 /// The statuses of the conditions as they should be now. What does not apply has none.
 pub(super) fn statuses(
     rollup: &Rollup,
-    weighed: &Evaluation,
+    evaluation: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<ConditionStatus>); 5] {
-    let triple = weighed.triple();
-    let upgradeable = || rollup.sources.upgradeable.status(&rollup.policies().upgradeable);
+    let triple = evaluation.triple();
+    let upgradeable = || rollup.reports.upgradeable.status(&rollup.policies().upgradeable);
     let resolved = if problems(rollup, feeds).next().is_none() { True } else { False };
     [
         (AVAILABLE, Some(triple.available)),
@@ -65,10 +70,10 @@ pub(super) fn statuses(
 /// The same, with words.
 pub(super) fn statements(
     rollup: &Rollup,
-    weighed: &Evaluation,
+    evaluation: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<Statement>); 5] {
-    let (policies, sources) = (rollup.policies(), &rollup.sources);
+    let (policies, reports) = (rollup.policies(), &rollup.reports);
     let say = |policy: &Policy,
                tally: &Tally<ComponentKey>,
                damped: Damped,
@@ -90,25 +95,25 @@ pub(super) fn statements(
         }
         statement
     };
-    let available = say(&policies.available, &sources.available, weighed.available, |word| {
-        ReasonAndMessage::of(&word.available)
+    let available = say(&policies.available, &reports.available, evaluation.available, |report| {
+        ReasonAndMessage::of(&report.available)
     });
-    let degraded = say(&policies.degraded, &sources.degraded, weighed.degraded, |word| {
-        ReasonAndMessage::of(&word.degraded)
+    let degraded = say(&policies.degraded, &reports.degraded, evaluation.degraded, |report| {
+        ReasonAndMessage::of(&report.degraded)
     });
-    let progressing = match weighed.progressing {
+    let progressing = match evaluation.progressing {
         Progressing::Stuck => stuck(rollup, feeds),
         Progressing::As(class) => {
             let damped = Damped::at_once(class);
-            say(&policies.progressing, &sources.progressing, damped, |word| {
-                ReasonAndMessage::of(&word.progressing)
+            say(&policies.progressing, &reports.progressing, damped, |report| {
+                ReasonAndMessage::of(&report.progressing)
             })
         }
     };
     let upgradeable = rollup.spec.upgradeable.then(|| {
-        let damped = Damped::at_once(sources.upgradeable.worst());
-        say(&policies.upgradeable, &sources.upgradeable, damped, |word| {
-            word.upgradeable.as_ref().map(ReasonAndMessage::of).unwrap_or_default()
+        let damped = Damped::at_once(reports.upgradeable.worst());
+        say(&policies.upgradeable, &reports.upgradeable, damped, |report| {
+            report.upgradeable.as_ref().map(ReasonAndMessage::of).unwrap_or_default()
         })
     });
     [
@@ -137,18 +142,18 @@ fn said<'a>(
     key: &ComponentKey,
     which: fn(&ComponentReport) -> ReasonAndMessage,
 ) -> Said<'a> {
-    let name = rollup.sources.display(key).into();
+    let name = rollup.reports.display(key).into();
     let ReasonAndMessage(reason, message) =
-        rollup.word(key.whose, feeds).as_ref().map(which).unwrap_or_default();
+        rollup.report(key.member_id, feeds).as_ref().map(which).unwrap_or_default();
     Said { name, reason: reason.into(), message: message.into() }
 }
 
 /// Some components are neither available nor progressing: whatever the others do, a human is needed.
 fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
-    let tally = &rollup.sources.stuck;
-    let which = |word: &ComponentReport| {
-        let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&word.progressing);
-        let ReasonAndMessage(why, message) = ReasonAndMessage::of(&word.degraded);
+    let tally = &rollup.reports.stuck;
+    let which = |report: &ComponentReport| {
+        let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&report.progressing);
+        let ReasonAndMessage(why, message) = ReasonAndMessage::of(&report.degraded);
         ReasonAndMessage(reason, format!("needs a human: {}", if message.is_empty() { why } else { message }))
     };
     let items = tally.keys(Class::Issue).map(|key| {
@@ -165,8 +170,10 @@ fn problems<'a>(
     rollup: &'a Rollup,
     feeds: &'a Feeds,
 ) -> impl Iterator<Item = (&'static str, String, String)> + 'a {
-    let mistakes =
-        rollup.mistakes.iter().map(|mistake| (mistake.reason, mistake.place.clone(), mistake.text.clone()));
+    let invalid_entries = rollup
+        .invalid_entries
+        .iter()
+        .map(|invalid| (invalid.reason, invalid.spec_path.clone(), invalid.text.clone()));
     let kinds = rollup.needs.iter().filter_map(|(kind, feed)| {
         let why = feeds.get(*feed)?.unreadable.as_ref()?;
         let wrong_group = if *why == Unreadable::NotServed {
@@ -176,27 +183,27 @@ fn problems<'a>(
         };
         Some((why.reason(), kind.to_string(), format!("{why}{wrong_group}{}", why.way_out(kind))))
     });
-    let choices = rollup.choices.iter().filter_map(|choice| {
-        let (reason, text) = problem(choice, feeds.get(choice.feed)?)?;
-        Some((reason, place(choice.place), text))
+    let entries = rollup.entries.iter().filter_map(|entry| {
+        let (reason, text) = problem(entry, feeds.get(entry.feed)?)?;
+        Some((reason, spec_path(entry.index), text))
     });
-    let circles = rollup.circle.iter().map(|name| {
+    let circles = rollup.cycle.iter().map(|name| {
         let text = "has this Rollup among its own components, so that neither can say anything of the other: take one \
                     of them out";
         (reasons::CIRCLE, format!("Rollup {name}"), text.to_owned())
     });
-    mistakes.chain(kinds).chain(choices).chain(circles)
+    invalid_entries.chain(kinds).chain(entries).chain(circles)
 }
 
 /// Why a choice cannot mean anything, or does not.
-fn problem(choice: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)> {
-    let kind = &choice.kind;
+fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)> {
+    let kind = &entry.kind;
     let is_namespaced = feed.served.as_ref().map(|served| served.namespaced);
-    let in_namespace = match &choice.what {
+    let in_namespace = match &entry.target {
         Target::Named(name) => !name.namespace.is_empty(),
         Target::Selected { namespace, .. } => namespace.is_some(),
     };
-    match (is_namespaced, in_namespace, &choice.what, &choice.lack) {
+    match (is_namespaced, in_namespace, &entry.target, &entry.absence) {
         (Some(false), true, ..) => Some((
             reasons::CLUSTER_SCOPED,
             format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
@@ -224,12 +231,12 @@ fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
 
 /// The status of a Rollup as it should be now.
 pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupStatus {
-    let weighed = rollup.weigh(now);
-    let triple = weighed.triple();
-    let statements = statements(rollup, &weighed, feeds);
-    let others = rollup.choices.iter().enumerate().filter(|(_, choice)| choice.lack.is_some());
+    let evaluation = rollup.evaluate(now);
+    let triple = evaluation.triple();
+    let statements = statements(rollup, &evaluation, feeds);
+    let others = rollup.entries.iter().enumerate().filter(|(_, entry)| entry.absence.is_some());
     let others = others.filter(|(index, _)| !rollup.is_component(MemberId::Component(*index))).count();
-    let others = others + rollup.mistakes.iter().filter(|mistake| mistake.lost.is_some()).count();
+    let others = others + rollup.invalid_entries.iter().filter(|invalid| invalid.lost.is_some()).count();
     let count = rollup.members.total() - others;
     RollupStatus {
         observed_generation: Some(rollup.publication.generation),
@@ -243,9 +250,9 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
 
 fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
     let mut left = MOST_BYTES;
-    let entry = |whose: MemberId| {
-        let (word, share) = (rollup.word(whose, feeds)?, rollup.members.get(whose)?);
-        let (triple, telling) = (word.triple(), word.telling());
+    let entry = |member_id: MemberId| {
+        let (report, share) = (rollup.report(member_id, feeds)?, rollup.members.get(member_id)?);
+        let (triple, most_telling) = (report.triple(), report.most_telling());
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Some(RollupComponentStatus {
             group: (*share.kind.group).into(),
@@ -255,21 +262,21 @@ fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
             available: triple.available,
             progressing: triple.progressing,
             degraded: triple.degraded,
-            upgradeable: word
+            upgradeable: report
                 .upgradeable
                 .as_ref()
                 .filter(|_| rollup.spec.upgradeable)
                 .map(|said| said.status),
-            reason: some(&legal_reason(&*telling.reason)),
-            message: some(&one_line(&*telling.message, LONGEST_MESSAGE)),
+            reason: some(&legal_reason(&*most_telling.reason)),
+            message: some(&one_line(&*most_telling.message, LONGEST_MESSAGE)),
             since: share.since.map(Time),
-            presence: rollup.presence(whose),
+            presence: rollup.presence(member_id),
         })
     };
     rollup
-        .sources
+        .reports
         .worst_first()
-        .filter(|whose| rollup.is_component(*whose))
+        .filter(|member_id| rollup.is_component(*member_id))
         .filter_map(entry)
         .take(MOST_COMPONENTS)
         .take_while(|entry| {

@@ -93,10 +93,10 @@ impl Triple {
 /// What can be said where not everything is known.
 fn unknown(statuses: [(&str, ConditionStatus); 3]) -> Cow<'static, str> {
     let of = |wanted: ConditionStatus| {
-        statuses.iter().filter(move |(_, status)| *status == wanted).map(|(word, _)| *word)
+        statuses.iter().filter(move |(_, status)| *status == wanted).map(|(report, _)| *report)
     };
     let known: Vec<_> =
-        of(True).map(str::to_owned).chain(of(False).map(|word| format!("not {word}"))).collect();
+        of(True).map(str::to_owned).chain(of(False).map(|report| format!("not {report}"))).collect();
     let unknown: Vec<_> = of(Unknown).collect();
     let unknown = match unknown.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

@@ -29,8 +29,8 @@ use super::{
 /// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
 /// `name` is that of the Rollup.
 pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
-    let (_, mistakes) = component_entry::wanted(name, spec);
-    mistakes.into_iter().map(|mistake| (mistake.place, mistake.text)).collect()
+    let (_, invalid_entries) = component_entry::parse(name, spec);
+    invalid_entries.into_iter().map(|invalid| (invalid.spec_path, invalid.text)).collect()
 }
 
 impl Rollups {
@@ -44,11 +44,11 @@ impl Rollups {
     pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
         let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
-            let weighed = rollup.weigh(now);
-            (weighed.triple(), statements(rollup, &weighed, feeds))
+            let evaluation = rollup.evaluate(now);
+            (evaluation.triple(), statements(rollup, &evaluation, feeds))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            match rollup.publication.last_said().and_then(|said| Some((as_said(&said)?, said))) {
+            match rollup.publication.last_published().and_then(|said| Some((as_published(&said)?, said))) {
                 Some(last_word) => last_word,
                 None => return Some(GroupStatus::waits_for(rollup.waits_for(feeds))),
             }
@@ -76,10 +76,10 @@ impl Rollups {
     pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
             let means_it =
-                |choice: &&ComponentEntry| choice.kind == *kind && choice.what.is_it(name, &facts.labels);
-            let mut choices = rollup.choices.iter().filter(means_it).peekable();
-            choices.peek()?;
-            let is_named = choices.any(|choice| matches!(choice.what, Target::Named(_)));
+                |entry: &&ComponentEntry| entry.kind == *kind && entry.target.is_it(name, &facts.labels);
+            let mut entries = rollup.entries.iter().filter(means_it).peekable();
+            entries.peek()?;
+            let is_named = entries.any(|entry| matches!(entry.target, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
             Some(Claim { kind: GroupKind::own("Rollup"), group: rollup.name.clone(), relation })
         };
@@ -91,15 +91,15 @@ impl Rollups {
 }
 
 pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
-    let weighed = rollup.weigh(now);
-    let triple = weighed.triple();
-    let condition = |(kind, says): (&'static str, Statement)| Condition {
-        kind,
-        since: rollup.publication.since(kind, says.status),
-        says,
-        held_until: match kind {
-            AVAILABLE => weighed.available.until,
-            DEGRADED => weighed.degraded.until,
+    let evaluation = rollup.evaluate(now);
+    let triple = evaluation.triple();
+    let condition = |(type_, statement): (&'static str, Statement)| Condition {
+        type_,
+        since: rollup.publication.since(type_, statement.status),
+        statement,
+        held_until: match type_ {
+            AVAILABLE => evaluation.available.until,
+            DEGRADED => evaluation.degraded.until,
             _ => None,
         },
     };
@@ -109,26 +109,26 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
         name: rollup.name.clone(),
         state,
         since: since(rollup, state, triple),
-        conditions: statements(rollup, &weighed, feeds).into_iter().map(condition).collect(),
+        conditions: statements(rollup, &evaluation, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),
         progress: rollup.members.progress(),
         members: rollup
-            .sources
+            .reports
             .worst_first()
-            .filter_map(|whose| member(rollup, feeds, whose, rollup.members.get(whose)?))
+            .filter_map(|member_id| member(rollup, feeds, member_id, rollup.members.get(member_id)?))
             .collect(),
         detail: Detail::Rollup { health: triple.health(), meaning: triple.meaning().into_owned() },
     }
 }
 
 /// What the conditions say, in words.
-fn statements(rollup: &Rollup, weighed: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
-    let statements = status::statements(rollup, weighed, feeds).into_iter();
+fn statements(rollup: &Rollup, evaluation: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
+    let statements = status::statements(rollup, evaluation, feeds).into_iter();
     statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
 }
 
 /// The three conditions together, as they were said.
-fn as_said(said: &[(&'static str, Statement)]) -> Option<Triple> {
+fn as_published(said: &[(&'static str, Statement)]) -> Option<Triple> {
     let status = |kind: &str| said.iter().find(|(other, _)| *other == kind).map(|(_, says)| says.status);
     Some(Triple {
         available: status(AVAILABLE)?,
@@ -168,24 +168,24 @@ fn turned(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     }
 }
 
-fn member(rollup: &Rollup, feeds: &Feeds, whose: MemberId, share: &MemberEntry) -> Option<Member> {
-    let word = rollup.word(whose, feeds)?;
-    let telling = word.telling();
-    let stored = match whose {
+fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Option<Member> {
+    let report = rollup.report(member_id, feeds)?;
+    let most_telling = report.most_telling();
+    let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
     };
-    let stands_for = match whose {
+    let stands_for = match member_id {
         MemberId::Object(_) => StandsFor::Object,
-        MemberId::Component(index) => match rollup.choices.get(index).map(|choice| &choice.what) {
+        MemberId::Component(index) => match rollup.entries.get(index).map(|entry| &entry.target) {
             Some(Target::Named(_)) => StandsFor::Object,
             Some(Target::Selected { .. }) => StandsFor::Selector,
             None => StandsFor::Entry,
         },
     };
-    let Triple { available, progressing, degraded } = word.triple();
-    let upgradeable = word.upgradeable.as_ref().filter(|_| rollup.spec.upgradeable).map(|said| said.status);
-    let message = if telling.message.is_empty() { &telling.reason } else { &telling.message };
+    let Triple { available, progressing, degraded } = report.triple();
+    let upgradeable = report.upgradeable.as_ref().filter(|_| rollup.spec.upgradeable).map(|said| said.status);
+    let message = if most_telling.message.is_empty() { &most_telling.reason } else { &most_telling.message };
     Some(Member {
         kind: share.kind.clone(),
         name: share.name.clone(),
@@ -193,7 +193,7 @@ fn member(rollup: &Rollup, feeds: &Feeds, whose: MemberId, share: &MemberEntry) 
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: share.state,
         progress: share.progress,
-        reason: telling.reason.clone().into_owned(),
+        reason: most_telling.reason.clone().into_owned(),
         message: message.clone().into_owned(),
         since: share.since,
         // Its own operator has.

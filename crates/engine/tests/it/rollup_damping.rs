@@ -147,7 +147,7 @@ fn what_is_held_back_is_no_secret() {
     let held = |world: &World| -> Vec<_> {
         let groups = world.engine.groups(world.now);
         let conditions = groups.iter().flat_map(|group| &group.conditions);
-        conditions.filter_map(|condition| Some((condition.kind, condition.held_until?))).collect()
+        conditions.filter_map(|condition| Some((condition.type_, condition.held_until?))).collect()
     };
     let (first, second) = (begun + seconds(HOLD), begun + seconds(HOLD + 3));
     assert_eq!(held(&world), [("Available", first), ("Degraded", second)]);

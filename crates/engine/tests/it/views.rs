@@ -9,7 +9,7 @@ use crate::{objects, world::World};
 
 /// What the conditions of a group say.
 pub(crate) fn said(group: &Group) -> Vec<(&'static str, Statement)> {
-    group.conditions.iter().map(|condition| (condition.kind, condition.says.clone())).collect()
+    group.conditions.iter().map(|condition| (condition.type_, condition.statement.clone())).collect()
 }
 
 impl World {

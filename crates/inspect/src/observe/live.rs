@@ -175,7 +175,7 @@ impl LiveObservation {
         for (index, told) in told.into_iter().enumerate() {
             self.act(index, |evaluator, feeds| evaluator.see(now, told, feeds));
         }
-        self.refocus();
+        self.set_lens();
         if self.known.is_none() && self.is_known() {
             self.known = Some(now);
         }
@@ -188,7 +188,7 @@ impl LiveObservation {
     }
 
     /// Judges what is seen besides by the rules that are in force now.
-    fn refocus(&mut self) {
+    fn set_lens(&mut self) {
         let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
         for (index, kept) in self.kept.iter_mut().enumerate() {
             let lens = evaluator.engine.lens(&kept.kind);

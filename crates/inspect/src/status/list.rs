@@ -149,10 +149,10 @@ pub fn why(group: &Group) -> String {
     }
     // An Application of app.k8s.io says in one condition that another one knows why.
     let is_error = |condition: &&Condition| {
-        condition.kind == condition_types::ERROR && condition.says.status == ConditionStatus::True
+        condition.type_ == condition_types::ERROR && condition.statement.status == ConditionStatus::True
     };
     if let Some(error) = group.conditions.iter().find(is_error) {
-        return printable(&error.says.message).into_owned();
+        return printable(&error.statement.message).into_owned();
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {
@@ -166,8 +166,8 @@ fn but(group: &Group) -> String {
     if let Detail::Application { .. } = group.detail {
         return String::new();
     }
-    if let Some(Condition { kind, says, held_until, .. }) = group.remarkable().next() {
-        let is = if held_until.is_some() { String::new() } else { format!("{kind} is {:?}: ", says.status) };
+    if let Some(Condition { type_, statement: says, held_until, .. }) = group.remarkable().next() {
+        let is = if held_until.is_some() { String::new() } else { format!("{type_} is {:?}: ", says.status) };
         return printable(&format!("{is}{}", says.message)).into_owned();
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));

@@ -27,10 +27,10 @@ pub(super) fn because(group: &Group, wide: bool, screen: Screen) -> String {
 /// Whether all that is asked for can be had is told elsewhere.
 fn reasons(group: &Group, wide: bool) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
-    for condition in group.remarkable().filter(|condition| condition.kind != condition_types::RESOLVED) {
-        let says = &condition.says;
+    for condition in group.remarkable().filter(|condition| condition.type_ != condition_types::RESOLVED) {
+        let says = &condition.statement;
         let still = if condition.held_until.is_some() { "still " } else { "" };
-        let is = format!("{} is {still}{:?}", condition.kind, says.status);
+        let is = format!("{} is {still}{:?}", condition.type_, says.status);
         let message = if wide { says.message.as_ref().into() } else { first_items(&says.message) };
         let why = format!("({}): {message}", says.reason);
         match reasons.last_mut() {

@@ -145,8 +145,8 @@ impl SingleGroup<'_> {
     /// What is to be said besides.
     fn remarks(&self, text: &mut String, screen: Screen) {
         let group = self.group;
-        for Condition { kind, says, .. } in &group.conditions {
-            let is_remarkable = match *kind {
+        for Condition { type_, statement: says, .. } in &group.conditions {
+            let is_remarkable = match *type_ {
                 RESOLVED | HEALTH_CHECK_VALID | ADOPTED => says.status != ConditionStatus::True,
                 DEPENDENCY_CYCLE | ERROR => says.status == ConditionStatus::True,
                 _ => false,
@@ -154,7 +154,7 @@ impl SingleGroup<'_> {
             if is_remarkable {
                 let message =
                     if self.wide { says.message.as_ref().into() } else { first_items(&says.message) };
-                let remark = format!("{kind} is {:?}: {message}", says.status);
+                let remark = format!("{type_} is {:?}: {message}", says.status);
                 for line in wrap(&printable(&remark), screen.page() - 2) {
                     let _ = writeln!(text, "  {line}");
                 }

@@ -88,10 +88,10 @@ pub(super) struct Watch {
 impl Watch {
     /// Begins a watch.
     pub(super) async fn begin(
-        place: &ClusterConnection,
+        connection: &ClusterConnection,
         question: impl FnOnce(&WatchParams) -> BuiltRequest,
     ) -> Result<Self, ReadError> {
-        let ClusterConnection { client, settings, .. } = place;
+        let ClusterConnection { client, settings, .. } = connection;
         let seconds = settings.draw_watch_seconds(&mut rand::rng());
         let question = question(&WatchParams::default().timeout(seconds)).map(|mut request| {
             // API servers may press each event by itself, which not every client can unpack.

@@ -32,38 +32,38 @@ use crate::clock;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Looks whenever there is a reason to.
-pub(super) async fn scout(place: &ClusterConnection) -> Infallible {
+pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible {
     let (tell, mut heard) = mpsc::channel(64);
     tokio::select! {
-        never = listen(place, tell) => never,
-        never = look(place, &mut heard) => never,
+        never = listen(connection, tell) => never,
+        never = look(connection, &mut heard) => never,
     }
 }
 
-async fn look(place: &ClusterConnection, heard: &mut mpsc::Receiver<CrdWatch>) -> Infallible {
+async fn look(connection: &ClusterConnection, heard: &mut mpsc::Receiver<CrdWatch>) -> Infallible {
     let now = || Instant::now().into_std();
-    let mut asked = place.inventory.asked();
-    let mut lookout = DiscoverySchedule::new(place.settings.looks_every, now());
-    let mut backoff = Backoff::new(place.settings.pauses);
+    let mut asked = connection.rest_mapper.asked();
+    let mut schedule = DiscoverySchedule::new(connection.settings.looks_every, now());
+    let mut backoff = Backoff::new(connection.settings.pauses);
     loop {
         tokio::select! {
-            Some(heard) = heard.recv() => lookout.heard(heard, now()),
-            Ok(()) = asked.changed() => lookout.asked(now()),
-            () = sleep_until(lookout.next().into()) => {
+            Some(heard) = heard.recv() => schedule.heard(heard, now()),
+            Ok(()) = asked.changed() => schedule.asked(now()),
+            () = sleep_until(schedule.next().into()) => {
                 let answered = *asked.borrow_and_update();
-                place.tally.looks.add(1);
-                match discover(&place.client, place.settings.answers_within).await {
+                connection.tally.looks.add(1);
+                match discover(&connection.client, connection.settings.answers_within).await {
                     Ok(groups) => {
                         backoff.reset();
-                        place.inventory.found(&groups, answered);
-                        lookout.looked(|definition| is_served(place, definition), now());
+                        connection.rest_mapper.found(&groups, answered);
+                        schedule.looked(|definition| is_served(connection, definition), now());
                     }
                     Err(trouble) => {
-                        place.tally.errors.add(1);
+                        connection.tally.errors.add(1);
                         if backoff.failures() == 0 {
                             warn!("the cluster does not say which kinds it serves, and is asked again: {trouble}");
                         }
-                        lookout.failed(backoff.pause_or_as_asked(trouble.retry_after(), &mut rand::rng()), now());
+                        schedule.failed(backoff.pause_or_as_asked(trouble.retry_after(), &mut rand::rng()), now());
                     }
                 }
             }
@@ -72,16 +72,18 @@ async fn look(place: &ClusterConnection, heard: &mut mpsc::Receiver<CrdWatch>) -
 }
 
 /// Whether what this definition (`widgets.acme.io`) defines is served.
-fn is_served(place: &ClusterConnection, definition: &str) -> bool {
-    definition.split_once('.').is_some_and(|(plural, group)| place.inventory.has_resource(group, plural))
+fn is_served(connection: &ClusterConnection, definition: &str) -> bool {
+    definition
+        .split_once('.')
+        .is_some_and(|(plural, group)| connection.rest_mapper.has_resource(group, plural))
 }
 
 /// Listens to what becomes of the definitions of kinds.
-async fn listen(place: &ClusterConnection, tell: mpsc::Sender<CrdWatch>) -> Infallible {
-    let mut course = ListWatchPolicy::new(place.settings.pauses);
+async fn listen(connection: &ClusterConnection, tell: mpsc::Sender<CrdWatch>) -> Infallible {
+    let mut course = ListWatchPolicy::new(connection.settings.pauses);
     loop {
         let ended = match course.step() {
-            ReadStep::List => match present_version(place).await {
+            ReadStep::List => match present_version(connection).await {
                 Ok(version) => {
                     course.listed(version);
                     // Whoever listens goes only together with us.
@@ -90,13 +92,13 @@ async fn listen(place: &ClusterConnection, tell: mpsc::Sender<CrdWatch>) -> Infa
                 }
                 Err(trouble) => trouble.into(),
             },
-            ReadStep::Watch(since) => watch(place, &since, &mut course, &tell).await,
+            ReadStep::Watch(since) => watch(connection, &since, &mut course, &tell).await,
         };
         let reaction = course.ended(&ended, clock::now().passed, &mut rand::rng());
         if let Some(trouble) = &ended.trouble {
             debug!("the watch of the definitions of kinds has ended: {trouble}");
             if reaction.turned.is_some_and(ReadState::is_unreadable) {
-                let every = place.settings.looks_every.as_secs();
+                let every = connection.settings.looks_every.as_secs();
                 info!(
                     "new kinds are looked for every {every} s only; to have them noticed at once, allow list and watch \
                      on customresourcedefinitions.apiextensions.k8s.io ({trouble})"
@@ -109,9 +111,9 @@ async fn listen(place: &ClusterConnection, tell: mpsc::Sender<CrdWatch>) -> Infa
 }
 
 /// The version that the definitions of kinds have now.
-async fn present_version(place: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
+async fn present_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
     let question = Request::new(DEFINITIONS).list_metadata(&ListParams::default().limit(1));
-    let answer = ask_all(&place.client, question, place.settings.answers_within).await?;
+    let answer = ask_all(&connection.client, question, connection.settings.answers_within).await?;
     let page = decode::page(&answer, &Plan::identity(), |_| ());
     let page = page.map_err(|error| ReadError::rejected(format!("a list cannot be read: {error}")))?;
     Ok(ResourceVersion::new(&page.version))
@@ -119,14 +121,14 @@ async fn present_version(place: &ClusterConnection) -> Result<ResourceVersion, R
 
 /// Watches the definitions of kinds.
 async fn watch(
-    place: &ClusterConnection,
+    connection: &ClusterConnection,
     since: &ResourceVersion,
     course: &mut ListWatchPolicy,
     tell: &mpsc::Sender<CrdWatch>,
 ) -> Ended {
     let question =
         |parameters: &WatchParams| Request::new(DEFINITIONS).watch_metadata(parameters, since.as_str());
-    match Watch::begin(place, question).await {
+    match Watch::begin(connection, question).await {
         Ok(_) if !course.opened() => Ended { lived: true, trouble: None },
         Ok(mut watch) => {
             let trouble = hear(&mut watch, course, tell).await.err();

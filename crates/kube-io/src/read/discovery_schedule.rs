@@ -153,25 +153,25 @@ mod tests {
 
     /// One that hears, and has looked as often as it does when it begins.
     fn settled(start: Instant) -> DiscoverySchedule {
-        let mut lookout = DiscoverySchedule::new(EVERY, start);
-        lookout.heard(CrdWatch::Up, start);
+        let mut schedule = DiscoverySchedule::new(EVERY, start);
+        schedule.heard(CrdWatch::Up, start);
         for _ in 0..=LOOKS.len() {
-            lookout.looked(|_| false, start);
+            schedule.looked(|_| false, start);
         }
-        lookout
+        schedule
     }
 
     /// When it looks until it rests, counted from the start.
     fn looks(
-        lookout: &mut DiscoverySchedule,
+        schedule: &mut DiscoverySchedule,
         start: Instant,
         is_there: impl Fn(Duration) -> bool,
     ) -> Vec<u64> {
         let (mut looks, mut last) = (Vec::new(), start);
-        while looks.len() < 10 && lookout.next() < last + EVERY * RARELY {
-            last = lookout.next();
+        while looks.len() < 10 && schedule.next() < last + EVERY * RARELY {
+            last = schedule.next();
             looks.push(u64::try_from((last - start).as_millis()).unwrap());
-            lookout.looked(|_| is_there(last - start), last);
+            schedule.looked(|_| is_there(last - start), last);
         }
         looks
     }
@@ -185,104 +185,104 @@ mod tests {
     #[test]
     fn it_looks_now_and_then_where_nothing_is_heard() {
         let start = Instant::now();
-        let mut lookout = DiscoverySchedule::new(EVERY, start);
-        assert_eq!(looks(&mut lookout, start, |_| false)[..3], [0, 30_000, 60_000]);
-        let mut lookout = settled(start);
-        lookout.heard(CrdWatch::Down, start);
-        assert_eq!(looks(&mut lookout, start, |_| false)[..2], [30_000, 60_000]);
+        let mut schedule = DiscoverySchedule::new(EVERY, start);
+        assert_eq!(looks(&mut schedule, start, |_| false)[..3], [0, 30_000, 60_000]);
+        let mut schedule = settled(start);
+        schedule.heard(CrdWatch::Down, start);
+        assert_eq!(looks(&mut schedule, start, |_| false)[..2], [30_000, 60_000]);
         let later = start + milliseconds(5);
-        lookout.heard(CrdWatch::Up, later);
-        assert_eq!(looks(&mut lookout, start, |_| false)[0], 105, "what came before is not missed");
+        schedule.heard(CrdWatch::Up, later);
+        assert_eq!(looks(&mut schedule, start, |_| false)[0], 105, "what came before is not missed");
     }
 
     /// It answers before it serves all that is defined, and nothing changes when it does.
     #[test]
     fn an_api_server_that_has_just_begun_is_looked_at_several_times() {
         let start = Instant::now();
-        let mut lookout = DiscoverySchedule::new(EVERY, start);
-        lookout.looked(|_| false, start);
-        lookout.heard(CrdWatch::Up, start);
-        assert_eq!(looks(&mut lookout, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+        let mut schedule = DiscoverySchedule::new(EVERY, start);
+        schedule.looked(|_| false, start);
+        schedule.heard(CrdWatch::Up, start);
+        assert_eq!(looks(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
     }
 
     #[test]
     fn a_kind_that_is_there_at_once_is_looked_at_twice() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(widgets(true), start);
-        assert_eq!(looks(&mut lookout, start, |_| true), [100, 1100]);
+        let mut schedule = settled(start);
+        schedule.heard(widgets(true), start);
+        assert_eq!(looks(&mut schedule, start, |_| true), [100, 1100]);
     }
 
     #[test]
     fn a_kind_that_comes_late_is_waited_for() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(widgets(true), start);
-        assert_eq!(looks(&mut lookout, start, |at| at > milliseconds(1000)), [100, 400, 1400, 2400]);
+        let mut schedule = settled(start);
+        schedule.heard(widgets(true), start);
+        assert_eq!(looks(&mut schedule, start, |at| at > milliseconds(1000)), [100, 400, 1400, 2400]);
     }
 
     #[test]
     fn a_kind_that_goes_late_is_waited_for() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(widgets(false), start);
-        assert_eq!(looks(&mut lookout, start, |at| at < milliseconds(300)), [100, 400, 1400]);
+        let mut schedule = settled(start);
+        schedule.heard(widgets(false), start);
+        assert_eq!(looks(&mut schedule, start, |at| at < milliseconds(300)), [100, 400, 1400]);
     }
 
     #[test]
     fn a_kind_that_never_comes_is_given_up() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(widgets(true), start);
-        assert_eq!(looks(&mut lookout, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+        let mut schedule = settled(start);
+        schedule.heard(widgets(true), start);
+        assert_eq!(looks(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
     }
 
     #[test]
     fn a_burst_is_one_look() {
         let start = Instant::now();
-        let mut lookout = settled(start);
+        let mut schedule = settled(start);
         for at in (0..=500).step_by(50) {
-            lookout.heard(widgets(true), start + milliseconds(at));
+            schedule.heard(widgets(true), start + milliseconds(at));
         }
-        assert_eq!(lookout.next(), start + milliseconds(600));
+        assert_eq!(schedule.next(), start + milliseconds(600));
     }
 
     #[test]
     fn a_burst_without_end_puts_nothing_off_for_ever() {
         let start = Instant::now();
-        let mut lookout = settled(start);
+        let mut schedule = settled(start);
         for at in (0..5000).step_by(50) {
-            lookout.heard(widgets(true), start + milliseconds(at));
+            schedule.heard(widgets(true), start + milliseconds(at));
         }
-        assert_eq!(lookout.next(), start + PATIENCE);
+        assert_eq!(schedule.next(), start + PATIENCE);
     }
 
     #[test]
     fn who_asks_gets_a_look_soon() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(CrdWatch::Down, start);
-        lookout.asked(start);
-        assert_eq!(lookout.next(), start + QUIET);
+        let mut schedule = settled(start);
+        schedule.heard(CrdWatch::Down, start);
+        schedule.asked(start);
+        assert_eq!(schedule.next(), start + QUIET);
     }
 
     #[test]
     fn a_look_that_failed_is_tried_again() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.heard(widgets(true), start);
+        let mut schedule = settled(start);
+        schedule.heard(widgets(true), start);
         let at = start + QUIET;
-        lookout.failed(milliseconds(700), at);
-        assert_eq!(looks(&mut lookout, at, |_| true), [700, 1700]);
+        schedule.failed(milliseconds(700), at);
+        assert_eq!(looks(&mut schedule, at, |_| true), [700, 1700]);
     }
 
     #[test]
     fn a_server_that_asked_for_patience_is_not_asked_because_somebody_else_asks() {
         let start = Instant::now();
-        let mut lookout = settled(start);
-        lookout.failed(milliseconds(3000), start);
-        lookout.asked(start);
-        lookout.heard(widgets(true), start + milliseconds(500));
-        assert_eq!(looks(&mut lookout, start, |_| true), [3000, 4000]);
+        let mut schedule = settled(start);
+        schedule.failed(milliseconds(3000), start);
+        schedule.asked(start);
+        schedule.heard(widgets(true), start + milliseconds(500));
+        assert_eq!(looks(&mut schedule, start, |_| true), [3000, 4000]);
     }
 }

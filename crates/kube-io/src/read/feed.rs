@@ -28,9 +28,9 @@ pub(super) struct Feed<Id> {
     id: Id,
     follower: Reflector,
     kinds: watch::Receiver<Option<Arc<Kinds>>>,
-    place: Arc<ClusterConnection>,
+    connection: Arc<ClusterConnection>,
     news: mpsc::Sender<(Id, FeedEvent)>,
-    pulse: Arc<FeedLiveness>,
+    liveness: Arc<FeedLiveness>,
 }
 
 impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
@@ -38,13 +38,13 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         id: Id,
         kind: GroupKind,
         lens: Arc<Lens>,
-        place: Arc<ClusterConnection>,
+        connection: Arc<ClusterConnection>,
         news: mpsc::Sender<(Id, FeedEvent)>,
-        pulse: Arc<FeedLiveness>,
+        liveness: Arc<FeedLiveness>,
     ) -> Self {
-        let (namespace, pauses) = (place.settings.namespace.clone(), place.settings.pauses);
+        let (namespace, pauses) = (connection.settings.namespace.clone(), connection.settings.pauses);
         let follower = Reflector::new(kind, namespace, lens, pauses, rand::random());
-        Self { id, follower, kinds: place.inventory.kinds(), place, news, pulse }
+        Self { id, follower, kinds: connection.rest_mapper.kinds(), connection, news, liveness }
     }
 
     /// Follows the kind until nobody listens any more. When the lens changes, everything is listed once more.
@@ -54,7 +54,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
             tokio::select! {
                 () = news.closed() => return,
                 changed = lenses.changed() => match changed {
-                    Ok(()) => self.follower.refocus(Arc::clone(&lenses.borrow_and_update())),
+                    Ok(()) => self.follower.set_lens(Arc::clone(&lenses.borrow_and_update())),
                     Err(_) => return,
                 },
                 never = self.follow() => match never {},
@@ -69,27 +69,27 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
             match self.follower.next() {
                 Action::Discover => {
                     let found = self.find();
-                    if !self.follower.found(&found, now()) {
+                    if !self.follower.discovered(&found, now()) {
                         self.tell().await;
                         // What sends lives as long as the place does.
                         let _ = self.kinds.changed().await;
                     }
                 }
                 Action::Rediscover => {
-                    let _ = timeout(LOOK, self.place.inventory.look_again()).await;
+                    let _ = timeout(LOOK, self.connection.rest_mapper.rediscover()).await;
                     let found = self.find();
-                    self.follower.found(&found, now());
+                    self.follower.discovered(&found, now());
                 }
                 Action::List { path, rest } => self.list(path, rest).await,
                 Action::Watch { path, since } => {
                     if let Some(ended) = self.watch(path, &since).await {
-                        self.place.tally.errors.add(usize::from(ended.trouble.is_some()));
+                        self.connection.tally.errors.add(usize::from(ended.trouble.is_some()));
                         self.follower.ended(ended, now());
                     }
                 }
                 Action::Sleep(pause) => {
                     sleep(pause).await;
-                    self.follower.rested();
+                    self.follower.slept();
                 }
             }
         }
@@ -100,7 +100,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         let kind = self.follower.kind();
         match self.kinds.borrow_and_update().as_ref().map(|kinds| kinds.get(kind)) {
             Some(Some(served)) => Discovered::Served(served.clone()),
-            Some(None) if self.place.inventory.is_silent(&kind.group) => Discovered::Unavailable,
+            Some(None) if self.connection.rest_mapper.is_silent(&kind.group) => Discovered::Unavailable,
             Some(None) => Discovered::NotServed,
             None => Discovered::Unknown,
         }
@@ -108,18 +108,18 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Asks for a page of the list.
     async fn list(&mut self, path: String, rest: Option<String>) {
-        let place = Arc::clone(&self.place);
+        let connection = Arc::clone(&self.connection);
         if rest.is_none() {
-            place.tally.lists.add(1);
-            place.tally.relists.add(usize::from(self.follower.has_listed()));
+            connection.tally.lists.add(1);
+            connection.tally.relists.add(usize::from(self.follower.has_listed()));
         }
-        let mut parameters = ListParams::default().limit(place.settings.page_size);
+        let mut parameters = ListParams::default().limit(connection.settings.page_size);
         parameters.continue_token = rest;
         let question = Request::new(path).list(&parameters);
-        let answer = ask_all(&place.client, question, place.settings.answers_within).await;
+        let answer = ask_all(&connection.client, question, connection.settings.answers_within).await;
         let now = now();
         if answer.is_ok() {
-            self.pulse.beat(now);
+            self.liveness.beat(now);
         }
         let heard = self.follower.page(answer.as_deref().map_err(ReadError::clone), now);
         self.count(heard);
@@ -127,14 +127,14 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Watches what becomes of the objects since this version. Gives how that ended, if it did by itself.
     async fn watch(&mut self, path: String, since: &ResourceVersion) -> Option<Ended> {
-        let place = Arc::clone(&self.place);
-        place.tally.watches.add(1);
+        let connection = Arc::clone(&self.connection);
+        connection.tally.watches.add(1);
         let request = Request::new(path);
-        match Watch::begin(&place, |parameters| request.watch(parameters, since.as_str())).await {
+        match Watch::begin(&connection, |parameters| request.watch(parameters, since.as_str())).await {
             Ok(_) if !self.follower.opened() => Some(Ended { lived: true, trouble: None }),
             Ok(mut watch) => {
-                let pulse = Arc::clone(&self.pulse);
-                let _open = (place.tally.open_watches.one(), pulse.open());
+                let liveness = Arc::clone(&self.liveness);
+                let _open = (connection.tally.open_watches.one(), liveness.open());
                 let trouble = self.hear(&mut watch).await?;
                 Some(Ended { lived: watch.has_lived(), trouble })
             }
@@ -144,13 +144,13 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Tells what a watch tells, until it ends, with some trouble or without, or the kind is served in another way.
     async fn hear(&mut self, watch: &mut Watch) -> Option<Option<ReadError>> {
-        self.pulse.beat(now());
+        self.liveness.beat(now());
         loop {
             let next = tokio::select! {
                 next = watch.next() => next,
                 _ = self.kinds.changed() => {
                     let found = self.find();
-                    if self.follower.found(&found, now()) {
+                    if self.follower.discovered(&found, now()) {
                         return None;
                     }
                     continue;
@@ -162,7 +162,7 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
                 Err(trouble) => return Some(Some(trouble)),
             }
             let now = now();
-            self.pulse.beat(now);
+            self.liveness.beat(now);
             match self.follower.line(watch.line(), now) {
                 Ok(heard) => {
                     self.count(heard);
@@ -178,22 +178,22 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
 
     /// Tells what there is to tell.
     async fn tell(&mut self) {
-        while self.follower.has_news() {
+        while self.follower.has_events() {
             // What cannot be told now stays where it is.
             let Ok(room) = self.news.reserve().await else {
                 // Nobody listens any more: the task is about to end.
                 return pending().await;
             };
             if let Some(news) = self.follower.take() {
-                self.pulse.told(&news);
+                self.liveness.told(&news);
                 room.send((self.id, news));
             }
         }
     }
 
     fn count(&self, heard: Received) {
-        self.place.tally.errors.add(usize::from(heard.failed));
-        self.place.tally.read.add(heard.read);
-        self.place.tally.unreadable.add(heard.nonsense);
+        self.connection.tally.errors.add(usize::from(heard.failed));
+        self.connection.tally.read.add(heard.read);
+        self.connection.tally.unreadable.add(heard.nonsense);
     }
 }

@@ -3,10 +3,10 @@
 //! A [`Reader`] follows kinds in one cluster. For each there is a task that lists the objects once and then watches them,
 //! through whatever goes wrong on the way; the bytes of the API server become facts at once, and nothing else is kept.
 //! What is hard about it knows neither network nor clock: when to list, to watch and to wait, and what bytes mean, is for
-//! [`bellwether_wire`] to know, and when to look for new kinds for `lookout`.
+//! [`bellwether_wire`] to know, and when to look for new kinds for `schedule`.
 //!
-//! In the words of other controllers: a feed is a reflector without a cache, `scout` the discovery loop, `lookout` its
-//! schedule, and `inventory` the RESTMapper.
+//! In the words of other controllers: a feed is a reflector without a cache, `discovery_loop` the discovery loop, `schedule` its
+//! schedule, and `rest_mapper` the RESTMapper.
 
 mod answer;
 mod discovery;
@@ -48,7 +48,7 @@ use tally::FeedLiveness;
 ///
 /// Its log lines are in the span in which it was started: let that name the cluster.
 pub struct Reader<Id = FeedId> {
-    place: Arc<ClusterConnection>,
+    connection: Arc<ClusterConnection>,
     news: mpsc::Sender<(Id, FeedEvent)>,
     feeds: HashMap<Id, Followed>,
     span: Span,
@@ -59,7 +59,7 @@ pub struct Reader<Id = FeedId> {
 struct ClusterConnection {
     client: Client,
     settings: Settings,
-    inventory: RestMapper,
+    rest_mapper: RestMapper,
     tally: Arc<Tally>,
 }
 
@@ -85,14 +85,15 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// The client must not repeat calls by itself: what an API server asks for when it is busy is honoured here.
     pub fn start(client: Client, settings: Settings, news: mpsc::Sender<(Id, FeedEvent)>) -> Self {
         let tally = Arc::new(Tally::default());
-        let place = Arc::new(ClusterConnection { client, settings, inventory: RestMapper::new(), tally });
+        let connection =
+            Arc::new(ClusterConnection { client, settings, rest_mapper: RestMapper::new(), tally });
         let span = Span::current();
-        let scout = {
-            let place = Arc::clone(&place);
-            async move { match discovery_loop::scout(&place).await {} }
+        let discovery_loop = {
+            let connection = Arc::clone(&connection);
+            async move { match discovery_loop::discovery_loop(&connection).await {} }
         };
-        let scout = Task(tokio::spawn(scout.instrument(span.clone())));
-        Self { place, news, feeds: HashMap::new(), span, _scout: scout }
+        let discovery_loop = Task(tokio::spawn(discovery_loop.instrument(span.clone())));
+        Self { connection, news, feeds: HashMap::new(), span, _scout: discovery_loop }
     }
 
     /// Follows a kind. If it is followed under this id already, everything is listed once more through the new lens.
@@ -100,11 +101,11 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
         match self.feeds.entry(feed) {
             Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
             Entry::Vacant(vacant) => {
-                let pulse = Arc::new(FeedLiveness::default());
-                self.place.tally.listen(Arc::downgrade(&pulse));
+                let liveness = Arc::new(FeedLiveness::default());
+                self.connection.tally.listen(Arc::downgrade(&liveness));
                 let (sender, lenses) = watch::channel(Arc::clone(&lens));
-                let place = Arc::clone(&self.place);
-                let task = Feed::new(feed, kind, lens, place, self.news.clone(), pulse).run(lenses);
+                let connection = Arc::clone(&self.connection);
+                let task = Feed::new(feed, kind, lens, connection, self.news.clone(), liveness).run(lenses);
                 let task = Task(tokio::spawn(task.instrument(self.span.clone())));
                 vacant.insert(Followed { lens: sender, _task: task });
             }
@@ -118,22 +119,22 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
 
     /// How the cluster serves a kind, as far as discovery has told.
     pub fn served(&self, kind: &GroupKind) -> Option<Served> {
-        self.place.inventory.served(kind)
+        self.connection.rest_mapper.served(kind)
     }
 
     /// What the cluster serves.
-    pub fn inventory(&self) -> &RestMapper {
-        &self.place.inventory
+    pub fn rest_mapper(&self) -> &RestMapper {
+        &self.connection.rest_mapper
     }
 
     /// The kinds that the cluster serves, whenever they change; none until they are known.
     pub(crate) fn kinds(&self) -> KindsReceiver {
-        self.place.inventory.kinds()
+        self.connection.rest_mapper.kinds()
     }
 
     /// What was done so far.
     pub fn tally(&self) -> &Arc<Tally> {
-        &self.place.tally
+        &self.connection.tally
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kinds that a cluster serves.
 
 use std::{
-    collections::{BTreeSet, HashMap, hash_map::Entry},
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -58,7 +58,7 @@ impl RestMapper {
     }
 
     /// Lets the cluster be asked once more, and waits until it was.
-    pub(super) async fn look_again(&self) {
+    pub(super) async fn rediscover(&self) {
         let mut ticket = 0;
         self.0.asked.send_modify(|asked| {
             *asked += 1;
@@ -81,7 +81,7 @@ impl RestMapper {
             let mut silent_before = self.0.silent.lock().unwrap_or_else(PoisonError::into_inner);
             let is_as_silent = std::mem::replace(&mut *silent_before, silent.clone()) == silent;
             let before = known.clone().unwrap_or_default();
-            let now = take_stock(&before, groups);
+            let now = merge_groups(&before, groups);
             if known.is_some() && now == *before && is_as_silent {
                 return false;
             }
@@ -106,7 +106,7 @@ pub(super) fn is_silent(group: &Group) -> bool {
 }
 
 /// The kinds in what a cluster has told. Where a part of a group did not answer, what was known of the group before stays.
-pub(super) fn take_stock(before: &Kinds, groups: &[Group]) -> Kinds {
+pub(super) fn merge_groups(before: &Kinds, groups: &[Group]) -> Kinds {
     let mut kinds = Kinds::new();
     for group in groups {
         let name = &group.metadata.name;
@@ -116,11 +116,10 @@ pub(super) fn take_stock(before: &Kinds, groups: &[Group]) -> Kinds {
         }
         for version in &group.versions {
             for (kind, resource) in best(version) {
-                match kinds.entry(GroupKind::new(name, kind)) {
-                    Entry::Vacant(place) => drop(place.insert(served(version, resource, group, kind))),
-                    // A better version has it already.
-                    Entry::Occupied(_) => {}
-                }
+                // Versions come best first.
+                kinds
+                    .entry(GroupKind::new(name, kind))
+                    .or_insert_with(|| served(version, resource, group, kind));
             }
         }
     }
@@ -134,9 +133,9 @@ fn best(version: &GroupVersion) -> HashMap<&str, &Resource> {
         |resource: &Resource| ["watch", "list"].map(|verb| resource.verbs.iter().any(|own| own == verb));
     for resource in &version.resources {
         let Some(kind) = kind_of(resource) else { continue };
-        let place = best.entry(kind).or_insert(resource);
-        if worth(resource) > worth(place) {
-            *place = resource;
+        let connection = best.entry(kind).or_insert(resource);
+        if worth(resource) > worth(connection) {
+            *connection = resource;
         }
     }
     best
@@ -200,7 +199,7 @@ mod tests {
             { "version": "v1", "resources": [resource("widgets", "Widget", &[]), resource("gadgets", "Gadget", &[])] },
         ]));
         let expected = [r#"Gadget.acme.io v1 gadgets ["v1"]"#, r#"Widget.acme.io v2 widgets ["v2", "v1"]"#];
-        assert_eq!(told(&take_stock(&Kinds::new(), &groups)), expected);
+        assert_eq!(told(&merge_groups(&Kinds::new(), &groups)), expected);
     }
 
     #[test]
@@ -211,7 +210,7 @@ mod tests {
             resource("drafts", "Widget", &["create"]),
             json!({ "resource": "nothing", "verbs": null, "subresources": null }),
         ] }]));
-        assert_eq!(told(&take_stock(&Kinds::new(), &groups)), [r#"Widget.acme.io v1 widgets ["v1"]"#]);
+        assert_eq!(told(&merge_groups(&Kinds::new(), &groups)), [r#"Widget.acme.io v1 widgets ["v1"]"#]);
     }
 
     #[rstest]
@@ -224,7 +223,8 @@ mod tests {
         #[case] has_status: bool,
     ) {
         resource["responseKind"] = json!({ "kind": "Widget" });
-        let kinds = take_stock(&Kinds::new(), &acme(&json!([{ "version": "v1", "resources": [resource] }])));
+        let kinds =
+            merge_groups(&Kinds::new(), &acme(&json!([{ "version": "v1", "resources": [resource] }])));
         let widget = &kinds[&GroupKind::new("acme.io", "Widget")];
         assert_eq!((widget.namespaced, widget.has_status), (namespaced, has_status));
     }
@@ -232,44 +232,44 @@ mod tests {
     #[test]
     fn a_group_whose_server_is_down_keeps_its_kinds() {
         let up = json!([{ "version": "v1", "resources": [resource("widgets", "Widget", &[])] }]);
-        let before = take_stock(&Kinds::new(), &acme(&up));
+        let before = merge_groups(&Kinds::new(), &acme(&up));
         let down = acme(&json!([
             { "version": "v1", "resources": [], "freshness": "Stale" },
             { "version": "v0", "resources": [resource("widgets", "Widget", &[]), resource("gadgets", "Gadget", &[])] },
         ]));
         let expected = [r#"Gadget.acme.io v0 gadgets ["v0"]"#, r#"Widget.acme.io v1 widgets ["v1"]"#];
-        assert_eq!(told(&take_stock(&before, &down)), expected);
+        assert_eq!(told(&merge_groups(&before, &down)), expected);
         let gone = acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }]));
-        assert_eq!(take_stock(&before, &gone), Kinds::new());
-        assert_eq!(take_stock(&before, &[]), Kinds::new());
+        assert_eq!(merge_groups(&before, &gone), Kinds::new());
+        assert_eq!(merge_groups(&before, &[]), Kinds::new());
     }
 
     #[test]
     fn a_group_that_never_answered_is_not_said_to_be_empty() {
-        let inventory = RestMapper::new();
-        let mut kinds = inventory.kinds();
-        inventory.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Stale" }])), 0);
-        assert!(inventory.is_silent("acme.io") && !inventory.is_silent("apps"));
+        let rest_mapper = RestMapper::new();
+        let mut kinds = rest_mapper.kinds();
+        rest_mapper.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Stale" }])), 0);
+        assert!(rest_mapper.is_silent("acme.io") && !rest_mapper.is_silent("apps"));
         kinds.mark_unchanged();
-        inventory.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }])), 0);
-        assert!(!inventory.is_silent("acme.io"));
+        rest_mapper.found(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }])), 0);
+        assert!(!rest_mapper.is_silent("acme.io"));
         assert!(kinds.has_changed().unwrap(), "whoever waits for it has to look again");
     }
 
     #[test]
     fn only_news_is_told() {
-        let inventory = RestMapper::new();
-        let mut kinds = inventory.kinds();
+        let rest_mapper = RestMapper::new();
+        let mut kinds = rest_mapper.kinds();
         let widgets =
             || acme(&json!([{ "version": "v1", "resources": [resource("widgets", "Widget", &[])] }]));
-        inventory.found(&[], 0);
+        rest_mapper.found(&[], 0);
         assert!(kinds.borrow_and_update().is_some(), "that there is nothing is news too");
-        inventory.found(&[], 0);
+        rest_mapper.found(&[], 0);
         assert!(!kinds.has_changed().unwrap());
-        inventory.found(&widgets(), 0);
+        rest_mapper.found(&widgets(), 0);
         assert!(kinds.has_changed().unwrap());
-        assert!(inventory.served(&GroupKind::new("acme.io", "Widget")).is_some());
-        assert!(inventory.has_resource("acme.io", "widgets"));
-        assert!(!inventory.has_resource("acme.io", "gadgets"));
+        assert!(rest_mapper.served(&GroupKind::new("acme.io", "Widget")).is_some());
+        assert!(rest_mapper.has_resource("acme.io", "widgets"));
+        assert!(!rest_mapper.has_resource("acme.io", "gadgets"));
     }
 }

@@ -10,7 +10,7 @@ use kube::{Client, api::ListParams, core::Request};
 use super::{
     answer::ask_all,
     discovery::{Group, discover},
-    rest_mapper::{Kinds, is_silent, kind_of, take_stock},
+    rest_mapper::{Kinds, is_silent, kind_of, merge_groups},
     settings::Settings,
 };
 
@@ -51,7 +51,7 @@ impl ClusterSnapshot {
     /// Asks a cluster which kinds it has. Objects are looked for in the namespace of the settings, or in all.
     pub async fn at(client: Client, settings: Settings) -> Result<Self, ReadError> {
         let groups = discover(&client, settings.answers_within).await?;
-        let kinds = take_stock(&Kinds::new(), &groups);
+        let kinds = merge_groups(&Kinds::new(), &groups);
         Ok(Self { client, settings, kinds, groups })
     }
 

@@ -41,7 +41,7 @@ impl Tally {
     /// minute, so what is much older than that is out of touch.
     pub fn heard_least_recently(&self) -> Option<Timestamp> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).min().map(time_of)
+        pulses.iter().filter_map(|liveness| liveness.upgrade()?.last()).min().map(time_of)
     }
 
     /// When any feed last heard from the cluster.
@@ -52,21 +52,21 @@ impl Tally {
     /// The same, by the monotonic clock.
     pub(crate) fn last_beat(&self) -> Option<Duration> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.iter().filter_map(|pulse| pulse.upgrade()?.last()).max()
+        pulses.iter().filter_map(|liveness| liveness.upgrade()?.last()).max()
     }
 
     /// Whether all watches are open that should be; nothing as long as none should be.
     pub fn connection(&self) -> Option<ClusterEvent> {
         let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        let watches = pulses.iter().filter_map(|pulse| pulse.upgrade()?.is_open());
+        let watches = pulses.iter().filter_map(|liveness| liveness.upgrade()?.is_open());
         let all_open = watches.reduce(|one, other| one && other)?;
         Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Lost })
     }
 
-    pub(super) fn listen(&self, pulse: Weak<FeedLiveness>) {
+    pub(super) fn listen(&self, liveness: Weak<FeedLiveness>) {
         let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.retain(|pulse| pulse.strong_count() > 0);
-        pulses.push(pulse);
+        pulses.retain(|liveness| liveness.strong_count() > 0);
+        pulses.push(liveness);
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn one_watch_that_should_be_open_and_is_not_is_a_connection_that_is_lost() {
         let (tally, [pods, nodes]) = (Tally::default(), [(); 2].map(|()| Arc::new(FeedLiveness::default())));
-        for pulse in [&pods, &nodes] {
-            tally.listen(Arc::downgrade(pulse));
+        for liveness in [&pods, &nodes] {
+            tally.listen(Arc::downgrade(liveness));
         }
         assert_eq!(tally.connection(), None, "nothing has been listed");
         pods.told(&FeedEvent::ListCompleted);

@@ -29,7 +29,7 @@ use tokio::{sync::watch, task::JoinHandle};
 /// A loop that leads, and reads and writes one namespace through a proxy. Other tests have theirs in the same cluster.
 struct Running {
     proxy: Option<FaultProxy>,
-    vitals: Arc<Metrics>,
+    metrics: Arc<Metrics>,
     /// As long as it lives, the loop leads.
     _leadership: watch::Sender<Leadership>,
     task: JoinHandle<()>,
@@ -45,21 +45,21 @@ impl Running {
         let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
         let settings = Settings { namespace: Some(namespace), ..Settings::default() };
         let recorder = Recorder::start(client.clone(), "test");
-        let spine = ControllerLoop::new(engine, client, settings, leadership, recorder);
-        let vitals = Arc::clone(spine.vitals());
-        let task = tokio::spawn(spine.run(std::future::pending()));
-        Ok(Self { proxy: Some(proxy), vitals, _leadership: sender, task })
+        let controller_loop = ControllerLoop::new(engine, client, settings, leadership, recorder);
+        let metrics = Arc::clone(controller_loop.metrics());
+        let task = tokio::spawn(controller_loop.run(std::future::pending()));
+        Ok(Self { proxy: Some(proxy), metrics, _leadership: sender, task })
     }
 
     /// What the engine knows of the hub.
     fn hub(&self) -> Option<ClusterStatus> {
-        let clusters = self.vitals.census().clusters.into_iter();
+        let clusters = self.metrics.census().clusters.into_iter();
         clusters.filter(|(cluster, _)| cluster.is_hub()).map(|(_, status)| status).next()
     }
 
     /// The value of a metric.
     fn metric(&self, name: &str) -> Option<f64> {
-        let text = self.vitals.text().ok()?;
+        let text = self.metrics.text().ok()?;
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
 }
@@ -156,10 +156,10 @@ async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() ->
     let running = Running::start(engine, namespace).await?;
     eventually(PATIENCE, "our own kinds are listed, and the write was tried and has failed", async || {
         let failed = running.metric(r#"bellwether_writes_total{outcome="Failed"}"#);
-        Ok(running.vitals.census().open && failed.is_some_and(|failed| failed > 0.0))
+        Ok(running.metrics.census().open && failed.is_some_and(|failed| failed > 0.0))
     })
     .await?;
-    let census = running.vitals.census();
+    let census = running.metrics.census();
     assert!(census.unknown.is_empty(), "the engine knows that it cannot read the kind: {census:?}");
     let proxy = running.proxy.as_ref().context("the loop runs")?;
     assert_eq!(proxy.count(&Requests::all().resource("configmaps")), 0);

@@ -147,7 +147,7 @@ fn status(of: &impl ResourceExt, patch: Value) -> Change {
         uid: uid(of),
         version: version(of),
         patch: patch.into(),
-        told: Box::default(),
+        transitions: Box::default(),
         claims: Box::default(),
     }
 }

@@ -115,7 +115,7 @@ impl World<'_> {
             let Some(feed) = it.feeds.get_mut(&id) else { return };
             let next = feed.follower.next();
             if next == Action::Discover {
-                if feed.follower.found(&found, now) {
+                if feed.follower.discovered(&found, now) {
                     continue;
                 }
                 return self.collect_news(process, id, None);
@@ -145,9 +145,9 @@ impl World<'_> {
     /// What a follower has to tell waits for the engine from now on; with the last of it, this much is known.
     fn collect_news(&mut self, process: usize, id: FeedId, revision: Option<u64>) {
         let it = &mut self.processes[process];
-        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.follower.has_news()) else { return };
+        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.follower.has_events()) else { return };
         while let Some(news) = feed.follower.take() {
-            let known = revision.filter(|_| !feed.follower.has_news());
+            let known = revision.filter(|_| !feed.follower.has_events());
             it.inbox.push_back((id, news, known));
         }
         if !it.steps {
@@ -287,7 +287,7 @@ impl World<'_> {
                 // The kind may be served in another way since it was last looked at.
                 let found = it.find(site, &kind);
                 let Some(feed) = it.feeds.get_mut(&id) else { return };
-                if !feed.follower.found(&found, now) {
+                if !feed.follower.discovered(&found, now) {
                     return self.begin(connection);
                 }
                 feed.busy = false;
@@ -323,7 +323,7 @@ impl World<'_> {
             }
             Input::Rested => {
                 feed.busy = false;
-                feed.follower.rested();
+                feed.follower.slept();
                 None
             }
             Input::Looked => {
@@ -332,7 +332,7 @@ impl World<'_> {
                 it.kinds.insert(site, Rc::new(kinds.clone()));
                 let found = it.find(site, &kind);
                 if let Some(feed) = it.feeds.get_mut(&id) {
-                    feed.follower.found(&found, now);
+                    feed.follower.discovered(&found, now);
                 }
                 None
             }
@@ -493,7 +493,7 @@ impl World<'_> {
                 continue;
             };
             let Some(feed) = it.feeds.get_mut(&id) else { continue };
-            if watches && feed.follower.found(&found, now) {
+            if watches && feed.follower.discovered(&found, now) {
                 feed.busy = false;
                 self.close(process, id);
             }

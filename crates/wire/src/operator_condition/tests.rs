@@ -186,7 +186,7 @@ fn after_a_conflict_it_is_looked_at_again() {
 #[case::forbidden(403, "grant it the verbs get and patch on operatorconditions")]
 #[case::absent(404, "see that OLM is installed")]
 #[case::invalid(422, "in their words")]
-#[case::unwell(500, "in their words")]
+#[case::server_error(500, "in their words")]
 fn what_goes_wrong_is_said(#[case] code: u16, #[case] expected: &str, #[values(false, true)] late: bool) {
     let mut upkeep = Upkeep::new(place(), no());
     if late {

@@ -142,7 +142,11 @@ async fn another_version_is_told_even_if_it_is_not_followed() -> Result<()> {
     stage.tells_widgets("v1", &[]).await?;
     stage.cluster.install(&[widgets(group, &["v1", "v1beta1"])?]).await?;
     let versions = || {
-        stage.reader.inventory().served(&GroupKind::new(group, "Widget")).map(|served| served.versions.len())
+        stage
+            .reader
+            .rest_mapper()
+            .served(&GroupKind::new(group, "Widget"))
+            .map(|served| served.versions.len())
     };
     eventually(SOON, "there are two versions", async || Ok(versions() == Some(2))).await?;
     stage.tells_at_last("v1").await
@@ -159,16 +163,16 @@ async fn new_kinds_are_found_without_the_right_to_watch_definitions() -> Result<
     stage.tells(&["widgets: served as v1/widgets", "widgets: forbidden: widgets"]).await
 }
 
-async fn served(inventory: &RestMapper, group: &str, kind: &str) -> Result<Served> {
+async fn served(rest_mapper: &RestMapper, group: &str, kind: &str) -> Result<Served> {
     let kind = GroupKind::new(group, kind);
-    eventually(SOON, "the kind is known", async || Ok(inventory.served(&kind).is_some())).await?;
-    inventory.served(&kind).context("it is known")
+    eventually(SOON, "the kind is known", async || Ok(rest_mapper.served(&kind).is_some())).await?;
+    rest_mapper.served(&kind).context("it is known")
 }
 
 #[tokio::test]
 async fn the_inventory_says_how_kinds_are_served() -> Result<()> {
     let stage = Stage::set("kinds").await?;
-    let inventory = stage.reader.inventory();
+    let rest_mapper = stage.reader.rest_mapper();
     let of = |plural: &str, namespaced, has_status| Served {
         version: "v1".into(),
         versions: ["v1".into()].into(),
@@ -176,11 +180,11 @@ async fn the_inventory_says_how_kinds_are_served() -> Result<()> {
         namespaced,
         has_status,
     };
-    assert_eq!(served(inventory, "apps", "Deployment").await?, of("deployments", true, true));
-    assert_eq!(served(inventory, "", "ConfigMap").await?, of("configmaps", true, false));
-    assert_eq!(served(inventory, "", "Namespace").await?, of("namespaces", false, true));
-    assert_eq!(served(inventory, "", "Pod").await?, of("pods", true, true), "nor is it a part of a node");
-    assert_eq!(inventory.served(&GroupKind::new("example.com", "Nothing")), None);
+    assert_eq!(served(rest_mapper, "apps", "Deployment").await?, of("deployments", true, true));
+    assert_eq!(served(rest_mapper, "", "ConfigMap").await?, of("configmaps", true, false));
+    assert_eq!(served(rest_mapper, "", "Namespace").await?, of("namespaces", false, true));
+    assert_eq!(served(rest_mapper, "", "Pod").await?, of("pods", true, true), "nor is it a part of a node");
+    assert_eq!(rest_mapper.served(&GroupKind::new("example.com", "Nothing")), None);
     Ok(())
 }
 
@@ -191,7 +195,7 @@ async fn a_server_that_cannot_tell_everything_at_once_is_asked_bit_by_bit() -> R
     let stage = Stage::set("kinds").await?;
     let mut expected = Vec::new();
     for (group, kind) in kinds {
-        expected.push(served(stage.reader.inventory(), group, kind).await?);
+        expected.push(served(stage.reader.rest_mapper(), group, kind).await?);
     }
     assert_eq!(stage.proxy.count(&Requests::all().path("/apis/apps/v1")), 0);
 
@@ -206,7 +210,7 @@ async fn a_server_that_cannot_tell_everything_at_once_is_asked_bit_by_bit() -> R
     let reader = bellwether_kube_io::read::Reader::<u8>::start(client, settings, tell);
     let mut found = Vec::new();
     for (group, kind) in kinds {
-        found.push(served(reader.inventory(), group, kind).await?);
+        found.push(served(reader.rest_mapper(), group, kind).await?);
     }
     assert_eq!(found, expected);
     assert!(proxy.count(&Requests::all().path("/apis/apps/v1")) > 0);
