@@ -83,7 +83,7 @@ pub enum Unreadable {
     /// No source is connected to its cluster.
     NotConnected,
     /// Nothing of it is in what was given to read, so that nobody can tell what there is.
-    NotGiven,
+    NotInInput,
     /// The cluster has it, and answers all the same with an error that does not go away.
     Failing {
         /// The error.
@@ -98,7 +98,7 @@ impl Unreadable {
             Self::NotServed => unreadable::NOT_SERVED,
             Self::Forbidden { .. } => unreadable::FORBIDDEN,
             Self::NotConnected => unreadable::NOT_CONNECTED,
-            Self::NotGiven => unreadable::NOT_GIVEN,
+            Self::NotInInput => unreadable::NOT_IN_INPUT,
             Self::Failing { .. } => unreadable::NOT_READABLE,
         }
     }
@@ -110,7 +110,7 @@ impl Unreadable {
                 "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
                 &*kind.group
             ),
-            Self::NotServed | Self::NotConnected | Self::NotGiven | Self::Failing { .. } => String::new(),
+            Self::NotServed | Self::NotConnected | Self::NotInInput | Self::Failing { .. } => String::new(),
         }
     }
 }
@@ -121,7 +121,7 @@ impl fmt::Display for Unreadable {
             Self::NotServed => f.write_str("the cluster does not serve it"),
             Self::Forbidden { .. } => f.write_str("Bellwether may not read it"),
             Self::NotConnected => f.write_str("its cluster is not connected"),
-            Self::NotGiven => f.write_str("no object of this kind is in what was read"),
+            Self::NotInInput => f.write_str("no object of this kind is in what was read"),
             Self::Failing { why } => write!(f, "the cluster answers: {why}"),
         }
     }

@@ -37,7 +37,7 @@ pub mod unreadable {
         /// No source is connected to the cluster of the kind.
         NOT_CONNECTED = "NotConnected";
         /// None of the files that `--from` reads has an object of the kind.
-        NOT_GIVEN = "NotGiven";
+        NOT_IN_INPUT = "NotInInput";
     }
 }
 
@@ -61,7 +61,7 @@ pub mod application {
         /// `Installed`: every named component and dependency exists.
         ALL_INSTALLED = "AllInstalled";
         /// `Installed`: the spec names no component and no dependency.
-        NOTHING_NAMED = "NothingNamed";
+        NOTHING_REQUIRED = "NothingRequired";
         /// `Installed`: an Application that this one depends on does not exist.
         DEPENDENCIES_MISSING = "DependenciesMissing";
         /// `Resolved`: every kind can be read.
@@ -75,11 +75,11 @@ pub mod application {
         /// `HealthCheckValid`: the API server refuses the Pod of the template.
         INVALID_TEMPLATE = "InvalidTemplate";
         /// `HealthCheckValid`: the API server has not been asked yet.
-        NOT_YET_KNOWN = "NotYetKnown";
+        PENDING = "Pending";
         /// `Adopted`: an owner reference could not be written or removed.
-        OWNERS_NOT_CHANGED = "OwnersNotChanged";
+        OWNER_REFERENCE_NOT_UPDATED = "OwnerReferenceNotUpdated";
         /// `DependencyCycle`: the dependencies lead back to the Application.
-        DEPENDENCIES_IN_A_CIRCLE = "DependenciesInACircle";
+        DEPENDENCY_CYCLE = "DependencyCycle";
         /// In `objects`: a named component does not exist.
         NOT_FOUND = "NotFound";
         /// In `objects`: a named component exists, but its labels do not match the selector.
@@ -87,11 +87,11 @@ pub mod application {
         /// In `objects`: a named component exists, but does not have the annotation that `membership: Annotated` requires.
         NOT_ANNOTATED = "NotAnnotated";
         /// In `objects`: a named component exists, but its annotation names another Application.
-        OF_ANOTHER_APPLICATION = "OfAnotherApplication";
+        MEMBER_OF_ANOTHER_APPLICATION = "MemberOfAnotherApplication";
         /// In `objects`: the Application names itself as a component.
-        NOT_A_COMPONENT = "NotAComponent";
+        SELF_REFERENCE = "SelfReference";
         /// In `objects`: the member is deleted.
-        GONE = "Gone";
+        DELETED = "Deleted";
     }
 }
 
@@ -113,19 +113,19 @@ pub mod rollup {
         /// `Resolved`: every kind can be read, and every entry of the spec has a meaning.
         ALL_KINDS_RESOLVED = "AllKindsResolved";
         /// `Resolved`: two entries are the same.
-        COMPONENT_TWICE = "ComponentTwice";
+        DUPLICATE_COMPONENT = "DuplicateComponent";
         /// `Resolved`: an entry has no namespace, and its kind is namespaced.
-        NAMESPACE_MISSING = "NamespaceMissing";
+        NAMESPACE_REQUIRED = "NamespaceRequired";
         /// `Resolved`: an entry has a namespace, and its kind is cluster-scoped.
         CLUSTER_SCOPED = "ClusterScoped";
         /// No object matches a selector.
-        NOTHING_SELECTED = "NothingSelected";
+        NO_OBJECTS_SELECTED = "NoObjectsSelected";
         /// An entry has both a name and a selector. API servers refuse it, and files may have it.
         NAME_AND_SELECTOR = "NameAndSelector";
         /// An entry has neither a name nor a selector. API servers refuse it, and files may have it.
-        NO_NAME_NO_SELECTOR = "NoNameNoSelector";
+        NAME_OR_SELECTOR_REQUIRED = "NameOrSelectorRequired";
         /// A Rollup is a component of itself, or of one of its own components.
-        CIRCLE = "Circle";
+        COMPONENT_CYCLE = "ComponentCycle";
     }
 }
 
@@ -135,7 +135,7 @@ pub mod operator_condition {
         /// The Rollup that `--olm-rollup` names does not exist.
         ROLLUP_NOT_FOUND = "RollupNotFound";
         /// `spec.upgradeable` of the Rollup is not true.
-        NOT_ROLLED_UP = "NotRolledUp";
+        UPGRADEABLE_NOT_ENABLED = "UpgradeableNotEnabled";
     }
 }
 
@@ -143,7 +143,7 @@ pub mod operator_condition {
 pub mod health_rule {
     reasons! {
         /// The rule is in force.
-        IN_FORCE = "InForce";
+        ACTIVE = "Active";
         /// The rule has a mistake; the message says where.
         INVALID = "Invalid";
         /// Another rule for exactly the same kind is older, or of the same age and first by name.

@@ -172,7 +172,7 @@ fn statement(rule: &Rule, in_force: &UserRules) -> Statement {
             );
             Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, says)
         }
-        (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::IN_FORCE, "The rule is in force"),
+        (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::ACTIVE, "The rule is in force"),
     }
 }
 

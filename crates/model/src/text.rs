@@ -51,6 +51,17 @@ fn is_inner(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | ',' | ':')
 }
 
+/// `Reason: message`, or the message alone where it contains the reason.
+pub fn with_reason<'a>(reason: &str, message: &'a str) -> Cow<'a, str> {
+    if reason.is_empty() || message.contains(reason) {
+        Cow::Borrowed(message)
+    } else if message.is_empty() {
+        Cow::Owned(reason.to_owned())
+    } else {
+        Cow::Owned(format!("{reason}: {message}"))
+    }
+}
+
 /// The word with a capital letter, as reasons have it.
 pub fn capitalised(word: &str) -> String {
     let mut characters = word.chars();
@@ -105,6 +116,19 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("ImagePullBackOff", "no such image", "ImagePullBackOff: no such image")]
+    #[case(
+        "CrashLoopBackOff",
+        "container app: CrashLoopBackOff, exit code 1",
+        "container app: CrashLoopBackOff, exit code 1"
+    )]
+    #[case("", "not found", "not found")]
+    #[case("NotFound", "", "NotFound")]
+    fn reasons_come_before_messages(#[case] reason: &str, #[case] message: &str, #[case] expected: &str) {
+        assert_eq!(with_reason(reason, message), expected);
+    }
 
     #[rstest]
     #[case("MinimumReplicasUnavailable", "MinimumReplicasUnavailable")]

@@ -71,7 +71,7 @@ pub fn upgradeable(insight: &GroupStatus, rollup: &str) -> Option<Statement> {
         GroupStatus::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
             Statement::new(
                 ConditionStatus::Unknown,
-                reasons::NOT_ROLLED_UP,
+                reasons::UPGRADEABLE_NOT_ENABLED,
                 format!("Rollup {rollup} does not roll up Upgradeable: set its spec.upgradeable to true"),
             )
         })),

@@ -447,7 +447,7 @@ mod tests {
             FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             FeedEvent::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
-            FeedEvent::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
+            FeedEvent::Unreadable(Unreadable::NotInInput) => "not given".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { .. }) => "failing".to_owned(),
             FeedEvent::Restored => "put back".to_owned(),
             FeedEvent::ListStarted => "listing".to_owned(),

@@ -106,7 +106,9 @@ fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
     match member_id {
         MemberId::Object(id) => {
-            let Some(stored) = feeds.object(id) else { return (reasons::GONE.into(), "it is gone".into()) };
+            let Some(stored) = feeds.object(id) else {
+                return (reasons::DELETED.into(), "it is gone".into());
+            };
             let verdict = &stored.facts.verdict;
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
@@ -122,7 +124,7 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
                     (reasons::NOT_SELECTED.into(), "exists, but its labels do not match the selector".into())
                 }
                 NotMember::OfAnother(other) => (
-                    reasons::OF_ANOTHER_APPLICATION.into(),
+                    reasons::MEMBER_OF_ANOTHER_APPLICATION.into(),
                     format!("exists, but its annotation names Application {other}").into(),
                 ),
                 NotMember::NotAnnotated => (
@@ -131,7 +133,7 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
                         .into(),
                 ),
                 NotMember::Itself => {
-                    (reasons::NOT_A_COMPONENT.into(), "it cannot be a component of itself".into())
+                    (reasons::SELF_REFERENCE.into(), "it cannot be a component of itself".into())
                 }
             },
             Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "its kind cannot be read".into()),
@@ -287,7 +289,7 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> LazyStatement<'a> {
         });
     }
     if app.components.is_empty() && needed.is_empty() {
-        return says(ConditionStatus::True, reasons::NOTHING_NAMED, || {
+        return says(ConditionStatus::True, reasons::NOTHING_REQUIRED, || {
             "No component or dependency is named that could be missing".to_owned()
         });
     }
@@ -340,7 +342,7 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
         Validity::Unasked => {
             match stored_condition::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
                 Some(again) => says(again.status, again.reason, || again.message.into_owned()),
-                None => says(ConditionStatus::Unknown, reasons::NOT_YET_KNOWN, || {
+                None => says(ConditionStatus::Unknown, reasons::PENDING, || {
                     "The API server has not been asked yet".to_owned()
                 }),
             }
@@ -355,7 +357,7 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
 /// What could not be taken over, or let go of; nothing where all could.
 fn adopted(app: &App) -> Option<LazyStatement<'_>> {
     (!app.refused.is_empty()).then(|| {
-        says(ConditionStatus::False, reasons::OWNERS_NOT_CHANGED, || {
+        says(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {
             let items =
                 app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
             message(items, app.refused.len(), BUDGET)
@@ -365,7 +367,7 @@ fn adopted(app: &App) -> Option<LazyStatement<'_>> {
 
 fn cycle(app: &App) -> Option<LazyStatement<'_>> {
     let way = app.cycle.as_ref()?;
-    Some(says(ConditionStatus::True, reasons::DEPENDENCIES_IN_A_CIRCLE, || {
+    Some(says(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
         message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET)
     }))

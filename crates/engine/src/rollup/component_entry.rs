@@ -128,7 +128,7 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
             }
             (None, None) => {
                 let text = "has neither a name nor a selector: give one of them".to_owned();
-                wrong(reasons::NO_NAME_NO_SELECTOR, text, Some(&kind));
+                wrong(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
                 continue;
             }
         };
@@ -136,7 +136,7 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
         if let Some((first, ..)) = parsed.iter().find(is_same) {
             let verb = if component.name.is_some() { "names" } else { "selects" };
             wrong(
-                reasons::COMPONENT_TWICE,
+                reasons::DUPLICATE_COMPONENT,
                 format!("{verb} the same as {}, and counts once: remove one", spec_path(*first)),
                 None,
             );
@@ -144,7 +144,7 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
         }
         if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
         {
-            wrong(reasons::CIRCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
+            wrong(reasons::COMPONENT_CYCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
             continue;
         }
         parsed.push((index, kind, target));
@@ -192,21 +192,21 @@ mod tests {
     #[rstest]
     #[case::fine(json!([{"kind": "A", "name": "a"}, {"kind": "A", "selector": {}}]), &[])]
     #[case::both(json!([{"kind": "A", "name": "a", "selector": {}}]), &["NameAndSelector"])]
-    #[case::neither(json!([{"kind": "A"}]), &["NoNameNoSelector"])]
-    #[case::twice(json!([{"kind": "A", "name": "a"}, {"kind": "B", "name": "a"}, {"kind": "A", "name": "a"}]), &["ComponentTwice"])]
+    #[case::neither(json!([{"kind": "A"}]), &["NameOrSelectorRequired"])]
+    #[case::twice(json!([{"kind": "A", "name": "a"}, {"kind": "B", "name": "a"}, {"kind": "A", "name": "a"}]), &["DuplicateComponent"])]
     #[case::two_selectors(
         json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
-        &["ComponentTwice"]
+        &["DuplicateComponent"]
     )]
-    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["ComponentTwice"])]
+    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["DuplicateComponent"])]
     #[case::in_another_order(
         json!([
             {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}},
             {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y", "x"]}]}},
         ]),
-        &["ComponentTwice"]
+        &["DuplicateComponent"]
     )]
-    #[case::an_empty_namespace(json!([{"kind": "A", "name": "a"}, {"kind": "A", "name": "a", "namespace": ""}]), &["ComponentTwice"])]
+    #[case::an_empty_namespace(json!([{"kind": "A", "name": "a"}, {"kind": "A", "name": "a", "namespace": ""}]), &["DuplicateComponent"])]
     #[case::other_values(
         json!([
             {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x,y"]}]}},
@@ -214,7 +214,7 @@ mod tests {
         ]),
         &[]
     )]
-    #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["Circle"])]
+    #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &["ComponentCycle"])]
     #[case::other_group(json!([{"kind": "A", "name": "a"}, {"group": "x.io", "kind": "A", "name": "a"}]), &[])]
     #[case::other_namespace(json!([{"kind": "A", "name": "a", "namespace": "n"}, {"kind": "A", "name": "a", "namespace": "m"}]), &[])]
     fn invalid_entries(#[case] components: Value, #[case] reasons: &[&str]) {

@@ -33,9 +33,9 @@ pub(super) enum Absence {
     /// It may exist, but its kind cannot be read.
     Unreadable(Unreadable),
     /// No object matches the selector.
-    NothingSelected,
+    NoObjectsSelected,
     /// What it says rests on what is said of it.
-    Circle,
+    Cycle,
     /// Nobody can understand what is asked for.
     Lost {
         /// Why, in a word,
@@ -51,7 +51,7 @@ impl Absence {
         match self {
             Self::NotFound => Some(ComponentPresence::Missing),
             Self::NotServed => Some(ComponentPresence::NotServed),
-            Self::Unreadable(_) | Self::NothingSelected | Self::Circle | Self::Lost { .. } => None,
+            Self::Unreadable(_) | Self::NoObjectsSelected | Self::Cycle | Self::Lost { .. } => None,
         }
     }
 }
@@ -136,20 +136,20 @@ impl ComponentReport {
             }
             // Since when is not written anywhere: who comes later must not think that it was only then.
             Absence::Unreadable(why) => unknown(policy, why.reason(), why.to_string()),
-            Absence::NothingSelected => {
-                unknown(policy, reasons::NOTHING_SELECTED, "matches no object".to_owned())
+            Absence::NoObjectsSelected => {
+                unknown(policy, reasons::NO_OBJECTS_SELECTED, "matches no object".to_owned())
             }
-            Absence::Circle => {
+            Absence::Cycle => {
                 let text = "has this Rollup among its own components".to_owned();
-                unknown(policy, reasons::CIRCLE, text)
+                unknown(policy, reasons::COMPONENT_CYCLE, text)
             }
             Absence::Lost { reason, text } => unknown(policy, reason, text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
         let may_object = match absence {
-            Absence::NotFound | Absence::NotServed | Absence::NothingSelected => false,
+            Absence::NotFound | Absence::NotServed | Absence::NoObjectsSelected => false,
             Absence::Unreadable(why) => *why != Unreadable::NotServed,
-            Absence::Circle | Absence::Lost { .. } => true,
+            Absence::Cycle | Absence::Lost { .. } => true,
         };
         Self {
             available: say(&policies.available),

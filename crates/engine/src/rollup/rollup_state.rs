@@ -306,7 +306,7 @@ impl Rollup {
     /// What an object says, if anybody has looked.
     fn report_of(&self, stored: &StoredObject, feed: &Feed) -> Option<ComponentReport> {
         if feed.kind.is_rollup() && self.cycle.contains(&stored.name) {
-            return Some(ComponentReport::missing(self.policies(), &Absence::Circle, None));
+            return Some(ComponentReport::missing(self.policies(), &Absence::Cycle, None));
         }
         let report =
             stored.facts.operator.as_deref().map(|facts| ComponentReport::of(self.policies(), facts));
@@ -381,7 +381,7 @@ fn absence(entry: &ComponentEntry, unreadable: Option<&Unreadable>) -> Option<Ab
         Some(Unreadable::NotServed) if is_named => Some(Absence::NotServed),
         Some(why) => Some(Absence::Unreadable(why.clone())),
         None if entry.matched > 0 => None,
-        None => Some(if is_named { Absence::NotFound } else { Absence::NothingSelected }),
+        None => Some(if is_named { Absence::NotFound } else { Absence::NoObjectsSelected }),
     }
 }
 

@@ -190,7 +190,7 @@ fn problems<'a>(
     let circles = rollup.cycle.iter().map(|name| {
         let text = "has this Rollup among its own components, so that neither can say anything of the other: take one \
                     of them out";
-        (reasons::CIRCLE, format!("Rollup {name}"), text.to_owned())
+        (reasons::COMPONENT_CYCLE, format!("Rollup {name}"), text.to_owned())
     });
     invalid_entries.chain(kinds).chain(entries).chain(circles)
 }
@@ -209,11 +209,11 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
             format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
         )),
         (Some(true), false, Target::Named(name), _) => Some((
-            reasons::NAMESPACE_MISSING,
+            reasons::NAMESPACE_REQUIRED,
             format!("needs the namespace of {}: objects of the kind {kind} are in namespaces", name.name),
         )),
-        (_, _, Target::Selected { text, .. }, Some(Absence::NothingSelected)) => {
-            Some((reasons::NOTHING_SELECTED, format!("no object of the kind {kind} matches {text}")))
+        (_, _, Target::Selected { text, .. }, Some(Absence::NoObjectsSelected)) => {
+            Some((reasons::NO_OBJECTS_SELECTED, format!("no object of the kind {kind} matches {text}")))
         }
         _ => None,
     }

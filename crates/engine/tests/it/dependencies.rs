@@ -54,7 +54,7 @@ fn circles(#[case] needs: &str, #[case] ways: &[(&str, Option<&str>)]) {
     let mut world = World::with(needs.map(|(name, other)| needing(name, &[other])));
     for (name, way) in ways {
         let says = way.map_or("none".to_owned(), |way| {
-            format!("True DependenciesInACircle: its dependencies lead back to it: {way}")
+            format!("True DependencyCycle: its dependencies lead back to it: {way}")
         });
         assert_eq!(world.of_app(name, "DependencyCycle"), says);
     }

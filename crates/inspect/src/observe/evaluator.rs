@@ -100,7 +100,7 @@ impl Evaluator {
         let effects = self.engine.step(now, []);
         let mut hidden = Vec::new();
         self.route(now, effects, source, Some(&mut hidden));
-        let unseen = |feed| Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotGiven));
+        let unseen = |feed| Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotInInput));
         self.step(now, hidden.into_iter().map(unseen).collect(), source);
     }
 

@@ -246,7 +246,7 @@ impl ManifestFiles {
 
     fn news(&self, kind: &GroupKind, found: BTreeMap<NamespacedName, ObservedObject>) -> Vec<FeedEvent> {
         let Some(served) = self.served(kind) else {
-            return vec![FeedEvent::Unreadable(Unreadable::NotGiven)];
+            return vec![FeedEvent::Unreadable(Unreadable::NotInInput)];
         };
         let seen = found.into_iter().map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)));
         [FeedEvent::Served(served), FeedEvent::ListStarted]

@@ -79,7 +79,7 @@ impl Notes {
         scope: Option<&str>,
     ) {
         match (why, origin) {
-            (Unreadable::NotServed | Unreadable::NotGiven, _) => {}
+            (Unreadable::NotServed | Unreadable::NotInInput, _) => {}
             (Unreadable::Forbidden { .. }, Origin::Cluster(cluster)) => {
                 self.problems.push(cluster.forbidden(kind, scope));
             }
@@ -89,7 +89,9 @@ impl Notes {
 
     fn note_rollups(&mut self, kind: &GroupKind, why: &Unreadable, cluster: &ObservedCluster) {
         match why {
-            Unreadable::NotServed | Unreadable::NotGiven => self.no_rollups = Some(cluster.lacks("Rollups")),
+            Unreadable::NotServed | Unreadable::NotInInput => {
+                self.no_rollups = Some(cluster.lacks("Rollups"))
+            }
             // Rollups are of the whole cluster. Whoever may look at a namespace only lacks nothing that is theirs.
             Unreadable::Forbidden { .. } => self.no_rollups = Some(cluster.forbidden_everywhere(kind)),
             Unreadable::Failing { .. } | Unreadable::NotConnected => {

@@ -102,7 +102,7 @@ pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Gro
 pub fn family_of(group: &Group, sight: &Observation, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
     let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
     let listed = sight.listed(&kinds_below(looked_below), group.is_rollup())?;
-    let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotGiven);
+    let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
     let unseen = listed.unreadable.iter().filter(|(_, why)| is_told(why));
     let unseen = unseen.map(|(kind, why)| format!("of what the members own, no {kind} can be seen: {why}"));
     Ok((family(group, &listed.objects), unseen.collect()))

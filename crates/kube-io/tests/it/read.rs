@@ -119,7 +119,7 @@ impl Stage {
             FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             FeedEvent::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
-            FeedEvent::Unreadable(Unreadable::NotGiven) => "not given".to_owned(),
+            FeedEvent::Unreadable(Unreadable::NotInInput) => "not given".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             FeedEvent::ListStarted => "listing".to_owned(),
             FeedEvent::Restored => "put back".to_owned(),

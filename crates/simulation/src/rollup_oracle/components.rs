@@ -69,7 +69,7 @@ pub(super) struct Problems {
 impl Problems {
     pub(super) fn all(&self) -> Vec<(&'static str, String)> {
         let kinds = self.kinds.iter().map(|(kind, reason)| (*reason, kind.to_string()));
-        let circles = self.circles.iter().map(|name| ("Circle", format!("Rollup {name}")));
+        let circles = self.circles.iter().map(|name| ("ComponentCycle", format!("Rollup {name}")));
         self.mistakes
             .iter()
             .cloned()
@@ -93,15 +93,15 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
             && entry.namespace.is_none()
             && entry.name == rollup.metadata.name;
         if is_clear && !is_itself && asked.contains(&entry) {
-            found.problems.mistakes.push(("ComponentTwice", place));
+            found.problems.mistakes.push(("DuplicateComponent", place));
             continue;
         }
         asked.push(entry);
         if !is_clear || is_itself {
             let reason = match (is_clear, &entry.name) {
-                (true, _) => "Circle",
+                (true, _) => "ComponentCycle",
                 (false, Some(_)) => "NameAndSelector",
-                (false, None) => "NoNameNoSelector",
+                (false, None) => "NameOrSelectorRequired",
             };
             found.components.push(lost(kind, index, reason));
             found.problems.mistakes.push((reason, place));
@@ -116,7 +116,7 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
                 let mut component = there(rollup.spec.progressing, known, object);
                 if leads_back {
                     // What each says rests on what the other does: neither counts.
-                    let says = nobody_can_tell("Circle");
+                    let says = nobody_can_tell("ComponentCycle");
                     component.state = State::Unknown;
                     component.upgradeable = Some(says.clone());
                     [component.available, component.progressing, component.degraded] =
@@ -129,8 +129,8 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
         let is_namespaced = known.served.as_ref().map(|served| served.namespaced);
         let problem = match (is_namespaced, &entry.namespace, &entry.name) {
             (Some(false), Some(_), _) => Some("ClusterScoped"),
-            (Some(true), None, Some(_)) => Some("NamespaceMissing"),
-            (_, _, None) if objects.is_empty() && known.unreadable.is_none() => Some("NothingSelected"),
+            (Some(true), None, Some(_)) => Some("NamespaceRequired"),
+            (_, _, None) if objects.is_empty() && known.unreadable.is_none() => Some("NoObjectsSelected"),
             _ => None,
         };
         found.problems.choices.extend(problem.map(|problem| (problem, place)));
@@ -243,7 +243,7 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
             (State::Unknown, [says.clone(), says.clone(), says], upgradeable)
         }
         None => {
-            let says = nobody_can_tell("NothingSelected");
+            let says = nobody_can_tell("NoObjectsSelected");
             (State::Unknown, [says.clone(), says.clone(), says], None)
         }
     };
@@ -290,7 +290,7 @@ fn reason(why: &Unreadable) -> &'static str {
         Unreadable::NotServed => "NotServed",
         Unreadable::Forbidden { .. } => "Forbidden",
         Unreadable::NotConnected => "NotConnected",
-        Unreadable::NotGiven => "NotGiven",
+        Unreadable::NotInInput => "NotInInput",
         Unreadable::Failing { .. } => "NotReadable",
     }
 }

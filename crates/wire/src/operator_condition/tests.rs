@@ -105,7 +105,7 @@ fn known(conditions: Vec<(&'static str, Statement)>) -> GroupStatus {
 )]
 #[case::not_rolled_up(known(vec![("Available", says(ConditionStatus::True, "A", ""))]), Some(says(
     ConditionStatus::Unknown,
-    "NotRolledUp",
+    "UpgradeableNotEnabled",
     "Rollup all does not roll up Upgradeable: set its spec.upgradeable to true",
 )))]
 #[case::rolled_up(known(vec![("Available", says(ConditionStatus::True, "A", "")), ("Upgradeable", no())]), Some(no()))]

@@ -240,7 +240,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
 
     // It is there, and says nothing about upgrades.
     story.apply(&rollup("all", GROUP, namespace, &["one"], false)).await?;
-    let unknown = operator.reason_is("NotRolledUp").await?;
+    let unknown = operator.reason_is("UpgradeableNotEnabled").await?;
     assert_eq!(
         unknown["message"],
         "Rollup all does not roll up Upgradeable: set its spec.upgradeable to true"

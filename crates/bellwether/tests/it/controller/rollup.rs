@@ -145,7 +145,7 @@ async fn a_life() -> Result<()> {
     assert_eq!(status["health"], "Error");
     assert!(message(&status, "Available").contains("kubevirt not found"), "{status:#}");
     assert_eq!(condition(&status, "Available")["reason"], "InstallInvalid");
-    assert_eq!(condition(&status, "Resolved")["reason"], "NothingSelected");
+    assert_eq!(condition(&status, "Resolved")["reason"], "NoObjectsSelected");
 
     // The objects are there, and nobody has said anything of them.
     stage.apply(&example("hyperconverged/components.yaml")?).await?;
@@ -273,15 +273,15 @@ async fn bad_specs() -> Result<()> {
     let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
     let cases = [
         ("{group: typo.io, kind: CDI, name: cdi}", "NotServed", "the cluster does not serve it"),
-        (disks, "ComponentTwice", "spec.components[1] names the same as spec.components[0]"),
+        (disks, "DuplicateComponent", "spec.components[1] names the same as spec.components[0]"),
         (
             "{group: cdi.kubevirt.io, kind: CDI, selector: {matchLabels: {a: b}}}",
-            "NothingSelected",
+            "NoObjectsSelected",
             "matches a=b",
         ),
         (
             "{group: kubevirt.io, kind: KubeVirt, name: kubevirt}",
-            "NamespaceMissing",
+            "NamespaceRequired",
             "needs the namespace of kubevirt",
         ),
     ];

@@ -56,7 +56,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
 
     // A rule comes: both are judged by it.
     story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
-    assert_eq!(validity(&story, &first, "InForce").await?, "The rule is in force");
+    assert_eq!(validity(&story, &first, "Active").await?, "The rule is in force");
     let message = story.ready_is("shop", "ComponentsNotReady").await?;
     assert_eq!(message, format!("one by {first}; two by {first}"));
 
@@ -71,7 +71,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     let message = validity(&story, &first, "Invalid").await?;
     assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
     assert!(message.contains("write && for both"), "{message}");
-    validity(&story, &second, "InForce").await?;
+    validity(&story, &second, "Active").await?;
     story.ready_is("shop", "ComponentsReady").await?;
 
     // Without rules, all is as it was.

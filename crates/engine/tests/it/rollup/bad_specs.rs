@@ -17,7 +17,7 @@ fn selector() -> Value {
 )]
 #[case::named_twice(
     json!([virt_named("a"), virt_named("a")]),
-    "False ComponentTwice: spec.components[1] names the same as spec.components[0], and counts once: remove one",
+    "False DuplicateComponent: spec.components[1] names the same as spec.components[0], and counts once: remove one",
     HEALTHY
 )]
 #[case::two_selectors(
@@ -25,7 +25,7 @@ fn selector() -> Value {
         {"group": "ops.example", "kind": "Virt", "selector": selector()},
         {"group": "ops.example", "kind": "Virt", "selector": selector()},
     ]),
-    "False ComponentTwice: spec.components[1] selects the same as spec.components[0], and counts once: remove one",
+    "False DuplicateComponent: spec.components[1] selects the same as spec.components[0], and counts once: remove one",
     HEALTHY
 )]
 #[case::name_and_selector(
@@ -35,12 +35,12 @@ fn selector() -> Value {
 )]
 #[case::itself(
     json!([virt_named("a"), {"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]),
-    "False Circle: spec.components[1] is this Rollup itself: leave it out",
+    "False ComponentCycle: spec.components[1] is this Rollup itself: leave it out",
     ["Unknown"; 3]
 )]
 #[case::no_namespace(
     json!([{"group": "ops.example", "kind": "Virt", "name": "a"}]),
-    "False NamespaceMissing: spec.components[0] needs the namespace of a: objects of the kind Virt.ops.example are in \
+    "False NamespaceRequired: spec.components[0] needs the namespace of a: objects of the kind Virt.ops.example are in \
      namespaces",
     ["False", "Unknown", "Unknown"]
 )]
@@ -63,8 +63,8 @@ fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case
 
 /// Who cannot be asked whether they object to an upgrade may: nobody is told that they do not.
 #[rstest]
-#[case::circle(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "low"}]), "Circle")]
-#[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), "Circle")]
+#[case::circle(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "low"}]), "ComponentCycle")]
+#[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), "ComponentCycle")]
 #[case::name_and_selector(
     json!([{"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
     "NameAndSelector"
@@ -88,7 +88,7 @@ fn selectors_that_sound_alike() {
     };
     let world = world([rollup(&json!([selects(json!(["x,y"])), selects(json!(["x", "y"]))]), &json!({}))]);
     let said = "Virt with tier in (x,y) matches no object";
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown NothingSelected: {said}; {said}"));
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {said}; {said}"));
 }
 
 /// Rollups that are components of one another would keep each other from ever being well again.
@@ -108,12 +108,12 @@ fn a_circle_says_so_and_opens() {
     ]);
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False Circle: Rollup middle has this Rollup among its own components, so that neither can say anything of the \
+        "False ComponentCycle: Rollup middle has this Rollup among its own components, so that neither can say anything of the \
          other: take one of them out"
     );
     assert_eq!(
         world.of_umbrella("Available"),
-        "Unknown Circle: middle has this Rollup among its own components"
+        "Unknown ComponentCycle: middle has this Rollup among its own components"
     );
     world.put(named("low", json!([virt_named("a")])));
     assert_eq!(world.triple(), ["False", "True", "False"]);

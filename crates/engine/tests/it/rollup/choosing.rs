@@ -85,11 +85,11 @@ fn nothing_selected() {
     assert_eq!(world.triple(), ["Unknown"; 3]);
     assert_eq!(
         world.of_umbrella("Available"),
-        "Unknown NothingSelected: Net with tier=core matches no object"
+        "Unknown NoObjectsSelected: Net with tier=core matches no object"
     );
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False NothingSelected: spec.components[1] no object of the kind Net.ops.example matches tier=core"
+        "False NoObjectsSelected: spec.components[1] no object of the kind Net.ops.example matches tier=core"
     );
     assert_eq!(world.umbrella().component_count, Some(1));
     world.put(component("Net", Some("east"), "bridge", &conditions(HEALTHY)));

@@ -41,7 +41,7 @@ async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
         }
         let since = Instant::now();
         let read = async || stage.land.ask(Method::GET, &format!("{RULES}/{rule}"), &Value::Null).await;
-        let is_in_force = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "InForce");
+        let is_in_force = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "Active");
         eventually(PATIENCE, "the rule says that it is in force", is_in_force).await?;
         recovered(name, since, Instant::now())?;
         stage.fence().await?;
