@@ -1,54 +1,55 @@
-//! Who a source is, and what it is called in a message.
+//! The names of sources in messages.
 
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
 };
 
-/// Which object in which cluster. Sources stand in this order, whatever the order in which they arrive.
+/// An object in a cluster. Messages name sources in this order, whatever the order in which they arrive.
 ///
-/// `T` is any text: `&str` for the moment, `Arc<str>` to keep. What does not apply is empty: the namespace of a
-/// cluster-scoped object, the cluster where there is only one. Where two groups have a kind of the same name, the
-/// kind carries its group: `Backup.velero.io`.
+/// `T` is any text: `&str` for the moment, `Arc<str>` to keep. A part that does not apply is empty: the namespace of a
+/// cluster-scoped object, the cluster where there is only one, the kind of what is not an object. Where two API groups
+/// have a kind of the same name, `kind` includes the group: `Backup.velero.io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity<T> {
-    /// The kind.
+    /// The kind, with its group where it would be ambiguous.
     pub kind: T,
-    /// The cluster.
+    /// The cluster; empty where there is only one.
     pub cluster: T,
-    /// The namespace.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: T,
-    /// The name.
+    /// The name of the object.
     pub name: T,
 }
 
-/// What each of a set of sources is called, kept up to date as they come and go.
+/// The names of a set of sources, kept up to date as sources come and go.
 ///
-/// A source is called by its name, or by its cluster where the same object is in several. Where two would be called
-/// the same, both are called `cluster/namespace/name`, with the kind before it where even that is the same.
+/// A source is called `Kind/name`, or by its cluster where the same object is in several. Sources that would be called
+/// the same are called `cluster/Kind/namespace/name`, without the parts that are empty.
 #[derive(Clone, Debug)]
 pub struct Names<T> {
     /// The clusters of each object: kind, namespace and name.
     clusters: BTreeMap<[T; 3], BTreeSet<T>>,
     /// How many sources have each short name.
-    short: BTreeMap<T, usize>,
-    /// How many sources are at each place: cluster, namespace and name.
-    places: BTreeMap<[T; 3], usize>,
+    short: BTreeMap<Short<T>, usize>,
 }
+
+/// A short name: `Kind/name`, or without a kind the name of a cluster or of what is not an object.
+type Short<T> = (Option<T>, T);
 
 impl<T> Default for Names<T> {
     fn default() -> Self {
-        Self { clusters: BTreeMap::new(), short: BTreeMap::new(), places: BTreeMap::new() }
+        Self { clusters: BTreeMap::new(), short: BTreeMap::new() }
     }
 }
 
 impl<T: Ord + Clone + AsRef<str>> Names<T> {
-    /// No sources yet.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source came.
+    /// Adds a source.
     pub fn add(&mut self, identity: &Identity<T>) {
         let clusters = self.clusters.entry(identity.object()).or_default();
         if !clusters.insert(identity.cluster.clone()) {
@@ -56,19 +57,18 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
         // The second cluster changes what the first source is called; more of them change nothing for the others.
         match clusters.len() {
-            1 => more(&mut self.short, identity.name.clone()),
+            1 => more(&mut self.short, identity.kind_and_name()),
             2 => {
-                fewer(&mut self.short, &identity.name);
+                fewer(&mut self.short, &identity.kind_and_name());
                 for cluster in clusters.iter() {
-                    more(&mut self.short, cluster.clone());
+                    more(&mut self.short, (None, cluster.clone()));
                 }
             }
-            _ => more(&mut self.short, identity.cluster.clone()),
+            _ => more(&mut self.short, (None, identity.cluster.clone())),
         }
-        more(&mut self.places, identity.place());
     }
 
-    /// A source went.
+    /// Removes a source.
     pub fn remove(&mut self, identity: &Identity<T>) {
         let object = identity.object();
         let Some(clusters) = self.clusters.get_mut(&object) else { return };
@@ -77,42 +77,44 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
         match clusters.len() {
             0 => {
-                fewer(&mut self.short, &identity.name);
+                fewer(&mut self.short, &identity.kind_and_name());
                 self.clusters.remove(&object);
             }
             1 => {
-                fewer(&mut self.short, &identity.cluster);
+                fewer(&mut self.short, &(None, identity.cluster.clone()));
                 for cluster in clusters.iter() {
-                    fewer(&mut self.short, cluster);
+                    fewer(&mut self.short, &(None, cluster.clone()));
                 }
-                more(&mut self.short, identity.name.clone());
+                more(&mut self.short, identity.kind_and_name());
             }
-            _ => fewer(&mut self.short, &identity.cluster),
+            _ => fewer(&mut self.short, &(None, identity.cluster.clone())),
         }
-        fewer(&mut self.places, &identity.place());
     }
 
-    /// What a source of the set is called.
+    /// The name of a source of the set.
     pub fn display<'a>(&self, identity: &'a Identity<T>) -> Cow<'a, str> {
         let spread = self.clusters.get(&identity.object()).is_some_and(|clusters| clusters.len() > 1);
-        let short = if spread { &identity.cluster } else { &identity.name };
-        if !clash(&self.short, short) {
-            return Cow::Borrowed(short.as_ref());
-        }
-        let kind = clash(&self.places, &identity.place()).then_some(&identity.kind);
-        let place = [&identity.cluster, &identity.namespace, &identity.name];
-        let parts = kind.into_iter().chain(place).map(AsRef::as_ref).filter(|part| !part.is_empty());
+        let short = if spread { (None, identity.cluster.clone()) } else { identity.kind_and_name() };
+        let is_unique = self.short.get(&short).is_none_or(|count| *count <= 1);
+        let Identity { kind, cluster, namespace, name } = identity;
+        let parts: &[&T] = match short {
+            (None, _) if is_unique && spread => return Cow::Borrowed(cluster.as_ref()),
+            (None, _) if is_unique => return Cow::Borrowed(name.as_ref()),
+            (Some(_), _) if is_unique => &[kind, name],
+            _ => &[cluster, kind, namespace, name],
+        };
+        let parts = parts.iter().map(|part| part.as_ref()).filter(|part| !part.is_empty());
         Cow::Owned(parts.collect::<Vec<_>>().join("/"))
     }
 }
 
-impl<T: Clone> Identity<T> {
+impl<T: Clone + AsRef<str>> Identity<T> {
     fn object(&self) -> [T; 3] {
         [self.kind.clone(), self.namespace.clone(), self.name.clone()]
     }
 
-    fn place(&self) -> [T; 3] {
-        [self.cluster.clone(), self.namespace.clone(), self.name.clone()]
+    fn kind_and_name(&self) -> Short<T> {
+        (Some(self.kind.clone()).filter(|kind| !kind.as_ref().is_empty()), self.name.clone())
     }
 }
 
@@ -129,10 +131,6 @@ fn fewer<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
     }
 }
 
-fn clash<K: Ord>(counts: &BTreeMap<K, usize>, key: &K) -> bool {
-    counts.get(key).is_some_and(|count| *count > 1)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -144,7 +142,7 @@ mod tests {
         Identity { kind, cluster, namespace, name }
     }
 
-    /// What each of these sources is called, in the same order.
+    /// The name of each of these sources, in the same order.
     fn display_names<'a>(identities: &'a [Identity<&'a str>]) -> Vec<Cow<'a, str>> {
         let mut names = Names::new();
         for identity in identities {
@@ -154,27 +152,28 @@ mod tests {
     }
 
     #[rstest]
-    #[case::one(&[["Pod", "east", "shop", "web"]], &["web"])]
-    #[case::several(&[["Pod", "", "shop", "web"], ["Pod", "", "shop", "db"]], &["web", "db"])]
+    #[case::one(&[["Pod", "east", "shop", "web"]], &["Pod/web"])]
+    #[case::several(&[["Pod", "", "shop", "web"], ["Pod", "", "shop", "db"]], &["Pod/web", "Pod/db"])]
     #[case::spread(&[["Gateway", "east", "shop", "api"], ["Gateway", "west", "shop", "api"]], &["east", "west"])]
     #[case::two_namespaces(
         &[["CDI", "", "a", "cdi"], ["CDI", "", "b", "cdi"], ["CDI", "", "b", "other"]],
-        &["a/cdi", "b/cdi", "other"]
+        &["CDI/a/cdi", "CDI/b/cdi", "CDI/other"]
     )]
     #[case::two_objects_over_the_same_clusters(
         &[["Gateway", "east", "n", "a"], ["Gateway", "west", "n", "a"], ["Gateway", "east", "n", "b"], ["Gateway", "west", "n", "b"]],
-        &["east/n/a", "west/n/a", "east/n/b", "west/n/b"]
+        &["east/Gateway/n/a", "west/Gateway/n/a", "east/Gateway/n/b", "west/Gateway/n/b"]
     )]
     #[case::a_cluster_and_a_name(
         &[["Pod", "east", "n", "a"], ["Pod", "west", "n", "a"], ["Pod", "east", "n", "east"]],
-        &["east/n/a", "west", "east/n/east"]
+        &["east", "west", "Pod/east"]
     )]
-    #[case::cluster_scoped(&[["Node", "east", "", "n1"], ["Disk", "west", "", "n1"]], &["east/n1", "west/n1"])]
+    #[case::not_objects(&[["", "", "", "spec.components[0]"], ["Pod", "", "n", "a"]], &["spec.components[0]", "Pod/a"])]
+    #[case::cluster_scoped(&[["Node", "east", "", "n1"], ["Disk", "west", "", "n1"]], &["Node/n1", "Disk/n1"])]
     #[case::two_kinds(
         &[["Deployment", "", "shop", "web"], ["Service", "", "shop", "web"]],
-        &["Deployment/shop/web", "Service/shop/web"]
+        &["Deployment/web", "Service/web"]
     )]
-    #[case::twice_the_same(&[["Pod", "", "shop", "web"], ["Pod", "", "shop", "web"]], &["web", "web"])]
+    #[case::twice_the_same(&[["Pod", "", "shop", "web"], ["Pod", "", "shop", "web"]], &["Pod/web", "Pod/web"])]
     fn names(#[case] identities: &[[&str; 4]], #[case] expected: &[&str]) {
         let identities: Vec<_> = identities.iter().copied().map(identity).collect();
         assert_eq!(display_names(&identities), expected);
@@ -228,7 +227,7 @@ mod tests {
             for identity in &present {
                 names.remove(identity);
             }
-            prop_assert!(names.clusters.is_empty() && names.short.is_empty() && names.places.is_empty());
+            prop_assert!(names.clusters.is_empty() && names.short.is_empty());
         }
     }
 }

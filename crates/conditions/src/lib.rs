@@ -35,7 +35,7 @@
 //! });
 //! assert_eq!(statement.status, ConditionStatus::False);
 //! assert_eq!(statement.reason, "Expired");
-//! assert_eq!(statement.message, "cluster-1 certificate is expired; cluster-3 condition Ready not reported");
+//! assert_eq!(statement.message, "cluster-1 certificate is expired; cluster-3 no Ready condition");
 //!
 //! let now = "2026-11-14T10:00:00.25Z".parse()?;
 //! let condition = Condition::next(None, "Ready", statement, Some(3), now);

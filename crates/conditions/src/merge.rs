@@ -185,7 +185,7 @@ mod tests {
         False, "Down", "b is down; a no news"
     )]
     #[case::unknown(&[("a", "Unknown", "Lost", "no news", 1), ("b", "True", "Up", "", 2)], Unknown, "Lost", "a no news")]
-    #[case::missing(&[("a", "", "", "", 1), ("b", "True", "Up", "", 2)], Unknown, "NotReported", "a condition T not reported")]
+    #[case::missing(&[("a", "", "", "", 1), ("b", "True", "Up", "", 2)], Unknown, "NotReported", "a no T condition")]
     #[case::illegal_reason(&[("a", "False", "not so good", "", 1)], False, "NotSoGood", "a not so good")]
     fn by_default(
         #[case] rows: &[Row],
@@ -201,7 +201,7 @@ mod tests {
     #[case::agreed(&[("east", "True", "", "All valid", 1), ("west", "True", "X", "All valid", 1)], True, "AllInstances", "All valid")]
     #[case::bad(
         &[("c1", "False", "", "certificate is expired", 1), ("c2", "True", "", "", 1), ("c3", "Unknown", "Lost", "", 1), ("c4", "", "", "", 1)],
-        False, "SomeInstances", "c1 certificate is expired; c3 Lost; c4 condition T not reported"
+        False, "SomeInstances", "c1 certificate is expired; c3 Lost; c4 no T condition"
     )]
     fn over_clusters(
         #[case] rows: &[Row],

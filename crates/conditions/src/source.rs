@@ -58,8 +58,7 @@ pub struct Contribution<'a> {
 pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
     let mut of_the_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
     let Some(condition) = of_the_type.next() else {
-        let missing =
-            Contribution::missing(policy, format!("condition {} not reported", policy.type_), source.created);
+        let missing = Contribution::missing(policy, format!("no {} condition", policy.type_), source.created);
         return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
     };
     let status = ConditionStatus::of(condition.status);
@@ -83,7 +82,7 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
         // Zero is how programs in Go leave it out.
         (Some(observed @ 1..), Some(generation)) if observed < generation => Contribution {
             message: Cow::Owned(format!(
-                "condition {} speaks of generation {observed}, not yet of {generation}",
+                "{} condition observed generation {observed}, want {generation}",
                 policy.type_
             )),
             ..said.unknown(policy, OBSERVED_GENERATION_STALE)
@@ -170,7 +169,7 @@ mod tests {
     #[case::no_status(reported(""), (Unknown, Class::Unknown, "Why", "because", time()))]
     #[case::other_type(
         Reported { type_: "Readier", ..reported("True") },
-        (Unknown, Class::Unknown, "NotReported", "condition Ready not reported", CREATED)
+        (Unknown, Class::Unknown, "NotReported", "no Ready condition", CREATED)
     )]
     #[case::no_words_good(
         Reported { reason: " ", message: "\n", ..reported("True") },
@@ -182,7 +181,7 @@ mod tests {
     )]
     #[case::behind(
         Reported { observed_generation: Some(2), ..reported("True") },
-        (Unknown, Class::Unknown, "ObservedGenerationStale", "condition Ready speaks of generation 2, not yet of 3", None)
+        (Unknown, Class::Unknown, "ObservedGenerationStale", "Ready condition observed generation 2, want 3", None)
     )]
     #[case::in_step(
         Reported { observed_generation: Some(3), ..reported("True") },
@@ -208,7 +207,7 @@ mod tests {
     #[rstest]
     #[case::said(&[reported("True")], "because")]
     #[case::behind(&[Reported { observed_generation: Some(1), ..reported("False") }], "because")]
-    #[case::missing(&[], "condition Ready not reported")]
+    #[case::missing(&[], "no Ready condition")]
     fn a_silent_cluster_keeps_its_last_message(#[case] conditions: &[Reported<'_>], #[case] message: &str) {
         let source = Source { conditions, generation: Some(3), created: CREATED, unreachable: true };
         let policy = Policy { missing: False, ..Policy::new("Ready") };

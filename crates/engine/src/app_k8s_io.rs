@@ -61,11 +61,11 @@ impl AppK8sIoSpec {
                     match component_kind(entry) {
                         Ok(kind) if spec.component_kinds.contains(&kind) => {}
                         Ok(kind) => spec.component_kinds.push(kind),
-                        Err(why) => spec.mistakes.push(format!("spec.componentKinds[{index}] {why}")),
+                        Err(why) => spec.mistakes.push(format!("spec.componentKinds[{index}]: {why}")),
                     }
                 }
             }
-            Err(_) => spec.mistakes.push("spec.componentKinds is no list".to_owned()),
+            Err(_) => spec.mistakes.push("spec.componentKinds: must be a list".to_owned()),
         }
         spec
     }
@@ -81,14 +81,14 @@ pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
 }
 
 fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
-    let fields = entry.as_map().ok_or("is no map")?;
+    let fields = entry.as_map().ok_or("must be an object")?;
     let text = |field: &str| match part(fields, field) {
         None => Some(""),
         Some(value) => value.as_text().map(str::trim),
     };
-    let kind = text("kind").filter(|kind| !kind.is_empty()).ok_or("names no kind")?;
+    let kind = text("kind").filter(|kind| !kind.is_empty()).ok_or("kind required")?;
     // Without a word that can be read, the core group would be meant, and objects that nobody spoke of.
-    let group = group(text("group").ok_or("has a group that is no text")?);
+    let group = group(text("group").ok_or("group must be a string")?);
     Ok(ComponentKind { group: group.to_owned(), kind: kind.to_owned() })
 }
 
@@ -115,21 +115,24 @@ fn is_version(text: &str) -> bool {
 /// A selector whose every part can be understood, or what cannot. A part that is passed over would select more than was
 /// meant.
 fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
-    let Some(fields) = value.as_map() else { return Err("spec.selector is no selector".to_owned()) };
+    let Some(fields) = value.as_map() else {
+        return Err("spec.selector: must be a label selector".to_owned());
+    };
     let mut selector = LabelSelector::default();
     if let Some(labels) = part(fields, "matchLabels") {
-        let labels = labels.as_map().ok_or("spec.selector.matchLabels is no map")?;
+        let labels = labels.as_map().ok_or("spec.selector.matchLabels: must be a map")?;
         for (key, value) in labels.iter() {
-            let text =
-                value.as_text().ok_or_else(|| format!("spec.selector.matchLabels.{key} is no text"))?;
+            let text = value
+                .as_text()
+                .ok_or_else(|| format!("spec.selector.matchLabels.{key}: must be a string"))?;
             selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
         }
     }
     if let Some(expressions) = part(fields, "matchExpressions") {
-        let expressions = expressions.as_list().ok_or("spec.selector.matchExpressions is no list")?;
+        let expressions = expressions.as_list().ok_or("spec.selector.matchExpressions: must be a list")?;
         for (index, entry) in expressions.iter().enumerate() {
-            let requirement =
-                requirement(entry).map_err(|why| format!("spec.selector.matchExpressions[{index}] {why}"))?;
+            let requirement = requirement(entry)
+                .map_err(|why| format!("spec.selector.matchExpressions[{index}]: {why}"))?;
             selector.match_expressions.get_or_insert_default().push(requirement);
         }
     }
@@ -137,29 +140,29 @@ fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
 }
 
 fn requirement(entry: &Value<'_>) -> Result<LabelSelectorRequirement, String> {
-    let fields = entry.as_map().ok_or("is no map")?;
+    let fields = entry.as_map().ok_or("must be an object")?;
     let text = |field: &str| fields.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
     let (key, operator) = (text("key"), text("operator"));
     let values = match part(fields, "values") {
         None => Vec::new(),
         Some(values) => {
-            let values = values.as_list().ok_or("has values that are no list")?;
+            let values = values.as_list().ok_or("values must be a list")?;
             let texts: Option<Vec<_>> =
                 values.iter().map(|value| value.as_text().map(str::to_owned)).collect();
-            texts.ok_or("has a value that is no text")?
+            texts.ok_or("values must be strings")?
         }
     };
     if key.is_empty() {
-        return Err("names no label: give it a key".to_owned());
+        return Err("key required".to_owned());
     }
     match (operator.as_str(), values.is_empty()) {
         ("In" | "NotIn", false) | ("Exists" | "DoesNotExist", true) => {}
-        ("In" | "NotIn", true) => return Err(format!("has no values, which {operator} needs")),
+        ("In" | "NotIn", true) => return Err(format!("values required for operator {operator}")),
         ("Exists" | "DoesNotExist", false) => {
-            return Err(format!("has values, which {operator} does not take"));
+            return Err(format!("values not allowed for operator {operator}"));
         }
         _ => {
-            return Err(format!("has the operator {operator:?}: use In, NotIn, Exists or DoesNotExist"));
+            return Err(format!("unsupported operator {operator:?}: use In, NotIn, Exists or DoesNotExist"));
         }
     }
     Ok(LabelSelectorRequirement { key, operator, values: Some(values).filter(|values| !values.is_empty()) })
@@ -207,47 +210,47 @@ mod tests {
     #[rstest]
     #[case::nothing(json!({}), &[])]
     #[case::null(json!({"selector": null, "componentKinds": null}), &[])]
-    #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0] names no kind"])]
-    #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector is no selector"])]
-    #[case::kinds_that_are_no_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds is no list"])]
-    #[case::a_kind_that_is_no_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0] is no map"])]
+    #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0]: kind required"])]
+    #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector: must be a label selector"])]
+    #[case::kinds_that_are_no_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds: must be a list"])]
+    #[case::a_kind_that_is_no_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0]: must be an object"])]
     #[case::a_group_that_is_no_text(
-        json!({"componentKinds": [{"group": 3, "kind": "Pod"}]}), &["spec.componentKinds[0] has a group that is no text"],
+        json!({"componentKinds": [{"group": 3, "kind": "Pod"}]}), &["spec.componentKinds[0]: group must be a string"],
     )]
     #[case::labels_that_are_no_map(
-        json!({"selector": {"matchLabels": [{"app": "web"}]}}), &["spec.selector.matchLabels is no map"],
+        json!({"selector": {"matchLabels": [{"app": "web"}]}}), &["spec.selector.matchLabels: must be a map"],
     )]
     #[case::expressions_that_are_no_list(
         json!({"selector": {"matchExpressions": {"key": "a", "operator": "Exists"}}}),
-        &["spec.selector.matchExpressions is no list"],
+        &["spec.selector.matchExpressions: must be a list"],
     )]
     #[case::an_expression_that_is_no_map(
-        json!({"selector": {"matchExpressions": ["a"]}}), &["spec.selector.matchExpressions[0] is no map"],
+        json!({"selector": {"matchExpressions": ["a"]}}), &["spec.selector.matchExpressions[0]: must be an object"],
     )]
     #[case::values_that_are_no_list(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}}),
-        &["spec.selector.matchExpressions[0] has values that are no list"],
+        &["spec.selector.matchExpressions[0]: values must be a list"],
     )]
     #[case::a_value_that_is_no_text(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", 3]}]}}),
-        &["spec.selector.matchExpressions[0] has a value that is no text"],
+        &["spec.selector.matchExpressions[0]: values must be strings"],
     )]
-    #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier is no text"])]
+    #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier: must be a string"])]
     #[case::no_key(
         json!({"selector": {"matchExpressions": [{"operator": "Exists"}]}}),
-        &["spec.selector.matchExpressions[0] names no label: give it a key"],
+        &["spec.selector.matchExpressions[0]: key required"],
     )]
     #[case::no_values(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
-        &["spec.selector.matchExpressions[0] has no values, which In needs"],
+        &["spec.selector.matchExpressions[0]: values required for operator In"],
     )]
     #[case::values(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}}),
-        &["spec.selector.matchExpressions[0] has values, which Exists does not take"],
+        &["spec.selector.matchExpressions[0]: values not allowed for operator Exists"],
     )]
     #[case::no_operator(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}}),
-        &["spec.selector.matchExpressions[0] has the operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
+        &["spec.selector.matchExpressions[0]: unsupported operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
     )]
     fn what_cannot_be_understood_is_said(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
         let spec = read(&spec);

@@ -87,8 +87,8 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
         // Whoever wrote a status that is none has to be told.
         let quibble = match text("status") {
             written if written == status.name() => None,
-            "" => Some("its status is none of True, False and Unknown".to_owned()),
-            other => Some(format!("its status is {other:?}, not True, False or Unknown")),
+            "" => Some("status required: True, False or Unknown".to_owned()),
+            other => Some(format!("invalid status {other:?}: must be True, False or Unknown")),
         };
         let message = match (quibble, text("message")) {
             (None, message) => short(message),

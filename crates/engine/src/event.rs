@@ -103,14 +103,17 @@ impl Unreadable {
         }
     }
 
-    /// What helps against it, if anybody knows: the end of a sentence, or nothing.
+    /// What to do about it, to be appended to the error; empty where there is nothing to advise.
     pub(crate) fn way_out(&self, kind: &GroupKind) -> String {
         match self {
-            Self::Forbidden { resource } => format!(
-                "; grant get, list and watch on {resource} in the API group {:?} to Bellwether",
-                &*kind.group
-            ),
-            Self::NotServed | Self::NotConnected | Self::NotInInput | Self::Failing { .. } => String::new(),
+            Self::Forbidden { resource } if kind.group.is_empty() => {
+                format!("; grant get, list and watch on {resource}")
+            }
+            Self::Forbidden { resource } => {
+                format!("; grant get, list and watch on {resource}.{}", kind.group)
+            }
+            Self::NotServed => "; check its group and kind, and that its CRD is installed".to_owned(),
+            Self::NotConnected | Self::NotInInput | Self::Failing { .. } => String::new(),
         }
     }
 }
@@ -118,11 +121,11 @@ impl Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotServed => f.write_str("the cluster does not serve it"),
-            Self::Forbidden { .. } => f.write_str("Bellwether may not read it"),
-            Self::NotConnected => f.write_str("its cluster is not connected"),
-            Self::NotInInput => f.write_str("no object of this kind is in what was read"),
-            Self::Failing { why } => write!(f, "the cluster answers: {why}"),
+            Self::NotServed => f.write_str("kind not served by the cluster"),
+            Self::Forbidden { .. } => f.write_str("forbidden"),
+            Self::NotConnected => f.write_str("cluster not connected"),
+            Self::NotInInput => f.write_str("no objects of this kind in the input"),
+            Self::Failing { why } => write!(f, "API server error: {why}"),
         }
     }
 }

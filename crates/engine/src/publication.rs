@@ -345,8 +345,8 @@ impl Publication {
             uid: self.uid.clone(),
             reason: reasons::event::STATUS_OVERWRITTEN,
             message: format!(
-                "another controller writes this status, too, and each writes over what the other says: {way_out}; until \
-                 then it writes less and less often"
+                "another controller overwrites this status: {way_out}; until then Bellwether writes it less and less \
+                 often"
             )
             .into(),
         }

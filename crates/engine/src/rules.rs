@@ -167,12 +167,12 @@ fn statement(rule: &Rule, in_force: &UserRules) -> Statement {
         }
         (Ok(compiled), Some(other)) => {
             let says = format!(
-                "rule {other}, which is older or comes first by name, is for {} too",
+                "HealthRule {other} for {} takes precedence: it is older, or first by name",
                 compiled.kind()
             );
             Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, says)
         }
-        (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::ACTIVE, "The rule is in force"),
+        (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::ACTIVE, "The rule is active"),
     }
 }
 

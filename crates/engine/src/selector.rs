@@ -81,12 +81,42 @@ impl Requirement {
     }
 }
 
+/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
+pub(crate) fn text_of(selector: &LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let expressions = selector.match_expressions.iter().flatten().map(|expression| {
+        let (key, values) = (&expression.key, expression.values.as_deref().unwrap_or_default().join(","));
+        match expression.operator.as_str() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.clone(),
+        }
+    });
+    let words: Vec<_> = labels.chain(expressions).collect();
+    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[rstest]
+    #[case::labels(json!({"matchLabels": {"tier": "core", "app": "web"}}), "app=web,tier=core")]
+    #[case::expressions(
+        json!({"matchExpressions": [
+            {"key": "a", "operator": "In", "values": ["x", "y"]}, {"key": "b", "operator": "NotIn", "values": ["z"]},
+            {"key": "c", "operator": "Exists"}, {"key": "d", "operator": "DoesNotExist"},
+        ]}),
+        "a in (x,y),b notin (z),c,!d"
+    )]
+    #[case::nothing(json!({}), "any labels")]
+    fn selectors_as_kubectl_writes_them(#[case] selector: Value, #[case] expected: &str) {
+        assert_eq!(text_of(&serde_json::from_value(selector).expect("a selector")), expected);
+    }
 
     #[rstest]
     #[case::nothing_asked(json!({}), true)]

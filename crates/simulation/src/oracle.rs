@@ -72,7 +72,10 @@ impl Part {
     fn in_a_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
         if self.kind == GroupKind::own("Application") {
-            return format!("is {} ({reason})", self.state.name());
+            return format!("{} ({reason})", self.state.name());
+        }
+        if self.state == State::Failed && !message.contains(reason.as_str()) {
+            return format!("{reason}: {message}");
         }
         message.clone()
     }
@@ -240,7 +243,7 @@ impl Oracle<'_> {
                 let bad: Vec<_> = worst
                     .iter()
                     .flat_map(|state| parts.iter().filter(move |part| part.state == *state))
-                    .map(|part| (part.name.as_str(), part.in_a_line()))
+                    .map(|part| (format!("{}/{}:", part.kind.kind, part.name), part.in_a_line()))
                     .collect();
                 Some(bellwether_conditions::message(bad.clone(), bad.len(), 1024))
             }

@@ -85,7 +85,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     };
     let problems = problems.all();
     let resolved = match problems.first() {
-        None => json!(["True", "AllKindsResolved", "All kinds can be read"]),
+        None => json!(["True", "AllKindsResolved", "All kinds are readable"]),
         Some((reason, _)) => {
             json!(["False", reason, problems.iter().map(|(_, place)| place).collect::<Vec<_>>()])
         }
@@ -126,7 +126,12 @@ fn member(it: &Component) -> String {
 /// Where a component stands among the others: its kind, with its group where two groups have it, its namespace, its name.
 fn identity(it: &Component, kinds: &BTreeSet<GroupKind>) -> (String, String, String) {
     let is_ambiguous = kinds.iter().any(|kind| kind.kind == it.kind.kind && kind.group != it.kind.group);
-    let kind = if is_ambiguous { it.kind.to_string() } else { it.kind.kind.to_string() };
+    let kind = match it {
+        // An entry that cannot be understood stands before all objects.
+        _ if it.name.name.starts_with("spec.") => String::new(),
+        _ if is_ambiguous => it.kind.to_string(),
+        _ => it.kind.kind.to_string(),
+    };
     (kind, it.name.namespace.to_string(), it.name.name.to_string())
 }
 
@@ -218,7 +223,7 @@ impl ConditionInput<'_> {
         let stuck: Vec<_> = self.components.iter().filter(|it| is_stuck(it)).collect();
         let items = stuck.iter().map(|it| {
             let why = words(&it.degraded)?;
-            Some(format!("{} needs a human: {why}", self.called(it)?))
+            Some(format!("{}: requires manual intervention: {why}", self.called(it)?))
         });
         let message = joined(&items.collect::<Vec<_>>());
         json!(["False", self.reason(&stuck, "NeedsHuman"), message])
@@ -239,7 +244,7 @@ impl ConditionInput<'_> {
         let named = self.of(self.bad()).into_iter().chain(self.of(Unknown));
         let items = named.map(|it| {
             let words = (self.which)(it).and_then(words)?;
-            Some(format!("{} {words}", self.called(it)?))
+            Some(format!("{}: {words}", self.called(it)?))
         });
         joined(&items.collect::<Vec<_>>())
     }
@@ -271,16 +276,17 @@ impl ConditionInput<'_> {
         if !it.is_one {
             return None;
         }
-        let NamespacedName { namespace, name } = &it.name;
-        let others = || self.components.iter().filter(|other| other.is_one);
-        if others().filter(|other| other.name.name == *name).count() == 1 {
-            return Some(name.to_string());
-        }
-        let place = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
-        if others().filter(|other| other.name == it.name).count() == 1 {
-            return Some(place);
-        }
-        Some(format!("{}/{place}", identity(it, self.kinds).0))
+        let (kind, namespace, name) = identity(it, self.kinds);
+        let is_called_so = |other: &&Component| {
+            let (other_kind, _, other_name) = identity(other, self.kinds);
+            other.is_one && (other_kind, other_name) == (kind.clone(), name.clone())
+        };
+        let is_unique = self.components.iter().filter(is_called_so).count() == 1;
+        Some(if is_unique || namespace.is_empty() {
+            format!("{kind}/{name}")
+        } else {
+            format!("{kind}/{namespace}/{name}")
+        })
     }
 
     fn when_good(&self) -> &'static str {

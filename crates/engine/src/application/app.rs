@@ -277,13 +277,6 @@ impl App {
     }
 }
 
-impl Unresolved {
-    /// Whether there is no such kind.
-    pub(super) fn is_not_served(&self) -> bool {
-        *self == Self::Unreadable(Unreadable::NotServed)
-    }
-}
-
 /// Why a kind cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unresolved {
@@ -297,10 +290,10 @@ impl fmt::Display for Unresolved {
         match self {
             Self::Unreadable(unreadable) => unreadable.fmt(f),
             Self::ClusterScoped => {
-                f.write_str("its objects are in no namespace, and members must be in the Application's")
+                f.write_str("cluster-scoped; members must be in the namespace of the Application")
             }
             Self::Version { version, served } => {
-                write!(f, "the cluster does not serve version {version} of it, only {served}")
+                write!(f, "version {version} not served, only {served}")
             }
         }
     }

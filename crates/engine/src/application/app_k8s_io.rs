@@ -74,13 +74,14 @@ pub(super) fn conditions<'a>(
         says(ConditionStatus::True, reasons::ERROR_SEEN, move || {
             let mistakes = legacy.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
-                let wrong_group = || "; is it in this group?".to_owned();
-                let way_out = if why.is_not_served() { wrong_group() } else { what_to_do(kind, why) };
-                (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{way_out}")))
+                (
+                    Cow::from(format!("{}:", in_full(kind))),
+                    Cow::from(format!("{why}{}", what_to_do(kind, why))),
+                )
             });
             let refused = app.refused.iter();
             let refused = refused.map(|((kind, name), why)| {
-                (Cow::from(format!("{kind} {name}:")), Cow::from(why.to_string()))
+                (Cow::from(format!("{}/{name}:", kind.kind)), Cow::from(why.to_string()))
             });
             message(mistakes.chain(kinds).chain(refused), troubles, BUDGET)
         })
@@ -99,18 +100,18 @@ fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_troubles: bool) -> LazySt
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
         })
     } else if total == 0 && !legacy.selects {
-        nobody_knows(|| "no component was found: without spec.selector, nothing is selected".to_owned())
+        nobody_knows(|| "no components found: spec.selector is missing".to_owned())
     } else if total == 0 && app.needs.is_empty() {
-        nobody_knows(|| "no component was found: spec.componentKinds names no kind".to_owned())
+        nobody_knows(|| "no components found: spec.componentKinds is empty".to_owned())
     } else if total == 0 {
-        nobody_knows(|| "no component was found: no object of these kinds matches the selector".to_owned())
+        nobody_knows(|| "no components found: no object of these kinds matches the selector".to_owned())
     } else if ready + unknown < total {
         says(ConditionStatus::False, reasons::COMPONENTS_NOT_READY, move || {
             format!("{} components not ready", total - ready)
         })
     } else if unknown > 0 {
         says(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, move || {
-            format!("of {unknown} components nobody can tell whether they are ready")
+            format!("{unknown} components of unknown readiness")
         })
     } else {
         says(ConditionStatus::True, reasons::COMPONENTS_READY, || "all components ready".to_owned())

@@ -100,7 +100,7 @@ fn reconcile(
             queue.want(slot(&group, &name), None);
             check.validity = Validity::Invalid(
                 format!(
-                    "Pod {} is there already and is not ours: delete it, or change the template",
+                    "Pod {} already exists and does not belong to this Application: delete it, or change the template",
                     name.name
                 )
                 .into(),

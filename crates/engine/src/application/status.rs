@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 use bellwether_api::{ApplicationStatus, ConditionStatus, DependencyStatus, ObjectStatus, OwnedKind, State};
 use bellwether_conditions::{Statement, message};
 use bellwether_health::Source;
+use bellwether_model::text::with_reason;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -17,6 +18,7 @@ use crate::{
     members::{MemberEntry, MemberId},
     publication::ConditionSet,
     reasons::{application as reasons, unreadable},
+    selector,
     stored_condition::{self, ConditionShape},
 };
 
@@ -107,13 +109,13 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
     match member_id {
         MemberId::Object(id) => {
             let Some(stored) = feeds.object(id) else {
-                return (reasons::DELETED.into(), "it is gone".into());
+                return (reasons::DELETED.into(), "deleted".into());
             };
             let verdict = &stored.facts.verdict;
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
                     unreadable.reason().into(),
-                    format!("{unreadable}; it was {}: {}", verdict.state.name(), verdict.message).into(),
+                    format!("{unreadable}; last seen {}: {}", verdict.state.name(), verdict.message).into(),
                 ),
                 None => (Cow::Borrowed(&verdict.reason), Cow::Borrowed(&verdict.message)),
             }
@@ -133,10 +135,10 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
                         .into(),
                 ),
                 NotMember::Itself => {
-                    (reasons::SELF_REFERENCE.into(), "it cannot be a component of itself".into())
+                    (reasons::SELF_REFERENCE.into(), "an Application cannot be its own component".into())
                 }
             },
-            Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "its kind cannot be read".into()),
+            Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "kind not readable".into()),
             Some(Presence::Here | Presence::Absent) | None => (reasons::NOT_FOUND.into(), "not found".into()),
         },
     }
@@ -202,19 +204,22 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
         let (reason, message) = why(app, feeds, member_id);
         // Two Applications that belong to each other would quote one another for ever.
         let is_quoted = share.kind != applications || matches!(member_id, MemberId::Component(_));
-        let says =
-            if is_quoted { message.into_owned() } else { format!("is {} ({reason})", share.state.name()) };
-        (share.name.name.to_string(), says)
+        let text = match share.state {
+            _ if !is_quoted => format!("{} ({reason})", share.state.name()),
+            State::Failed => with_reason(&reason, &message).into_owned(),
+            _ => message.into_owned(),
+        };
+        (format!("{}/{}:", share.kind.kind, share.name.name), text)
     };
     let check = match &app.check.ready {
         _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,
         Some((status, says)) => Some((*status, &**says)),
-        None => Some((ConditionStatus::Unknown, "its Pod is not there")),
+        None => Some((ConditionStatus::Unknown, "Pod not found")),
     };
     let check = move |wanted: ConditionStatus| {
         check
             .filter(|(status, _)| *status == wanted)
-            .map(|(_, says)| ("health check".to_owned(), says.to_owned()))
+            .map(|(_, says)| ("health check:".to_owned(), says.to_owned()))
     };
     let bad_check = check(ConditionStatus::False);
     let bad =
@@ -234,18 +239,31 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
     let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
     if unknown > 0 {
         return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
-            let kinds = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+            let kinds = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
             let members = app.members.in_state(State::Unknown).map(text);
             message(kinds.chain(unknown_check).chain(members), unknown, BUDGET)
         });
     }
     let asks_for_members = app.needs.values().any(|need| need.counts);
     if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
-        return says(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || {
-            "no object belongs to it".to_owned()
-        });
+        return says(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || no_members(app));
     }
     says(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
+}
+
+/// Why an Application has no members.
+fn no_members(app: &App) -> String {
+    let kinds: Vec<_> =
+        app.needs.iter().filter(|(_, need)| need.counts).map(|(kind, _)| kind.to_string()).collect();
+    if kinds.is_empty() {
+        return "no members: spec.componentKinds is empty".to_owned();
+    }
+    let which = format!(
+        "in namespace {} matches selector {}",
+        app.name.namespace,
+        selector::text_of(&app.spec.selector)
+    );
+    message([(format!("no {}", kinds.join(" or ")), which)], 1, BUDGET)
 }
 
 fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'_> {
@@ -253,14 +271,15 @@ fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatemen
     let count = behind.len();
     if count > 0 {
         return says(ConditionStatus::False, reasons::COMPONENTS_NOT_SETTLED, move || {
-            let items =
-                behind.map(|(_, name)| (name.name.to_string(), "has not acted on its latest generation"));
+            let items = behind.map(|(kind, name)| {
+                (format!("{}/{}:", kind.kind, name.name), "latest generation not observed")
+            });
             message(items, count, BUDGET)
         });
     }
     if !unresolved.is_empty() {
         return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
-            let items = unresolved.iter().map(|(kind, why)| (kind.to_string(), why.to_string()));
+            let items = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
             message(items, unresolved.len(), BUDGET)
         });
     }
@@ -276,25 +295,32 @@ fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> LazyStatement<'a> {
     if missing || needed.iter().any(|dependency| !dependency.installed) {
         let reason = if missing { reasons::COMPONENTS_MISSING } else { reasons::DEPENDENCIES_MISSING };
         return says(ConditionStatus::False, reason, move || {
-            let (_, missing) = presence(app, needed);
-            message(missing.iter().map(|name| (name.as_str(), "is missing")), missing.len(), BUDGET)
+            let is_missing =
+                |presence: &Presence| matches!(presence, Presence::Absent | Presence::NotMember(_));
+            let components = app.components.iter().filter(|component| is_missing(&component.presence));
+            let components = components.map(|component| format!("component {}", component.key));
+            let dependencies = needed.iter().filter(|dependency| !dependency.installed);
+            let dependencies = dependencies.map(|dependency| format!("dependency {}", dependency.name));
+            let missing: Vec<_> = components.chain(dependencies).collect();
+            message(missing.iter().map(|what| (what, "missing")), missing.len(), BUDGET)
         });
     }
     if any(|presence| *presence == Presence::Unknown) {
         return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
             let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
-            let items =
-                unknown.clone().map(|component| (&*component.key, "may be there: its kind cannot be read"));
+            let items = unknown
+                .clone()
+                .map(|component| (format!("component {}:", component.key), "kind not readable"));
             message(items, unknown.count(), BUDGET)
         });
     }
     if app.components.is_empty() && needed.is_empty() {
         return says(ConditionStatus::True, reasons::NOTHING_REQUIRED, || {
-            "No component or dependency is named that could be missing".to_owned()
+            "No required components or dependencies".to_owned()
         });
     }
     says(ConditionStatus::True, reasons::ALL_INSTALLED, || {
-        "All named components and dependencies are there".to_owned()
+        "All required components and dependencies exist".to_owned()
     })
 }
 
@@ -302,7 +328,7 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
     let word = match unresolved.first() {
         None => {
             return says(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
-                "All kinds can be read".to_owned()
+                "All kinds are readable".to_owned()
             });
         }
         Some((_, Unresolved::Unreadable(unreadable))) => unreadable.reason(),
@@ -312,7 +338,7 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
     says(ConditionStatus::False, word, move || {
         let items = unresolved
             .iter()
-            .map(|(kind, why)| (kind.to_string(), format!("{why}{}", what_to_do(kind, why))));
+            .map(|(kind, why)| (format!("{kind}:"), format!("{why}{}", what_to_do(kind, why))));
         message(items, unresolved.len(), BUDGET)
     })
 }
@@ -343,13 +369,13 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
             match stored_condition::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
                 Some(again) => says(again.status, again.reason, || again.message.into_owned()),
                 None => says(ConditionStatus::Unknown, reasons::PENDING, || {
-                    "The API server has not been asked yet".to_owned()
+                    "Template not validated yet".to_owned()
                 }),
             }
         }
-        Validity::Valid => {
-            says(ConditionStatus::True, reasons::VALID, || "The template makes a Pod".to_owned())
-        }
+        Validity::Valid => says(ConditionStatus::True, reasons::VALID, || {
+            "The API server accepts the Pod template".to_owned()
+        }),
         Validity::Invalid(why) => says(ConditionStatus::False, reasons::INVALID_TEMPLATE, || why.to_string()),
     })
 }
@@ -358,8 +384,10 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
 fn adopted(app: &App) -> Option<LazyStatement<'_>> {
     (!app.refused.is_empty()).then(|| {
         says(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {
-            let items =
-                app.refused.iter().map(|((kind, name), why)| (format!("{kind} {name}"), why.to_string()));
+            let items = app
+                .refused
+                .iter()
+                .map(|((kind, name), why)| (format!("{}/{name}:", kind.kind), why.to_string()));
             message(items, app.refused.len(), BUDGET)
         })
     })
@@ -369,6 +397,6 @@ fn cycle(app: &App) -> Option<LazyStatement<'_>> {
     let way = app.cycle.as_ref()?;
     Some(says(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
-        message([("its dependencies lead back to it:", names.join(" needs "))], 1, BUDGET)
+        message([(names.join(" -> "), "")], 1, BUDGET)
     }))
 }

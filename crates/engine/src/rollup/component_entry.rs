@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use bellwether_api::RollupSpec;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::{
     facts::Labels,
     id::{FeedId, GroupKind, NamespacedName},
     reasons::rollup as reasons,
-    selector::Selector,
+    selector::{self, Selector},
     selector_index::SelectorLabel,
 };
 
@@ -116,56 +115,36 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
             (None, Some(selector)) => Target::Selected {
                 namespace: namespace.map(Into::into),
                 selector: Selector::new(selector),
-                text: in_words(selector).into(),
+                text: selector::text_of(selector).into(),
             },
             (Some(_), Some(_)) => {
                 wrong(
                     reasons::NAME_AND_SELECTOR,
-                    "has a name and a selector: give one of them".to_owned(),
+                    "set only one of name and selector".to_owned(),
                     Some(&kind),
                 );
                 continue;
             }
             (None, None) => {
-                let text = "has neither a name nor a selector: give one of them".to_owned();
+                let text = "set name or selector".to_owned();
                 wrong(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
                 continue;
             }
         };
         let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == target;
         if let Some((first, ..)) = parsed.iter().find(is_same) {
-            let verb = if component.name.is_some() { "names" } else { "selects" };
-            wrong(
-                reasons::DUPLICATE_COMPONENT,
-                format!("{verb} the same as {}, and counts once: remove one", spec_path(*first)),
-                None,
-            );
+            let text = format!("duplicate of {}: remove one", spec_path(*first));
+            wrong(reasons::DUPLICATE_COMPONENT, text, None);
             continue;
         }
         if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
         {
-            wrong(reasons::COMPONENT_CYCLE, "is this Rollup itself: leave it out".to_owned(), Some(&kind));
+            wrong(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
             continue;
         }
         parsed.push((index, kind, target));
     }
     (parsed, invalid_entries)
-}
-
-/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
-fn in_words(selector: &LabelSelector) -> String {
-    let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
-    let expressions = selector.match_expressions.iter().flatten().map(|expression| {
-        let (key, values) = (&expression.key, expression.values.as_deref().unwrap_or_default().join(","));
-        match expression.operator.as_str() {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "DoesNotExist" => format!("!{key}"),
-            _ => key.clone(),
-        }
-    });
-    let words: Vec<_> = labels.chain(expressions).collect();
-    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
 }
 
 #[cfg(test)]
@@ -174,20 +153,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-
-    #[rstest]
-    #[case::labels(json!({"matchLabels": {"tier": "core", "app": "web"}}), "app=web,tier=core")]
-    #[case::expressions(
-        json!({"matchExpressions": [
-            {"key": "a", "operator": "In", "values": ["x", "y"]}, {"key": "b", "operator": "NotIn", "values": ["z"]},
-            {"key": "c", "operator": "Exists"}, {"key": "d", "operator": "DoesNotExist"},
-        ]}),
-        "a in (x,y),b notin (z),c,!d"
-    )]
-    #[case::nothing(json!({}), "any labels")]
-    fn selectors_in_words(#[case] selector: Value, #[case] words: &str) {
-        assert_eq!(in_words(&serde_json::from_value(selector).expect("a selector")), words);
-    }
 
     #[rstest]
     #[case::fine(json!([{"kind": "A", "name": "a"}, {"kind": "A", "selector": {}}]), &[])]

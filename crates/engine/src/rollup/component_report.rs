@@ -72,11 +72,8 @@ impl ComponentReport {
             let say = |policy: &Policy| {
                 let mut said = normalise(policy, source).into_owned();
                 if said.repeated > 0 {
-                    let more = format!(
-                        " (it has {} conditions {}: the first counts)",
-                        said.repeated + 1,
-                        policy.type_
-                    );
+                    let more =
+                        format!(" ({} {} conditions: the first counts)", said.repeated + 1, policy.type_);
                     let more = if said.message.is_empty() { more.trim_start() } else { &more };
                     said.message.to_mut().push_str(more);
                 }
@@ -100,7 +97,7 @@ impl ComponentReport {
             status: True,
             class: policy.classify(True),
             reason: reasons::TERMINATING.into(),
-            message: "is being deleted".into(),
+            message: "being deleted".into(),
             since: None,
             repeated: 0,
         };
@@ -113,7 +110,7 @@ impl ComponentReport {
         let unknown = |policy: &Policy, said: Option<&Contribution<'_>>| {
             let before = said.map(|said| {
                 let said = if said.message.is_empty() { &said.reason } else { &said.message };
-                format!("; before, it said: {said}")
+                format!("; last reported: {said}")
             });
             unknown(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
         };
@@ -132,15 +129,15 @@ impl ComponentReport {
             Absence::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
             Absence::NotFound => Contribution::missing(policy, "not found", since),
             Absence::NotServed => {
-                Contribution::missing(policy, "not found: the cluster does not serve its kind", since)
+                Contribution::missing(policy, "not found: kind not served by the cluster", since)
             }
             // Since when is not written anywhere: who comes later must not think that it was only then.
             Absence::Unreadable(why) => unknown(policy, why.reason(), why.to_string()),
             Absence::NoObjectsSelected => {
-                unknown(policy, reasons::NO_OBJECTS_SELECTED, "matches no object".to_owned())
+                unknown(policy, reasons::NO_OBJECTS_SELECTED, "no object matches the selector".to_owned())
             }
             Absence::Cycle => {
-                let text = "has this Rollup among its own components".to_owned();
+                let text = "component cycle: contains this Rollup".to_owned();
                 unknown(policy, reasons::COMPONENT_CYCLE, text)
             }
             Absence::Lost { reason, text } => unknown(policy, reason, text.clone()),

@@ -38,7 +38,7 @@ impl Policies {
     fn new(progressing: Polarity) -> Self {
         let policy = |kind: &'static str, fine: &'static str| Policy {
             missing_reason: Cow::Borrowed(reasons::INSTALL_INVALID),
-            empty: Statement::new(Unknown, reasons::NO_COMPONENTS, "spec.components names nothing"),
+            empty: Statement::new(Unknown, reasons::NO_COMPONENTS, "spec.components is empty"),
             choice: Choice::Recent,
             reasons: Reasons {
                 issue: Cow::Borrowed(reasons::INSTALL_INVALID),

@@ -240,8 +240,7 @@ impl Rollup {
             Target::Named(name) => (self.identity(&entry.kind, &name.namespace, &name.name), name.clone()),
             Target::Selected { namespace, text, .. } => {
                 let namespace = namespace.clone().unwrap_or_default();
-                let title = format!("{} with {text}", entry.kind.kind);
-                let identity = self.identity(&entry.kind, &namespace, &title.into());
+                let identity = self.identity(&entry.kind, &namespace, text);
                 (identity, NamespacedName { namespace, name: Arc::clone(text) })
             }
         };
@@ -255,7 +254,7 @@ impl Rollup {
             let Some(kind) = invalid.lost.clone() else { continue };
             let member_id = MemberId::Component(self.entries.len() + number);
             let name = NamespacedName::new("", &invalid.spec_path);
-            let identity = self.identity(&kind, &name.namespace, &name.name);
+            let identity = ComponentIdentity { name: Arc::clone(&name.name), ..ComponentIdentity::default() };
             let report = ComponentReport::missing(self.policies(), &invalid.absence(), None);
             self.put(member_id, identity, (kind, name), &report, State::Unknown);
         }

@@ -11,7 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
-    event::Unreadable,
     feeds::{Feed, Feeds},
     members::MemberId,
     planted::Bug,
@@ -142,7 +141,7 @@ fn said<'a>(
     key: &ComponentKey,
     which: fn(&ComponentReport) -> ReasonAndMessage,
 ) -> Said<'a> {
-    let name = rollup.reports.display(key).into();
+    let name = format!("{}:", rollup.reports.display(key)).into();
     let ReasonAndMessage(reason, message) =
         rollup.report(key.member_id, feeds).as_ref().map(which).unwrap_or_default();
     Said { name, reason: reason.into(), message: message.into() }
@@ -154,7 +153,10 @@ fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let which = |report: &ComponentReport| {
         let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&report.progressing);
         let ReasonAndMessage(why, message) = ReasonAndMessage::of(&report.degraded);
-        ReasonAndMessage(reason, format!("needs a human: {}", if message.is_empty() { why } else { message }))
+        ReasonAndMessage(
+            reason,
+            format!("requires manual intervention: {}", if message.is_empty() { why } else { message }),
+        )
     };
     let items = tally.keys(Class::Issue).map(|key| {
         let said = said(rollup, feeds, key, which);
@@ -176,21 +178,15 @@ fn problems<'a>(
         .map(|invalid| (invalid.reason, invalid.spec_path.clone(), invalid.text.clone()));
     let kinds = rollup.needs.iter().filter_map(|(kind, feed)| {
         let why = feeds.get(*feed)?.unreadable.as_ref()?;
-        let wrong_group = if *why == Unreadable::NotServed {
-            "; is it in this group, and is its CRD installed?"
-        } else {
-            ""
-        };
-        Some((why.reason(), kind.to_string(), format!("{why}{wrong_group}{}", why.way_out(kind))))
+        Some((why.reason(), kind.to_string(), format!("{why}{}", why.way_out(kind))))
     });
     let entries = rollup.entries.iter().filter_map(|entry| {
         let (reason, text) = problem(entry, feeds.get(entry.feed)?)?;
         Some((reason, spec_path(entry.index), text))
     });
     let circles = rollup.cycle.iter().map(|name| {
-        let text = "has this Rollup among its own components, so that neither can say anything of the other: take one \
-                    of them out";
-        (reasons::COMPONENT_CYCLE, format!("Rollup {name}"), text.to_owned())
+        let text = "contains this Rollup: remove one from the components of the other";
+        (reasons::COMPONENT_CYCLE, format!("Rollup/{name}"), text.to_owned())
     });
     invalid_entries.chain(kinds).chain(entries).chain(circles)
 }
@@ -204,16 +200,15 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
         Target::Selected { namespace, .. } => namespace.is_some(),
     };
     match (is_namespaced, in_namespace, &entry.target, &entry.absence) {
-        (Some(false), true, ..) => Some((
-            reasons::CLUSTER_SCOPED,
-            format!("has a namespace, and objects of the kind {kind} are in none: leave it out"),
-        )),
+        (Some(false), true, ..) => {
+            Some((reasons::CLUSTER_SCOPED, format!("{kind} is cluster-scoped: remove the namespace")))
+        }
         (Some(true), false, Target::Named(name), _) => Some((
             reasons::NAMESPACE_REQUIRED,
-            format!("needs the namespace of {}: objects of the kind {kind} are in namespaces", name.name),
+            format!("{kind} is namespaced: set the namespace of {}", name.name),
         )),
         (_, _, Target::Selected { text, .. }, Some(Absence::NoObjectsSelected)) => {
-            Some((reasons::NO_OBJECTS_SELECTED, format!("no object of the kind {kind} matches {text}")))
+            Some((reasons::NO_OBJECTS_SELECTED, format!("no {kind} matches {text}")))
         }
         _ => None,
     }
@@ -222,10 +217,10 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
 fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let problems: Vec<_> = problems(rollup, feeds).collect();
     let Some((reason, ..)) = problems.first() else {
-        return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds can be read");
+        return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds are readable");
     };
     let (reason, count) = (*reason, problems.len());
-    let items = problems.into_iter().map(|(_, place, text)| (place, text));
+    let items = problems.into_iter().map(|(_, what, text)| (format!("{what}:"), text));
     Statement::new(False, reason, message(items, count, BUDGET))
 }
 

@@ -79,9 +79,7 @@ impl Triple {
             (False, True, True) => "Component is in a failed state and an operator is healing".into(),
             (False, True, False) => "Operator is deploying the component".into(),
             // These two have no sentence in the matrix that the others are from.
-            (True, False, True) => {
-                "Component is functioning below capacity and the Operator does nothing about it".into()
-            }
+            (True, False, True) => "Component is functioning below capacity and the Operator is idle".into(),
             (False, False, False) => "Component is not available and the Operator is idle".into(),
             (available, progressing, degraded) => {
                 unknown([("available", available), ("progressing", progressing), ("degraded", degraded)])
@@ -103,9 +101,9 @@ fn unknown(statuses: [(&str, ConditionStatus); 3]) -> Cow<'static, str> {
         _ => unknown.concat(),
     };
     if known.is_empty() {
-        format!("Nobody can tell whether it is {unknown}").into()
+        format!("Unknown whether the component is {unknown}").into()
     } else {
-        format!("Component is {}; nobody can tell whether it is {unknown}", known.join(" and ")).into()
+        format!("Component is {}; unknown whether it is {unknown}", known.join(" and ")).into()
     }
 }
 
@@ -141,9 +139,9 @@ mod tests {
     }
 
     #[rstest]
-    #[case([False, Unknown, Unknown], "Component is not available; nobody can tell whether it is progressing or degraded")]
-    #[case([True, True, Unknown], "Component is available and progressing; nobody can tell whether it is degraded")]
-    #[case([Unknown, Unknown, Unknown], "Nobody can tell whether it is available, progressing or degraded")]
+    #[case([False, Unknown, Unknown], "Component is not available; unknown whether it is progressing or degraded")]
+    #[case([True, True, Unknown], "Component is available and progressing; unknown whether it is degraded")]
+    #[case([Unknown, Unknown, Unknown], "Unknown whether the component is available, progressing or degraded")]
     fn where_not_all_is_known(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
         let [available, progressing, degraded] = statuses;
         assert_eq!(Triple { available, progressing, degraded }.meaning(), meaning);

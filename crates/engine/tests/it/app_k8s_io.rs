@@ -112,7 +112,7 @@ fn its_status_is_in_the_words_of_its_api() {
     widget("x", None),
     "Widget x Unknown",
     "0/1",
-    "Unknown ComponentsReadyUnknown: of 1 components nobody can tell whether they are ready"
+    "Unknown ComponentsReadyUnknown: 1 components of unknown readiness"
 )]
 fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[case] says: &str) {
     let app =
@@ -152,15 +152,15 @@ fn selectors(#[case] selector: Value, #[case] listed: &str) {
 /// Where nothing is found, nothing is green; and what is to be done about it is said.
 #[rstest]
 #[case::none_matches(
-    json!({}), "Unknown ComponentsReadyUnknown: no component was found: no object of these kinds matches the selector"
+    json!({}), "Unknown ComponentsReadyUnknown: no components found: no object of these kinds matches the selector"
 )]
 #[case::no_selector(
     json!({"selector": null}),
-    "Unknown ComponentsReadyUnknown: no component was found: without spec.selector, nothing is selected"
+    "Unknown ComponentsReadyUnknown: no components found: spec.selector is missing"
 )]
 #[case::no_kinds(
     json!({"componentKinds": null}),
-    "Unknown ComponentsReadyUnknown: no component was found: spec.componentKinds names no kind"
+    "Unknown ComponentsReadyUnknown: no components found: spec.componentKinds is empty"
 )]
 fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
     let world = World::with([with(web(), &json!({"spec": spec}))]);
@@ -171,22 +171,22 @@ fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
 #[rstest]
 #[case::wrong_group(
     json!({"componentKinds": kinds(&[("v1", "Deployment")])}),
-    "Deployment in the core group: the cluster does not serve it; is it in this group?"
+    "Deployment in the core group: kind not served by the cluster; check its group and kind, and that its CRD is installed"
 )]
 #[case::no_such_kind(
     json!({"componentKinds": kinds(&[("apps", "Deployment"), ("no.where", "Gone")])}),
-    "Gone.no.where: the cluster does not serve it; is it in this group?"
+    "Gone.no.where: kind not served by the cluster; check its group and kind, and that its CRD is installed"
 )]
 #[case::bad_selector(
     json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
-    "spec.selector.matchExpressions[0] has no values, which In needs"
+    "spec.selector.matchExpressions[0]: values required for operator In"
 )]
 #[case::labels_of_a_wrong_type(
-    json!({"selector": {"matchLabels": [{"app": "web"}]}}), "spec.selector.matchLabels is no map"
+    json!({"selector": {"matchLabels": [{"app": "web"}]}}), "spec.selector.matchLabels: must be a map"
 )]
-#[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0] names no kind")]
-#[case::kinds_of_a_wrong_type(json!({"componentKinds": {"kind": "Service"}}), "spec.componentKinds is no list")]
-#[case::a_kind_of_a_wrong_type(json!({"componentKinds": ["Service"]}), "spec.componentKinds[0] is no map")]
+#[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0]: kind required")]
+#[case::kinds_of_a_wrong_type(json!({"componentKinds": {"kind": "Service"}}), "spec.componentKinds: must be a list")]
+#[case::a_kind_of_a_wrong_type(json!({"componentKinds": ["Service"]}), "spec.componentKinds[0]: must be an object")]
 fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] says: &str) {
     let world = World::with([with(web(), &json!({"spec": spec})), deployment("front", 3, 3)]);
     assert_eq!(error(&world), format!("True ErrorSeen: {says}"));
@@ -202,8 +202,7 @@ fn a_kind_that_may_not_be_read_is_said_and_the_rest_goes_on() {
     world.settle();
     assert_eq!(
         error(&world),
-        "True ErrorSeen: Service in the core group: Bellwether may not read it; grant get, list and watch on services in \
-         the API group \"\" to Bellwether"
+        "True ErrorSeen: Service in the core group: forbidden; grant get, list and watch on services"
     );
     assert_eq!(components(&world, "web"), "Service front Unknown, Deployment front Ready");
     world.unreadable("Service", None);
@@ -365,7 +364,7 @@ fn what_it_may_not_own_is_said_and_readiness_is_another_matter() {
     let (kind, name) = key(OLD, "web");
     world.server.edit(&kind, &name, |it| it["spec"]["addOwnerRef"] = true.into());
     world.settle_now();
-    assert_eq!(error(&world), "True ErrorSeen: Deployment.apps front: not today");
+    assert_eq!(error(&world), "True ErrorSeen: Deployment/front: not today");
     assert_eq!(ready(&world), "True ComponentsReady: all components ready");
     world.settle();
     assert_eq!(

@@ -60,7 +60,10 @@ fn a_pod_is_made_after_the_api_server_was_asked() {
     let name = pod["metadata"]["name"].as_str().expect("a name");
     assert!(name.starts_with("web-") && name.len() == "web-".len() + 10, "{name}");
     assert_eq!(world.owners("Pod", name), "web");
-    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+    assert_eq!(
+        world.of_app("web", "HealthCheckValid"),
+        "True Valid: The API server accepts the Pod template"
+    );
 }
 
 /// Health Status Reporting, steps 1 and 2: without a health check nobody can tell; with one, it is the Pod's Ready condition,
@@ -98,7 +101,10 @@ fn another_template_is_another_pod() {
     world.put(checked("check:2"));
     assert_eq!(images(&world), "check:2");
     assert_eq!(world.server.objects.len(), told);
-    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+    assert_eq!(
+        world.of_app("web", "HealthCheckValid"),
+        "True Valid: The API server accepts the Pod template"
+    );
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new one has not said anything yet");
 }
 
@@ -182,10 +188,17 @@ fn a_foreign_pod_of_that_name_is_left_alone() {
     foreign["metadata"]["labels"].take();
     let mut world = World::with([foreign, checked("check:1")]);
     let valid = world.of_app("web", "HealthCheckValid");
-    assert!(valid.starts_with("False InvalidTemplate: Pod web-") && valid.contains("is not ours"), "{valid}");
+    assert!(
+        valid.starts_with("False InvalidTemplate: Pod web-")
+            && valid.contains("does not belong to this Application"),
+        "{valid}"
+    );
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
     delete_pod(&mut world);
-    assert_eq!(world.of_app("web", "HealthCheckValid"), "True Valid: The template makes a Pod");
+    assert_eq!(
+        world.of_app("web", "HealthCheckValid"),
+        "True Valid: The API server accepts the Pod template"
+    );
     assert_eq!(images(&world), "check:1");
 }
 

@@ -11,11 +11,10 @@ use crate::{
 
 /// Kinds that cannot be had are named with the reason, the rest goes on, and Ready is at best Unknown.
 #[rstest]
-#[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where the cluster does not serve it")]
+#[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where: kind not served by the cluster; check its group and kind, and that its CRD is installed")]
 #[case::cluster_scoped(
     json!({"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"}),
-    "False ClusterScoped: ClusterRole.rbac.authorization.k8s.io its objects are in no namespace, and members must be in the \
-     Application's",
+    "False ClusterScoped: ClusterRole.rbac.authorization.k8s.io: cluster-scoped; members must be in the namespace of the Application",
 )]
 fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &str) {
     let kinds = json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}, other]});
@@ -26,7 +25,10 @@ fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &s
     assert!(world.of_app("web", "Settled").starts_with("Unknown "));
 
     world.put(deployment("front", 2, 3));
-    assert_eq!(world.of_app("web", "Ready"), "False ComponentsNotReady: front 2 of 3 replicas ready");
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "False ComponentsNotReady: Deployment/front: 2 of 3 replicas ready"
+    );
 }
 
 /// A version that the cluster does not serve is said; the object is there all the same.
@@ -34,12 +36,11 @@ fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &s
 fn a_version_that_is_not_served() {
     let components = |version: &str| json!({"components": {"one": {"group": "acme.io", "kind": "Widget", "version": version}}});
     let mut world = World::with([app("web", &components("v3")), widget("one", Some("True"))]);
-    let resolved =
-        "False VersionNotServed: Widget.acme.io the cluster does not serve version v3 of it, only v2, v1";
+    let resolved = "False VersionNotServed: Widget.acme.io: version v3 not served, only v2, v1";
     assert_eq!(world.of_app("web", "Resolved"), resolved);
     assert_eq!(world.status("web").installed, ["one"]);
     world.put(app("web", &components("v1")));
-    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds can be read");
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds are readable");
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
@@ -51,7 +52,7 @@ fn a_right_that_is_taken_away_and_given_back() {
     world.settle();
     let resolved = world.of_app("web", "Resolved");
     assert!(
-        resolved.starts_with("False Forbidden: Widget.acme.io Bellwether may not read it; grant get, list"),
+        resolved.starts_with("False Forbidden: Widget.acme.io: forbidden; grant get, list"),
         "{resolved}"
     );
     let status = world.status("web");
@@ -60,7 +61,7 @@ fn a_right_that_is_taken_away_and_given_back() {
 
     world.unreadable("Widget.acme.io", None);
     world.settle();
-    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds can be read");
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds are readable");
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
@@ -74,9 +75,9 @@ fn a_crd_comes_goes_and_comes_back() {
     world.put(app("web", &components));
     assert_eq!(
         world.of_app("web", "Resolved"),
-        "False NotServed: Widget.acme.io the cluster does not serve it"
+        "False NotServed: Widget.acme.io: kind not served by the cluster; check its group and kind, and that its CRD is installed"
     );
-    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: one not found");
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: Widget/one: not found");
     for _ in 0..2 {
         let mut served = objects::kinds()[&widgets].clone();
         served.versions = ["v2".into()].into();
@@ -89,7 +90,7 @@ fn a_crd_comes_goes_and_comes_back() {
         world.server.unserve(&widgets);
         world.relist(&widgets);
         world.settle();
-        assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: one not found");
+        assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: Widget/one: not found");
         assert_eq!(world.status("web").missing, ["one"]);
     }
 }
@@ -167,5 +168,8 @@ fn half_of_a_list_says_nothing() {
         assert_eq!(world.write(), told == 4, "{}", world.of_app("web", "Ready"));
     }
     assert_eq!(world.writes.len(), writes + 1);
-    assert_eq!(world.of_app("web", "Ready"), "False ComponentsNotReady: mail 0 of 1 replica ready");
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "False ComponentsNotReady: Deployment/mail: 0 of 1 replica ready"
+    );
 }

@@ -39,7 +39,7 @@ fn who_is_a_member(
         let expected = if is_member {
             ("1/1", "True ComponentsReady: All components ready")
         } else {
-            ("0/0", "Unknown NoComponents: no object belongs to it")
+            ("0/0", "Unknown NoComponents: no Widget.acme.io in namespace shop matches selector app=web")
         };
         let said = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
         assert_eq!((said.0.as_str(), said.1.as_str()), expected);
@@ -71,22 +71,22 @@ fn a_named_component_is_missed_until_it_is_there_and_selected() {
     };
     let (there, missing) = (("front".to_owned(), String::new()), (String::new(), "front".to_owned()));
     assert_eq!(presence(&world), missing);
-    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: front not found");
-    assert_eq!(world.of_app("web", "Installed"), "False ComponentsMissing: front is missing");
+    assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: Deployment/front: not found");
+    assert_eq!(world.of_app("web", "Installed"), "False ComponentsMissing: component front missing");
 
     world.put(deployment("front", 3, 3));
     assert_eq!(presence(&world), there);
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
     assert_eq!(
         world.of_app("web", "Installed"),
-        "True AllInstalled: All named components and dependencies are there"
+        "True AllInstalled: All required components and dependencies exist"
     );
 
     world.edit("Deployment.apps", "front", |it| it["metadata"]["labels"]["app"] = "api".into());
     assert_eq!(presence(&world), missing);
     assert_eq!(
         world.of_app("web", "Ready"),
-        "False ComponentsMissing: front exists, but its labels do not match the selector"
+        "False ComponentsMissing: Deployment/front: exists, but its labels do not match the selector"
     );
 
     world.edit("Deployment.apps", "front", |it| it["metadata"]["labels"]["app"] = "web".into());
@@ -127,7 +127,10 @@ fn what_is_elsewhere_is_not_counted() {
     let kinds = json!({"componentKinds": [{"kind": "Pod"}, {"group": "acme.io", "kind": "Widget"}]});
     let world =
         World::with([app("web", &kinds), elsewhere, service("one"), with(pod("check", false), &check)]);
-    assert_eq!(world.of_app("web", "Ready"), "Unknown NoComponents: no object belongs to it");
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "Unknown NoComponents: no Pod or Widget.acme.io in namespace shop matches selector app=web"
+    );
 }
 
 /// An Application of Applications counts others, and never itself.
@@ -154,7 +157,7 @@ fn applications_that_belong_to_each_other_come_to_rest() {
     let writes = world.writes.len();
     assert_eq!(
         world.of_app("one", "Ready"),
-        "False ComponentsNotReady: other is InProgress (ComponentsNotReady)"
+        "False ComponentsNotReady: Application/other: InProgress (ComponentsNotReady)"
     );
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(world.writes.len(), writes);
@@ -179,7 +182,7 @@ fn what_we_have_overtaken_is_taken_in() {
     world.settle();
     assert_eq!(
         world.of_app("outer", "Ready"),
-        "False ComponentsNotReady: inner is InProgress (ComponentsNotReady)"
+        "False ComponentsNotReady: Application/inner: InProgress (ComponentsNotReady)"
     );
 }
 

@@ -282,10 +282,7 @@ fn an_owner_that_is_refused_is_said() {
     let mut world = World::new();
     world.faults.extend([Fault::None, Fault::Refuse, Fault::None, Fault::Refuse]);
     world.put(mine()).put(app("web", &json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]})));
-    assert_eq!(
-        world.of_app("web", "Adopted"),
-        "False OwnerReferenceNotUpdated: Deployment.apps front not today"
-    );
+    assert_eq!(world.of_app("web", "Adopted"), "False OwnerReferenceNotUpdated: Deployment/front: not today");
     assert!(world.of_app("web", "Ready").starts_with("True "), "its members are counted all the same");
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(

@@ -33,14 +33,14 @@ fn failed(name: &str) -> Value {
 /// Ready is a three-valued AND over the members: one that is not ready decides, then one of which nobody knows; what was
 /// suspended on purpose does not block; nothing at all is never green.
 #[rstest]
-#[case::nothing(vec![], "Unknown NoComponents: no object belongs to it")]
+#[case::nothing(vec![], "Unknown NoComponents: no Deployment.apps or Widget.acme.io in namespace shop matches selector app=web")]
 #[case::all_ready(vec![widget("a", Some("True")), deployment("b", 3, 3)], "True ComponentsReady: All components ready")]
-#[case::one_in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], "False ComponentsNotReady: b 2 of 3 replicas ready")]
-#[case::one_unknown(vec![widget("a", None), deployment("b", 3, 3)], "Unknown ComponentsUnknown: a no rule knows Widget.acme.io, and its status has no condition, phase or counter that speaks for itself")]
-#[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], "False ComponentsNotReady: b 2 of 3 replicas ready")]
-#[case::terminating(vec![terminating("a")], "False ComponentsNotReady: a it is being deleted")]
+#[case::one_in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], "False ComponentsNotReady: Deployment/b: 2 of 3 replicas ready")]
+#[case::one_unknown(vec![widget("a", None), deployment("b", 3, 3)], "Unknown ComponentsUnknown: Widget/a: no rule knows Widget.acme.io, and its status has no condition, phase or counter that speaks for itself")]
+#[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], "False ComponentsNotReady: Deployment/b: 2 of 3 replicas ready")]
+#[case::terminating(vec![terminating("a")], "False ComponentsNotReady: Widget/a: it is being deleted")]
 #[case::suspended_does_not_block(vec![widget("a", Some("True")), paused("b")], "True ComponentsReady: All components ready")]
-#[case::failed_first(vec![deployment("a", 2, 3), failed("b")], "False ComponentsNotReady: b a cog is jammed; a 2 of 3 replicas ready")]
+#[case::failed_first(vec![deployment("a", 2, 3), failed("b")], "False ComponentsNotReady: Widget/b: Jammed: a cog is jammed; Deployment/a: 2 of 3 replicas ready")]
 fn ready_is_three_valued(#[case] objects: Vec<Value>, #[case] ready: &str) {
     let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
     assert_eq!(world.of_app("web", "Ready"), ready);
@@ -52,7 +52,7 @@ fn settled_when_every_member_has_observed_its_generation() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
     assert_eq!(world.of_app("web", "Settled"), "True ReconcileSuccess: Observed revision: 1");
     world.edit("Deployment.apps", "front", |it| it["spec"]["replicas"] = 4.into());
-    assert!(world.of_app("web", "Settled").starts_with("False ComponentsNotSettled: front "));
+    assert!(world.of_app("web", "Settled").starts_with("False ComponentsNotSettled: Deployment/front: "));
     world.edit("Deployment.apps", "front", |it| it["status"]["observedGeneration"] = 2.into());
     assert_eq!(world.of_app("web", "Settled"), "True ReconcileSuccess: Observed revision: 1");
     world.edit(APP, "web", |it| it["spec"]["version"] = "2".into());
@@ -109,7 +109,12 @@ fn what_is_said_is_bounded_and_counts_are_exact() {
     assert_eq!(status.objects.len(), 100);
     assert_eq!(status.object_counts.map(|counts| (counts.total, counts.in_progress)), Some((250, 250)));
     let ready = world.of_app("web", "Ready");
-    assert!(ready.starts_with("False ComponentsNotReady: d000 0 of 3 replicas ready; d001 "), "{ready}");
+    assert!(
+        ready.starts_with(
+            "False ComponentsNotReady: Deployment/d000: 0 of 3 replicas ready; Deployment/d001: "
+        ),
+        "{ready}"
+    );
     let shown = ready.matches("replicas ready").count();
     assert!(ready.ends_with(&format!("; and {} more", 250 - shown)) && ready.len() < 1100, "{ready}");
 

@@ -48,7 +48,7 @@ fn a_rule_comes_changes_and_goes() {
     world.put(always("widgets", "Failed"));
     assert_eq!(state(&world), State::Failed);
     assert_eq!(world.status("web").objects[0].rule.as_deref(), Some("user/widgets"));
-    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True Active: The rule is in force");
+    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True Active: The rule is active");
     world.put(always("widgets", "Suspended"));
     assert_eq!(state(&world), State::Suspended);
     world.delete(RULE, "widgets");
@@ -70,7 +70,7 @@ fn a_rule_with_a_mistake_is_told_where() {
     assert_eq!(state(&world), State::Ready);
     assert_eq!(listed_since(&world, before), [""; 0]);
     world.put(always("widgets", "Failed"));
-    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True Active: The rule is in force");
+    assert_eq!(world.condition(RULE, "widgets", "Valid"), "True Active: The rule is active");
     assert_eq!(state(&world), State::Failed);
 }
 
@@ -83,9 +83,12 @@ fn the_older_of_two_rules_decides() {
     world.put(always("b", "Suspended"));
     assert_eq!(state(&world), State::Suspended);
     let valid = world.condition(RULE, "a", "Valid");
-    assert!(valid.starts_with("False Overridden: rule b") && valid.contains("Widget.acme.io"), "{valid}");
+    assert!(
+        valid.starts_with("False Overridden: HealthRule b") && valid.contains("Widget.acme.io"),
+        "{valid}"
+    );
     world.delete(RULE, "b");
-    assert_eq!(world.condition(RULE, "a", "Valid"), "True Active: The rule is in force");
+    assert_eq!(world.condition(RULE, "a", "Valid"), "True Active: The rule is active");
     assert_eq!(state(&world), State::Failed);
     let turns: Vec<_> =
         world.turns.iter().filter(|turn| turn.condition == "Valid").map(|turn| turn.good).collect();

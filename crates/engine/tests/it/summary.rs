@@ -197,11 +197,11 @@ fn known(insight: GroupStatus) -> StatusSummary {
 )]
 #[case::below_capacity(
     ["True", "False", "True"], false, State::Failed,
-    "Component is functioning below capacity and the Operator does nothing about it"
+    "Component is functioning below capacity and the Operator is idle"
 )]
 #[case::unknown(
     ["True", "Unknown", "False"], false, State::Unknown,
-    "Component is available and not degraded; nobody can tell whether it is progressing"
+    "Component is available and not degraded; unknown whether it is progressing"
 )]
 fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
     #[case] says: [&str; 3],

@@ -328,7 +328,10 @@ fn nothing_is_written_while_a_kind_is_being_listed() {
     world.writing = true;
     assert!(world.settle().of_app("web", "Ready").starts_with("False ComponentsNotReady"), "as it was");
     world.held.clear();
-    assert!(in_the_end(&mut world).starts_with("False ComponentsNotReady: one "), "the Widget is not ready");
+    assert!(
+        in_the_end(&mut world).starts_with("False ComponentsNotReady: Widget/one: "),
+        "the Widget is not ready"
+    );
 }
 
 /// Two that see the same at different moments need not agree on since when: what is written stands, and whoever takes over

@@ -68,8 +68,8 @@ pub(super) struct Problems {
 
 impl Problems {
     pub(super) fn all(&self) -> Vec<(&'static str, String)> {
-        let kinds = self.kinds.iter().map(|(kind, reason)| (*reason, kind.to_string()));
-        let circles = self.circles.iter().map(|name| ("ComponentCycle", format!("Rollup {name}")));
+        let kinds = self.kinds.iter().map(|(kind, reason)| (*reason, format!("{kind}:")));
+        let circles = self.circles.iter().map(|name| ("ComponentCycle", format!("Rollup/{name}:")));
         self.mistakes
             .iter()
             .cloned()
@@ -88,7 +88,7 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
     for (index, entry) in rollup.spec.components.iter().enumerate() {
         let kind = GroupKind::new(&entry.group, &entry.kind);
         let is_clear = entry.name.is_some() != entry.selector.is_some();
-        let place = format!("spec.components[{index}]");
+        let place = format!("spec.components[{index}]:");
         let is_itself = kind == GroupKind::own("Rollup")
             && entry.namespace.is_none()
             && entry.name == rollup.metadata.name;
@@ -197,7 +197,7 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
     let has = |kind: &str| conditions(object, kind).next().is_some();
     let mut says = ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| of(object, kind, mode));
     if object.is_deleting() {
-        let message = Some("is being deleted".to_owned());
+        let message = Some("being deleted".to_owned());
         says[1] = ReportedCondition {
             status: True,
             reason: "Terminating".to_owned(),
@@ -225,14 +225,14 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
 /// What stands for an entry that means no object, or perhaps more than are known.
 fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) -> Option<Component> {
     let kind = GroupKind::new(&entry.group, &entry.kind);
-    let text = entry.name.clone().unwrap_or_else(|| format!("{:?}", entry.selector));
+    let text = entry.name.clone().unwrap_or_else(|| selector_text(entry));
     let name = NamespacedName::new(entry.namespace.as_deref().unwrap_or_default(), &text);
     let is_one = entry.name.is_some();
     let (state, says, upgradeable) = match &known.unreadable {
         Some(_) if is_one && !is_empty => return None,
         None if !is_empty => return None,
         Some(Unreadable::NotServed) if is_one => {
-            let message = "not found: the cluster does not serve its kind";
+            let message = "not found: kind not served by the cluster";
             (State::Missing, missing(message, noticed(&kind, &name, said)), None)
         }
         None if is_one => (State::Missing, missing("not found", noticed(&kind, &name, said)), None),
@@ -254,6 +254,23 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
     };
     let [available, progressing, degraded] = says;
     Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one, presence })
+}
+
+/// The selector of an entry as kubectl writes it.
+fn selector_text(entry: &RollupComponent) -> String {
+    let selector = entry.selector.clone().unwrap_or_default();
+    let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let expressions = selector.match_expressions.into_iter().flatten().map(|it| {
+        let values = it.values.unwrap_or_default().join(",");
+        match it.operator.as_str() {
+            "In" => format!("{} in ({values})", it.key),
+            "NotIn" => format!("{} notin ({values})", it.key),
+            "Exists" => it.key,
+            _ => format!("!{}", it.key),
+        }
+    });
+    let requirements: Vec<_> = labels.chain(expressions).collect();
+    if requirements.is_empty() { "any labels".to_owned() } else { requirements.join(",") }
 }
 
 /// Since when a component is missed, as the status says. Whether that can be, the checks of every write see to.
@@ -308,7 +325,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
         return ReportedCondition {
             status: if kind == "Available" { False } else { Unknown },
             reason: INSTALL_INVALID.to_owned(),
-            message: Some(format!("condition {kind} not reported")),
+            message: Some(format!("no {kind} condition")),
             since: created.map_or(Since::Nobody, Since::At),
         };
     };
@@ -317,16 +334,12 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
         number(&first["observedGeneration"]).or(number(&object.value["status"]["observedGeneration"]));
     let generation = number(&object.metadata()["generation"]);
     let count = conditions(object, kind).count();
-    let twice = if count > 1 {
-        format!(" (it has {count} conditions {kind}: the first counts)")
-    } else {
-        String::new()
-    };
+    let twice =
+        if count > 1 { format!(" ({count} {kind} conditions: the first counts)") } else { String::new() };
     if let (Some(observed), Some(generation)) = (observed, generation)
         && observed < generation
     {
-        let message =
-            format!("condition {kind} speaks of generation {observed}, not yet of {generation}{twice}");
+        let message = format!("{kind} condition observed generation {observed}, want {generation}{twice}");
         return ReportedCondition { message: Some(message), ..nobody_can_tell("ObservedGenerationStale") };
     }
     let status = match first["status"].as_str() {
@@ -345,12 +358,12 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
         "True" | "False" | "Unknown" => own,
         other => {
             let what = if other.is_empty() {
-                "none of True, False and Unknown".to_owned()
+                "status required: True, False or Unknown".to_owned()
             } else {
-                format!("{other:?}, not True, False or Unknown")
+                format!("invalid status {other:?}: must be True, False or Unknown")
             };
             let colon = if own.is_empty() { "" } else { ": " };
-            format!("its status is {what}{colon}{own}")
+            format!("{what}{colon}{own}")
         }
     };
     let message = format!("{message}{twice}").trim().to_owned();

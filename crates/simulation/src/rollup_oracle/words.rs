@@ -67,9 +67,9 @@ pub(super) fn meaning(triple: &[Value; 3]) -> String {
             let or = match *unknown {
                 [one] => one.to_owned(),
                 [one, other] => format!("{one} or {other}"),
-                _ => return "Nobody can tell whether it is available, progressing or degraded".to_owned(),
+                _ => return "Unknown whether the component is available, progressing or degraded".to_owned(),
             };
-            return format!("Component is {}; nobody can tell whether it is {or}", known.join(" and "));
+            return format!("Component is {}; unknown whether it is {or}", known.join(" and "));
         }
         ["available"] => "Component is 100% healthy and the Operator is idle",
         ["available", "progressing"] => "Component is functional but, either upgrading or healing",
@@ -81,9 +81,7 @@ pub(super) fn meaning(triple: &[Value; 3]) -> String {
         }
         ["progressing", "degraded"] => "Component is in a failed state and an operator is healing",
         ["progressing"] => "Operator is deploying the component",
-        ["available", "degraded"] => {
-            "Component is functioning below capacity and the Operator does nothing about it"
-        }
+        ["available", "degraded"] => "Component is functioning below capacity and the Operator is idle",
         _ => "Component is not available and the Operator is idle",
     };
     sentence.to_owned()

@@ -12,12 +12,12 @@ fn selector() -> Value {
 #[rstest]
 #[case::unknown_group(
     json!([virt_named("a"), {"group": "typo.example", "kind": "Virt", "namespace": "virt", "name": "a"}]),
-    "False NotServed: Virt.typo.example the cluster does not serve it; is it in this group, and is its CRD installed?",
+    "False NotServed: Virt.typo.example: kind not served by the cluster; check its group and kind, and that its CRD is installed",
     ["False", "Unknown", "Unknown"]
 )]
 #[case::named_twice(
     json!([virt_named("a"), virt_named("a")]),
-    "False DuplicateComponent: spec.components[1] names the same as spec.components[0], and counts once: remove one",
+    "False DuplicateComponent: spec.components[1]: duplicate of spec.components[0]: remove one",
     HEALTHY
 )]
 #[case::two_selectors(
@@ -25,29 +25,27 @@ fn selector() -> Value {
         {"group": "ops.example", "kind": "Virt", "selector": selector()},
         {"group": "ops.example", "kind": "Virt", "selector": selector()},
     ]),
-    "False DuplicateComponent: spec.components[1] selects the same as spec.components[0], and counts once: remove one",
+    "False DuplicateComponent: spec.components[1]: duplicate of spec.components[0]: remove one",
     HEALTHY
 )]
 #[case::name_and_selector(
     json!([virt_named("a"), {"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
-    "False NameAndSelector: spec.components[1] has a name and a selector: give one of them",
+    "False NameAndSelector: spec.components[1]: set only one of name and selector",
     ["Unknown"; 3]
 )]
 #[case::itself(
     json!([virt_named("a"), {"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]),
-    "False ComponentCycle: spec.components[1] is this Rollup itself: leave it out",
+    "False ComponentCycle: spec.components[1]: is this Rollup itself: remove it",
     ["Unknown"; 3]
 )]
 #[case::no_namespace(
     json!([{"group": "ops.example", "kind": "Virt", "name": "a"}]),
-    "False NamespaceRequired: spec.components[0] needs the namespace of a: objects of the kind Virt.ops.example are in \
-     namespaces",
+    "False NamespaceRequired: spec.components[0]: Virt.ops.example is namespaced: set the namespace of a",
     ["False", "Unknown", "Unknown"]
 )]
 #[case::needless_namespace(
     json!([{"group": "ops.example", "kind": "Store", "namespace": "virt", "name": "disks"}]),
-    "False ClusterScoped: spec.components[0] has a namespace, and objects of the kind Store.ops.example are in none: \
-     leave it out",
+    "False ClusterScoped: spec.components[0]: Store.ops.example is cluster-scoped: remove the namespace",
     ["False", "Unknown", "Unknown"]
 )]
 fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case] triple: [&str; 3]) {
@@ -87,7 +85,7 @@ fn selectors_that_sound_alike() {
         json!({"group": "ops.example", "kind": "Virt", "selector": {"matchExpressions": [expression]}})
     };
     let world = world([rollup(&json!([selects(json!(["x,y"])), selects(json!(["x", "y"]))]), &json!({}))]);
-    let said = "Virt with tier in (x,y) matches no object";
+    let said = "Virt/tier in (x,y): no object matches the selector";
     assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {said}; {said}"));
 }
 
@@ -108,12 +106,11 @@ fn a_circle_says_so_and_opens() {
     ]);
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False ComponentCycle: Rollup middle has this Rollup among its own components, so that neither can say anything of the \
-         other: take one of them out"
+        "False ComponentCycle: Rollup/middle: contains this Rollup: remove one from the components of the other"
     );
     assert_eq!(
         world.of_umbrella("Available"),
-        "Unknown ComponentCycle: middle has this Rollup among its own components"
+        "Unknown ComponentCycle: Rollup/middle: component cycle: contains this Rollup"
     );
     world.put(named("low", json!([virt_named("a")])));
     assert_eq!(world.triple(), ["False", "True", "False"]);

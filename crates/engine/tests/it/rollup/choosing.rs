@@ -44,7 +44,7 @@ fn by_name_in_a_namespace_or_in_none_and_by_labels_anywhere() {
     assert_eq!(names(&world), ["Net west/bridge", "Net east/bridge", "Store disks", "Virt virt/kept"]);
     assert_eq!(
         world.of_umbrella("Available"),
-        "False InstallSucceeded: west/bridge works",
+        "False InstallSucceeded: Net/west/bridge: works",
         "two have the name: the namespace tells them apart"
     );
 }
@@ -85,11 +85,11 @@ fn nothing_selected() {
     assert_eq!(world.triple(), ["Unknown"; 3]);
     assert_eq!(
         world.of_umbrella("Available"),
-        "Unknown NoObjectsSelected: Net with tier=core matches no object"
+        "Unknown NoObjectsSelected: Net/tier=core: no object matches the selector"
     );
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False NoObjectsSelected: spec.components[1] no object of the kind Net.ops.example matches tier=core"
+        "False NoObjectsSelected: spec.components[1]: no Net.ops.example matches tier=core"
     );
     assert_eq!(world.umbrella().component_count, Some(1));
     world.put(component("Net", Some("east"), "bridge", &conditions(HEALTHY)));
@@ -111,7 +111,7 @@ fn one_that_is_named_and_selected_counts_once() {
     world.remove("Virt", "virt", "a");
     assert_eq!(
         world.of_umbrella("Available"),
-        "False InstallInvalid: a not found; Virt with tier=core matches no object"
+        "False InstallInvalid: Virt/a: not found; Virt/tier=core: no object matches the selector"
     );
 }
 
@@ -145,7 +145,7 @@ fn a_lens_that_comes_too_late() {
     world.unreadable("Widget.acme.io", Some(Unreadable::Forbidden { resource: "widgets".into() }));
     world.held.clear();
     world.settle();
-    assert_eq!(world.of_umbrella("Available"), "Unknown Forbidden: w Bellwether may not read it");
+    assert_eq!(world.of_umbrella("Available"), "Unknown Forbidden: Widget/w: forbidden");
 }
 
 /// What nobody needs any more is followed no longer.
@@ -180,14 +180,10 @@ fn what_cannot_be_read_is_unknown() {
     world.unreadable("Virt.ops.example", Some(Unreadable::Forbidden { resource: "virts".into() }));
     world.settle();
     assert_eq!(world.triple(), ["Unknown"; 3]);
-    assert_eq!(
-        world.of_umbrella("Available"),
-        "Unknown Forbidden: a Bellwether may not read it; before, it said: works"
-    );
+    assert_eq!(world.of_umbrella("Available"), "Unknown Forbidden: Virt/a: forbidden; last reported: works");
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False Forbidden: Virt.ops.example Bellwether may not read it; grant get, list and watch on virts in the API \
-         group \"ops.example\" to Bellwether"
+        "False Forbidden: Virt.ops.example: forbidden; grant get, list and watch on virts.ops.example"
     );
     world.unreadable("Virt.ops.example", None);
     world.settle();

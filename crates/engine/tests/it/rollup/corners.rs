@@ -56,7 +56,7 @@ fn a_component_of_a_kind_that_comes_back_counts_once() {
     world.settle();
     assert_eq!(
         world.of_umbrella("Available"),
-        "False InstallInvalid: a not found: the cluster does not serve its kind"
+        "False InstallInvalid: Virt/a: not found: kind not served by the cluster"
     );
     assert_eq!(world.umbrella().components[0].presence, Some(ComponentPresence::NotServed));
     world.unreadable(VIRT, None);
@@ -85,10 +85,13 @@ fn nobody_waits_for_a_closer_look_at_what_cannot_be_read() {
     world.settle();
     let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
     world.put(rollup(&widgets, &json!({})));
-    assert_eq!(world.of_umbrella("Available"), "Unknown NotReadable: w the cluster answers: it is tired");
+    assert_eq!(
+        world.of_umbrella("Available"),
+        "Unknown NotReadable: Widget/w: API server error: it is tired"
+    );
     world.unreadable("Widget.acme.io", None);
     world.settle();
-    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: w condition Available not reported");
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Widget/w: no Available condition");
 }
 
 /// Since when nothing is selected is not written anywhere, so it cannot be what changed last: who begins anew would think
@@ -188,5 +191,5 @@ fn that_there_are_two_is_said_without_a_gap() {
     ];
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("(it has 2 conditions Available: the first counts)"));
+    assert_eq!(said.as_deref(), Some("(2 Available conditions: the first counts)"));
 }

@@ -106,7 +106,7 @@ fn every_pair_of_two_components(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
 #[case(["False", "False", "True"], "Component and operator are in a failed state that requires human intervention.  Failed upgrade or failed heal")]
 #[case(["False", "True", "True"], "Component is in a failed state and an operator is healing")]
 #[case(["False", "True", "False"], "Operator is deploying the component")]
-#[case(["True", "False", "True"], "Component is functioning below capacity and the Operator does nothing about it")]
+#[case(["True", "False", "True"], "Component is functioning below capacity and the Operator is idle")]
 #[case(["False", "False", "False"], "Component is not available and the Operator is idle")]
 fn what_the_three_mean_together(#[case] triple: [&str; 3], #[case] meaning: &str) {
     for mode in MODES {
@@ -139,8 +139,8 @@ fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progress
 #[case::not_asked_for(false, &[Some("False")], "")]
 #[case::nobody_objects(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
 #[case::all_agree(true, &[Some("True"), None], "True Said: No component objects to an upgrade")]
-#[case::one_objects(true, &[Some("True"), Some("False")], "False Said: b not now")]
-#[case::nobody_can_tell(true, &[Some("True"), Some("Unknown")], "Unknown Said: b not now")]
+#[case::one_objects(true, &[Some("True"), Some("False")], "False Said: Virt/b: not now")]
+#[case::nobody_can_tell(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
 fn upgradeable(#[case] asked: bool, #[case] said: &[Option<&str>], #[case] expected: &str) {
     let names: Vec<_> = ["a", "b"].into_iter().take(said.len()).collect();
     let named: Vec<_> = names.iter().map(|name| virt_named(name)).collect();

@@ -22,7 +22,7 @@ fn all_is_well() {
     assert_eq!(world.of_umbrella("Available"), "True InstallSucceeded: All components are available");
     assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: No component is progressing");
     assert_eq!(world.of_umbrella("Degraded"), "False HealFailed: No component is degraded");
-    assert_eq!(world.of_umbrella("Resolved"), "True AllKindsResolved: All kinds can be read");
+    assert_eq!(world.of_umbrella("Resolved"), "True AllKindsResolved: All kinds are readable");
     let status = world.umbrella();
     assert_eq!((status.health, status.component_count), (Some(RollupHealth::Healthy), Some(2)));
     assert_eq!(status.observed_generation, Some(1));
@@ -44,9 +44,9 @@ fn the_reason_is_the_most_recent_and_the_message_names_all() {
         virt("b", &down("InstallFailed", "no node", 9)),
         virt("c", &conditions(HEALTHY)),
     ]);
-    assert_eq!(world.of_umbrella("Available"), "False InstallFailed: a no image; b no node");
+    assert_eq!(world.of_umbrella("Available"), "False InstallFailed: Virt/a: no image; Virt/b: no node");
     world.put(virt("a", &down("HealFailed", "no disk", 11)));
-    assert_eq!(world.of_umbrella("Available"), "False HealFailed: a no disk; b no node");
+    assert_eq!(world.of_umbrella("Available"), "False HealFailed: Virt/a: no disk; Virt/b: no node");
     let names: Vec<_> = world.umbrella().components.into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["a", "b", "c"], "those that decide come first");
 }
@@ -54,7 +54,10 @@ fn the_reason_is_the_most_recent_and_the_message_names_all() {
 #[test]
 fn a_component_that_needs_a_human_is_named_for_progressing() {
     let world = two(["False", "False", "True"], ["True", "True", "False"]);
-    assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: a needs a human: has lost a disk");
+    assert_eq!(
+        world.of_umbrella("Progressing"),
+        "False UpgradeInProgress: Virt/a: requires manual intervention: has lost a disk"
+    );
 }
 
 #[test]
@@ -65,32 +68,32 @@ fn missing_conditions_are_named_one_by_one() {
         virt("a", &[available]),
         virt("b", &[]),
     ]);
-    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b condition Available not reported");
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Virt/b: no Available condition");
     assert_eq!(
         world.of_umbrella("Degraded"),
-        "Unknown InstallInvalid: a condition Degraded not reported; b condition Degraded not reported"
+        "Unknown InstallInvalid: Virt/a: no Degraded condition; Virt/b: no Degraded condition"
     );
     let meaning = world.umbrella().meaning;
     assert_eq!(
         meaning.as_deref(),
-        Some("Component is not available; nobody can tell whether it is progressing or degraded")
+        Some("Component is not available; unknown whether it is progressing or degraded")
     );
     let no_reason = condition("Available", "False", "", "is down", 2);
     world.put(virt("b", &[no_reason]));
-    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b is down");
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Virt/b: is down");
 }
 
 /// Nobody guesses what a status means that is none, and whoever wrote it is told.
 #[rstest]
-#[case::another_case(json!("true"), "works", "its status is \"true\", not True, False or Unknown: works")]
-#[case::without_a_word(json!("yes"), "", "its status is \"yes\", not True, False or Unknown")]
-#[case::another_type(json!(true), "works", "its status is none of True, False and Unknown: works")]
-#[case::none_at_all(Value::Null, "", "its status is none of True, False and Unknown")]
+#[case::another_case(json!("true"), "works", "invalid status \"true\": must be True, False or Unknown: works")]
+#[case::without_a_word(json!("yes"), "", "invalid status \"yes\": must be True, False or Unknown")]
+#[case::another_type(json!(true), "works", "status required: True, False or Unknown: works")]
+#[case::none_at_all(Value::Null, "", "status required: True, False or Unknown")]
 fn what_is_no_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] said: &str) {
     let mut available = condition("Available", "", "Works", message, 1);
     available["status"] = status;
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &[available])]);
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: a {said}"));
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: Virt/a: {said}"));
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn a_component_that_is_not_there() {
     world.pass(SignedDuration::from_mins(5));
     world.remove("Virt", "virt", "b");
     assert_eq!(world.triple(), ["False", "Unknown", "Unknown"]);
-    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: b not found");
+    assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Virt/b: not found");
     let status = world.umbrella();
     assert_eq!(status.component_count, Some(2), "it is a component still");
     let (b, since) = (&status.components[0], status.components[0].since.clone());
@@ -123,7 +126,7 @@ fn a_condition_that_lags_behind_its_object_says_nothing() {
     world.put(behind.clone());
     assert_eq!(
         world.of_umbrella("Available"),
-        "Unknown ObservedGenerationStale: b condition Available speaks of generation 1, not yet of 2"
+        "Unknown ObservedGenerationStale: Virt/b: Available condition observed generation 1, want 2"
     );
     for condition in behind["status"]["conditions"].as_array_mut().expect("they are there") {
         condition["observedGeneration"] = 2.into();
@@ -143,7 +146,7 @@ fn of_two_conditions_of_a_type_the_first_counts_and_it_is_said() {
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     assert_eq!(world.triple(), HEALTHY);
     let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("works (it has 2 conditions Available: the first counts)"));
+    assert_eq!(said.as_deref(), Some("works (2 Available conditions: the first counts)"));
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn a_component_that_is_being_deleted() {
         going,
     ]);
     assert_eq!(world.triple(), ["True", "True", "False"]);
-    assert_eq!(world.of_umbrella("Progressing"), "True Terminating: b is being deleted");
+    assert_eq!(world.of_umbrella("Progressing"), "True Terminating: Virt/b: being deleted");
 }
 
 /// Those that decide come before those that are only at work, however many there are of these.
@@ -255,7 +258,7 @@ fn a_rollup_of_rollups() {
     let mut world =
         world([rollup(&outer, &json!({})), inner, virt("a", &conditions(["True", "True", "False"]))]);
     assert_eq!(world.triple(), ["True", "True", "False"]);
-    assert_eq!(world.of_umbrella("Progressing"), "True UpgradeInProgress: inner a goes on");
+    assert_eq!(world.of_umbrella("Progressing"), "True UpgradeInProgress: Rollup/inner: Virt/a: goes on");
     world.put(virt("a", &conditions(HEALTHY)));
     assert_eq!(world.triple(), HEALTHY);
 }
