@@ -83,11 +83,7 @@ pub(crate) fn order<'v>(
             Numbers::Ordered(ordering) => ordering,
             Numbers::Unordered => return Ok(None),
             Numbers::Neither => {
-                return Err(Stop::error(format!(
-                    "{} and {} cannot be put in order",
-                    left.type_of().one(),
-                    right.type_of().one()
-                )));
+                return Err(Stop::error(format!("cannot order {} and {}", left.type_of(), right.type_of())));
             }
         },
     }))

@@ -35,7 +35,7 @@ impl<'v> Run<'v> {
                 });
                 self.rounds(at, the_loop, rounds)
             }
-            other => Err(functions::unsuited("a loop", &[other]).at(at)),
+            other => Err(Stop::error(format!("cannot iterate over {}", other.type_of())).at(at)),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'v> Run<'v> {
 
     fn is_true(&mut self, round: &Round<'v>, question: &'v Node) -> Result<bool, Stop<'v>> {
         let outside = self.enter(round);
-        let truth = self.truth(question, "a question", question.at);
+        let truth = self.truth(question, "predicate", question.at);
         self.locals.truncate(outside);
         truth
     }

@@ -66,13 +66,13 @@ impl<'v> Run<'v> {
         value: Val<'v>,
     ) -> Result<(), Stop<'v>> {
         if !matches!(key, Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Text(_)) {
-            return Err(Stop::error(format!("{} cannot be the key of a map", key.type_of().one())));
+            return Err(Stop::error(format!("invalid map key: {}", key.type_of().one())));
         }
         self.fuel.burn(2 + made.len() / 4)?;
         for (own, _) in made.iter() {
             if equal(&mut self.fuel, own, &key)? {
                 let key = functions::text_of(&key).unwrap_or_default();
-                return Err(Stop::error(format!("the key `{key}` is given twice")));
+                return Err(Stop::error(format!("duplicate map key `{key}`")));
             }
         }
         made.push((key, value));

@@ -272,11 +272,11 @@ impl fmt::Display for Quantity {
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Number => "it starts with no number",
+            Self::Number => "must start with a number",
             Self::Unit => {
-                "the unit is one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
+                "the unit must be one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
             }
-            Self::Digits => "it has more digits than can be counted",
+            Self::Digits => "too many digits",
         })
     }
 }

@@ -113,12 +113,8 @@ impl<'v> Run<'v> {
     pub(crate) fn index(&mut self, of: &Val<'v>, index: &Val<'v>, optional: bool) -> Outcome<'v> {
         let found = match (of, index) {
             (Val::List(list), _) => {
-                let position = position(index).ok_or_else(|| {
-                    Stop::error(format!(
-                        "the entries of a list are numbered, and {} is no such number",
-                        index.type_of().one()
-                    ))
-                })?;
+                let position = position(index)
+                    .ok_or_else(|| Stop::error(format!("invalid list index: {}", index.type_of().one())))?;
                 usize::try_from(position).ok().and_then(|position| list.get(position))
             }
             (Val::Map(fields), _) => compare::find(&mut self.fuel, fields, index)?,
@@ -163,8 +159,10 @@ fn blocked<'v>(path: &Path, absent: Absent) -> Stop<'v> {
     let reached =
         Path { root: path.root, name: path.name.clone(), steps: path.steps[..absent.reached].into() };
     match path.steps.get(absent.reached) {
-        Some(Step::Index(index)) => Stop::error(format!("{reached} is no list, so it has no entry {index}")),
-        Some(Step::Field(name)) => Stop::error(format!("{reached} has no fields, so it has no `{name}`")),
+        Some(Step::Index(index)) => {
+            Stop::error(format!("cannot read entry {index}: {reached} is not a list"))
+        }
+        Some(Step::Field(name)) => Stop::error(format!("cannot read field `{name}`: {reached} is not a map")),
         None => Stop::error(format!("{reached} cannot be read")),
     }
 }
@@ -181,5 +179,5 @@ fn no_entry<'v>(of: &Val<'v>, index: &Val<'v>) -> Stop<'v> {
 }
 
 fn no_fields<'v>(of: &Val<'v>, field: &str) -> Stop<'v> {
-    Stop::error(format!("{} has no fields, so it has no `{field}`", of.type_of().one()))
+    Stop::error(format!("cannot read field `{field}` of {}", of.type_of().one()))
 }

@@ -62,20 +62,23 @@ impl Compiler<'_> {
             return Err(mistake(place, "the tree is nested too deeply here"));
         }
         let Json::Object(fields) = tree else {
-            let hint = "write {op: Path, path: $.status.phase}, or CEL for the whole expression";
+            let hint = "write {op: Path, path: $.status.phase}, or use CEL for the whole expression";
             return Err(with_hint(
-                mistake(place, format!("an operation is a map, not {}", kind_of(tree))),
+                mistake(place, format!("an operation must be a map, not {}", kind_of(tree))),
                 hint,
             ));
         };
         let op = match fields.get("op") {
             Some(Json::String(op)) => op.as_str(),
             Some(other) => {
-                return Err(mistake(under(&place, "op"), format!("op is a word, not {}", kind_of(other))));
+                return Err(mistake(
+                    under(&place, "op"),
+                    format!("must be a string, not {}", kind_of(other)),
+                ));
             }
             None => {
-                let hint = format!("there is {}", OPERATIONS.join(", "));
-                return Err(with_hint(mistake(place, "the operation has no op"), hint));
+                let hint = format!("write one of {}", OPERATIONS.join(", "));
+                return Err(with_hint(mistake(place, "op is required"), hint));
             }
         };
         let allowed: &[&str] = match op {
@@ -113,7 +116,7 @@ impl Compiler<'_> {
                     Some(_) => Node { at, op: self.read(fields, &place)? },
                     None if !fields.contains_key("args") => {
                         return Err(with_hint(
-                            mistake(place, "Exists has no path"),
+                            mistake(place, "Exists requires a path"),
                             "write {op: Exists, path: $.status.phase}",
                         ));
                     }
@@ -165,7 +168,7 @@ impl Compiler<'_> {
             None => Ok(()),
             Some(stray) => {
                 let hint = format!("{op} takes {}", allowed.join(" or "));
-                Err(with_hint(mistake(under(place, stray), format!("{op} has no `{stray}`")), hint))
+                Err(with_hint(mistake(under(place, stray), format!("unknown field `{stray}`")), hint))
             }
         }
     }
@@ -173,7 +176,7 @@ impl Compiler<'_> {
     fn read(&mut self, fields: &Map<String, Json>, place: &str) -> Result<Op, Mistake> {
         let place = under(place, "path");
         let Some(Json::String(text)) = fields.get("path") else {
-            return Err(with_hint(mistake(place, "a path is text"), "write path: $.status.phase"));
+            return Err(with_hint(mistake(place, "must be a string"), "write path: $.status.phase"));
         };
         let steps = jsonpath::steps(text).map_err(|slip| Mistake {
             place: Place::Tree(place.clone()),
@@ -211,7 +214,7 @@ impl Compiler<'_> {
         }
         let first = match steps.first() {
             Some(Step::Field(first)) => first.to_string(),
-            _ => return Err("an object has fields, not numbered entries".to_owned()),
+            _ => return Err("a path must start with a field, not with an index".to_owned()),
         };
         let variable = match first.as_str() {
             "inventory" | "propagation" => {
@@ -223,7 +226,7 @@ impl Compiler<'_> {
         };
         match self.scope.position(variable) {
             Some(root) => Ok(Path { root, name: Some(variable.into()), steps: steps.into() }),
-            None => Err(format!("there is no `{}` here", ROW.join("`, `"))),
+            None => Err(format!("undeclared variable `{variable}`: a path needs `{}`", ROW.join("`, `"))),
         }
     }
 
@@ -239,7 +242,7 @@ impl Compiler<'_> {
         let given = arguments.len();
         arguments.try_into().map_err(|_| {
             let wanted = if N == 1 { "1 argument".to_owned() } else { format!("{N} arguments") };
-            mistake(under(place, "args"), format!("{op} takes {wanted}, not {given}"))
+            mistake(under(place, "args"), format!("{op} takes {wanted}, found {given}"))
         })
     }
 
@@ -252,10 +255,10 @@ impl Compiler<'_> {
     ) -> Result<Vec<(Node, Types)>, Mistake> {
         let place = under(place, "args");
         let Some(Json::Array(arguments)) = fields.get("args") else {
-            return Err(mistake(place, format!("{op} takes args, a list of operations")));
+            return Err(mistake(place, format!("{op} requires args, a list of operations")));
         };
         if arguments.is_empty() {
-            return Err(mistake(place, format!("{op} takes at least one argument")));
+            return Err(mistake(place, format!("{op} requires at least one argument")));
         }
         let operations = arguments.iter().enumerate();
         operations
@@ -279,7 +282,7 @@ fn comparison(op: &str) -> Option<(Comparison, Operator)> {
 /// A literal; `null` is SQL's.
 fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mistake> {
     let Some(value) = fields.get("value") else {
-        return Err(mistake(place.to_owned(), "a Literal has a value"));
+        return Err(mistake(place.to_owned(), "Literal requires a value"));
     };
     let value =
         kept(value, 0).ok_or_else(|| mistake(under(place, "value"), "the value is nested too deeply"))?;
@@ -337,17 +340,17 @@ fn unknown(op: &str, place: &str) -> Mistake {
     };
     let hint = match synonym.or_else(|| nearest(op, OPERATIONS.iter().copied())) {
         Some(meant) => format!("did you mean {meant}?"),
-        None => format!("there is {}", OPERATIONS.join(", ")),
+        None => format!("write one of {}", OPERATIONS.join(", ")),
     };
-    with_hint(mistake(under(place, "op"), format!("there is no operation `{op}`")), hint)
+    with_hint(mistake(under(place, "op"), format!("unknown operation `{op}`")), hint)
 }
 
 fn kind_of(json: &Json) -> &'static str {
     match json {
-        Json::Null => "nothing",
-        Json::Bool(_) => "a truth value",
+        Json::Null => "null",
+        Json::Bool(_) => "a bool",
         Json::Number(_) => "a number",
-        Json::String(_) => "text",
+        Json::String(_) => "a string",
         Json::Array(_) => "a list",
         Json::Object(_) => "a map",
     }

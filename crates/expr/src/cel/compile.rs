@@ -111,11 +111,8 @@ impl Compiler<'_> {
                 (Op::Map(fields), Types::MAP)
             }
             Kind::Message { name } => {
-                return Err(Slip::new(
-                    at,
-                    format!("`{name}{{...}}` makes a message, and there are none here"),
-                )
-                .hint("write a map: {'field': value}"));
+                return Err(Slip::new(at, format!("messages such as `{name}{{...}}` are not supported"))
+                    .hint("write a map: {'field': value}"));
             }
         };
         Ok((Node { at, op }, types))
@@ -242,7 +239,7 @@ impl Compiler<'_> {
         match hint.or_else(|| {
             nearest(name, USUAL_FIELDS.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
         }) {
-            Some(hint) => Err(Slip::new(at, format!("there is no `{name}`")).hint(hint)),
+            Some(hint) => Err(Slip::new(at, undeclared(name)).hint(hint)),
             None => Ok(()),
         }
     }
@@ -250,9 +247,9 @@ impl Compiler<'_> {
     fn unknown_name(&self, at: u32, name: &str) -> Slip {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let variables = self.scope.variables.iter().map(|name| &**name);
-        let there_is = || {
+        let declared = || {
             let names: Vec<_> = self.scope.variables.iter().map(|name| format!("`{name}`")).collect();
-            (!names.is_empty()).then(|| format!("there is {}", names.join(", ")))
+            (!names.is_empty()).then(|| format!("declared variables: {}", names.join(", ")))
         };
         // Only a single object is its own self.
         let hint = hints::for_name(name)
@@ -261,8 +258,8 @@ impl Compiler<'_> {
             .or_else(|| {
                 nearest(name, locals.chain(variables)).map(|meant| format!("did you mean `{meant}`?"))
             })
-            .or_else(there_is);
-        Slip::new(at, format!("there is no `{name}`")).maybe_hint(hint)
+            .or_else(declared);
+        Slip::new(at, undeclared(name)).maybe_hint(hint)
     }
 
     fn call(&mut self, at: u32, on: Option<&Expr>, name: &str, arguments: &[Expr]) -> Result<Typed, Slip> {
@@ -355,6 +352,10 @@ pub(super) fn spelled(expr: &Expr) -> Option<Vec<&str>> {
         }
         _ => None,
     }
+}
+
+fn undeclared(name: &str) -> String {
+    format!("undeclared reference to `{name}`")
 }
 
 /// `x == null` and `x != null`, whichever side the word is on.

@@ -39,7 +39,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (sign.len(), TokenKind::Sign(sign))
         } else {
-            return Err(Slip::new(offset(at), format!("`{}` means nothing here", first.escape_debug()))
+            return Err(Slip::new(offset(at), format!("unexpected `{}`", first.escape_debug()))
                 .maybe_hint(hints::for_stray(rest)));
         };
         tokens.push(Token { at: offset(at), end: offset(at + length), kind });
@@ -82,11 +82,11 @@ fn word(word: &str) -> TokenKind {
 /// A name that is no word, such as `` `app.kubernetes.io/name` ``.
 fn escaped(rest: &str) -> Result<(usize, TokenKind), Slip> {
     let Some((name, _)) = rest[1..].split_once('`') else {
-        return Err(Slip::new(0, "the field name that begins here has no end").hint("close it with `"));
+        return Err(Slip::new(0, "unterminated field name").hint("close it with `"));
     };
     let is_legal = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
     if name.is_empty() || !name.chars().all(is_legal) {
-        return Err(Slip::new(0, format!("`{name}` cannot stand between backticks"))
+        return Err(Slip::new(0, format!("invalid field name `{name}` in backticks"))
             .hint(format!("write ['{name}']")));
     }
     Ok((name.len() + 2, TokenKind::Escaped(name.to_owned())))

@@ -41,7 +41,7 @@ const RESERVED: &[&str] = &[
 /// What a text says.
 pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
     if text.len() > LONGEST {
-        return Err(Slip::new(0, format!("the expression has {} bytes, more than {LONGEST}", text.len())));
+        return Err(Slip::new(0, format!("the expression has {} bytes, the limit is {LONGEST}", text.len())));
     }
     let tokens = tokens(text).map_err(|slip| match text.split_whitespace().next() {
         // `let x = 1` stumbles over its equals sign, which is not what is wrong with it.
@@ -52,7 +52,7 @@ pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
     let expr = parser.expression()?;
     match parser.peek().kind {
         TokenKind::End => Ok(expr),
-        _ => Err(parser.unexpected("an operator or the end")),
+        _ => Err(parser.after_expression()),
     }
 }
 
@@ -88,28 +88,39 @@ impl Parser<'_> {
         self.take(sign).ok_or_else(|| self.unexpected(what))
     }
 
+    /// The error for what follows a whole expression.
+    fn after_expression(&self) -> Slip {
+        let slip = self.unexpected("an operator or end of expression");
+        // No expression starts with two words, but prose does. Where the second is an operator of another
+        // language (`a and b`, `phase is 'Up'`), its own hint is better; `it is broken` is prose.
+        let words = self.tokens.iter().take_while(|token| matches!(token.kind, TokenKind::Word(_))).count();
+        let is_verb = words > 2 && matches!(&self.peek().kind, TokenKind::Word(word) if word == "is");
+        if self.next == 1 && words > 1 && (slip.hint.is_none() || is_verb) {
+            return slip.hint(hints::for_plain_text(self.text));
+        }
+        slip
+    }
+
     fn unexpected(&self, wanted: &str) -> Slip {
         let token = self.peek();
         let found = match &token.kind {
-            TokenKind::End => "the end".to_owned(),
+            TokenKind::End => "end of expression".to_owned(),
             _ => format!("`{}`", &self.text[token.at as usize..token.end as usize]),
         };
         let before = self.next.checked_sub(1).map(|before| &self.tokens[before].kind);
         let is_after = |sign: &str| matches!(before, Some(TokenKind::Sign(own)) if *own == sign);
         let hint = match &token.kind {
             _ if matches!(before, Some(TokenKind::Word(word)) if word == "not") => {
-                Some("write ! before what is not so".to_owned())
+                Some("write !x".to_owned())
             }
-            TokenKind::Sign(".") if is_after("?") => {
-                Some("write a.?b for a field that may not be there".to_owned())
-            }
+            TokenKind::Sign(".") if is_after("?") => Some("write a.?b for an optional field".to_owned()),
             TokenKind::Sign("?") if is_after("?") => Some("write a.?b.orValue(other)".to_owned()),
             _ if found.starts_with("`.") && wanted.contains("operator") => {
-                Some(format!("write [{}] for an entry of a list", found.trim_matches(['`', '.'])))
+                Some(format!("write [{}] to index a list", found.trim_matches(['`', '.'])))
             }
             TokenKind::Word(word) if wanted.contains("operator") => hints::for_word_after_expression(word),
             TokenKind::Sign(">") if self.text[..token.at as usize].ends_with('<') => {
-                Some("write != for not equal".to_owned())
+                Some("write !=".to_owned())
             }
             _ => None,
         };
@@ -121,7 +132,7 @@ impl Parser<'_> {
         let condition = self.any()?;
         let Some(at) = self.take("?") else { return Ok(condition) };
         let then = self.any()?;
-        self.expect(":", "`:` and what it is otherwise")?;
+        self.expect(":", "`:` and a value")?;
         let otherwise = self.nested(Self::expression)?;
         let depth = condition.depth.max(then.depth).max(otherwise.depth);
         node(at, depth, Kind::Conditional(Box::new([condition, then, otherwise])))
@@ -254,7 +265,7 @@ impl Parser<'_> {
         let name = match &self.peek().kind {
             TokenKind::Word(name) => (name.clone(), true),
             TokenKind::Escaped(name) => (name.clone(), false),
-            _ => return Err(self.unexpected("the name of a field")),
+            _ => return Err(self.unexpected("a field name")),
         };
         self.advance();
         Ok(name)
@@ -270,8 +281,8 @@ impl Parser<'_> {
             TokenKind::Digits(digits) => {
                 self.advance();
                 let number = i64::try_from(digits).map_err(|_| {
-                    Slip::new(at, format!("{digits} is too large for a whole number"))
-                        .hint("write it with a u at its end")
+                    Slip::new(at, format!("{digits} is out of range for an int"))
+                        .hint(format!("write {digits}u for a uint"))
                 })?;
                 node(at, 0, Kind::Literal(Literal::Int(number)))
             }
@@ -306,7 +317,7 @@ impl Parser<'_> {
             TokenKind::Literal(Literal::Double(number)) => Literal::Double(-number),
             TokenKind::Digits(digits) => match 0_i64.checked_sub_unsigned(digits) {
                 Some(number) => Literal::Int(number),
-                None => return Err(Slip::new(at, format!("-{digits} is too small for a whole number"))),
+                None => return Err(Slip::new(at, format!("-{digits} is out of range for an int"))),
             },
             _ => {
                 self.next -= 1;
@@ -319,7 +330,7 @@ impl Parser<'_> {
     fn name_or_call(&mut self, at: u32, name: String, absolute: bool) -> Result<Expr, Slip> {
         if RESERVED.contains(&name.as_str()) {
             return Err(
-                Slip::new(at, format!("`{name}` is a reserved word")).maybe_hint(hints::for_reserved(&name))
+                Slip::new(at, format!("reserved identifier `{name}`")).maybe_hint(hints::for_reserved(&name))
             );
         }
         if !self.is("(") {
@@ -414,5 +425,5 @@ fn node(at: u32, below: u16, kind: Kind) -> Result<Expr, Slip> {
 }
 
 fn too_deep(at: u32) -> Slip {
-    Slip::new(at, "the expression is nested too deeply here").hint("write it as several, or join fewer parts")
+    Slip::new(at, "the expression is nested too deeply here").hint("split it into several expressions")
 }

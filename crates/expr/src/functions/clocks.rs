@@ -170,7 +170,10 @@ mod tests {
     #[case("getMinutes()", "-166")]
     #[case("getSeconds()", "-10000")]
     #[case("getMilliseconds()", "-10000500")]
-    #[case("getHours('UTC')", "error: `getHours` takes (timestamp, string), not (duration, string)")]
+    #[case(
+        "getHours('UTC')",
+        "error: no such overload: getHours(duration, string), expected (timestamp, string)"
+    )]
     fn counted(#[case] call: &str, #[case] expected: &str) {
         assert_eq!(worth(&format!("duration('-10000.5s').{call}")), expected);
     }

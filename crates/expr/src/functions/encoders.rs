@@ -44,7 +44,7 @@ fn decode<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let whole = unbroken.len().is_multiple_of(4) || unbroken.last() != Some(&b'=');
     match BASE64.decode(unbroken) {
         Ok(bytes) if whole => Ok(Val::Bytes(bytes.into())),
-        _ => Err(Stop::error("the text is not base64")),
+        _ => Err(Stop::error("invalid base64")),
     }
 }
 
@@ -61,10 +61,10 @@ mod tests {
     #[case("base64.decode('aGVsbG8')", "b'hello'")]
     #[case("base64.decode('aGVs\\nbG8=\\r\\n')", "b'hello'")]
     #[case("base64.decode('aGVsbG9=')", "b'hello'")]
-    #[case("base64.decode('a')", "error: the text is not base64")]
-    #[case("base64.decode('aGVsbA=')", "error: the text is not base64")]
-    #[case("base64.decode('aGVsbG8==')", "error: the text is not base64")]
-    #[case("base64.decode('aGV_')", "error: the text is not base64")]
+    #[case("base64.decode('a')", "error: invalid base64")]
+    #[case("base64.decode('aGVsbA=')", "error: invalid base64")]
+    #[case("base64.decode('aGVsbG8==')", "error: invalid base64")]
+    #[case("base64.decode('aGV_')", "error: invalid base64")]
     fn base64(#[case] expression: &str, #[case] expected: &str) {
         assert_eq!(worth(expression), expected);
     }

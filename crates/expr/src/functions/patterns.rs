@@ -121,8 +121,8 @@ impl<'p> Translation<'p> {
         {
             let end = after.find([':', ')']).unwrap_or(after.len());
             let (flags, rest) = after.split_at(end);
-            if let Some(unknown) = flags.chars().find(|char| !"imsU-".contains(*char)) {
-                return Err(format!("there is no flag '{unknown}'"));
+            if let Some((at, unknown)) = flags.char_indices().find(|(_, char)| !"imsU-".contains(*char)) {
+                return Err(format!("unsupported Perl syntax '(?{}{unknown}'", &flags[..at]));
             }
             self.text.extend(["?", flags]);
             self.rest = rest;
@@ -155,7 +155,7 @@ impl<'p> Translation<'p> {
         };
         match if most.is_empty() { least } else { most }.parse::<usize>() {
             Ok(times) if times <= MOST_REPEATED => self.last = self.last.saturating_mul(times.max(1)),
-            _ => return Err(format!("nothing can be repeated more than {MOST_REPEATED} times")),
+            _ => return Err(format!("invalid repeat count {{{inside}}}, the limit is {MOST_REPEATED}")),
         }
         self.text.extend(["{", inside, "}"]);
         self.rest = after;
@@ -165,7 +165,7 @@ impl<'p> Translation<'p> {
     /// Ends a repetition, which cannot be that of another one.
     fn repeat(&mut self, repeated: bool) -> Result<(), String> {
         if repeated {
-            return Err("a repetition cannot be repeated".to_owned());
+            return Err("invalid nested repetition operator".to_owned());
         }
         if let Some(rest) = self.rest.strip_prefix('?') {
             self.text.push('?');
@@ -177,7 +177,7 @@ impl<'p> Translation<'p> {
 
     /// What a backslash makes of what follows, outside of classes.
     fn escaped(&mut self) -> Result<(), String> {
-        let char = self.next().ok_or("a backslash is the last character")?;
+        let char = self.next().ok_or("trailing backslash")?;
         match char {
             'A' => self.add(r"\A", 0),
             'z' => self.add(r"\z", 0),
@@ -215,9 +215,9 @@ impl<'p> Translation<'p> {
     /// `\pL`, `\p{Greek}` or `\p{^Greek}`.
     fn property(&mut self, others: bool) -> Result<Member, String> {
         let name = match self.next() {
-            Some('{') => self.up_to("}").ok_or("a brace is not closed")?.to_owned(),
+            Some('{') => self.up_to("}").ok_or("missing closing }")?.to_owned(),
             Some(letter) => letter.to_string(),
-            None => return Err("a property has no name".to_owned()),
+            None => return Err("missing property name".to_owned()),
         };
         let (name, reversed) = name.strip_prefix('^').map_or((&*name, false), |name| (name, true));
         let kind = if others == reversed { 'p' } else { 'P' };
@@ -226,13 +226,13 @@ impl<'p> Translation<'p> {
 
     /// The escapes that stand for one character.
     fn character(&mut self, char: char) -> Result<String, String> {
-        let unknown = || format!("there is no escape '\\{char}'");
+        let unknown = || format!("invalid escape sequence '\\{char}'");
         Ok(match char {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => format!("\\{char}"),
             'x' => {
                 let digits = if let Some(rest) = self.rest.strip_prefix('{') {
                     self.rest = rest;
-                    self.up_to("}").ok_or("a brace is not closed")?
+                    self.up_to("}").ok_or("missing closing }")?
                 } else {
                     let (digits, rest) = self.rest.split_at_checked(2).ok_or_else(unknown)?;
                     self.rest = rest;
@@ -269,7 +269,7 @@ impl<'p> Translation<'p> {
         }
         let mut first = true;
         loop {
-            let char = self.next().ok_or("a class is not closed")?;
+            let char = self.next().ok_or("missing closing ]")?;
             // A class that would be empty starts with the bracket itself.
             if char == ']' && !first {
                 break;
@@ -279,7 +279,7 @@ impl<'p> Translation<'p> {
                 && let Some((name, rest)) = self.rest.strip_prefix(':').and_then(|rest| rest.split_once(":]"))
             {
                 if !NAMED.contains(&name.strip_prefix('^').unwrap_or(name)) {
-                    return Err(format!("there is no class '[:{name}:]'"));
+                    return Err(format!("unknown character class '[:{name}:]'"));
                 }
                 self.text.extend(["[:", name, ":]"]);
                 self.rest = rest;
@@ -295,9 +295,9 @@ impl<'p> Translation<'p> {
             }
             if let Some(rest) = self.rest.strip_prefix('-').filter(|rest| !rest.starts_with(']')) {
                 self.rest = rest;
-                let high = self.next().ok_or("a class is not closed")?;
+                let high = self.next().ok_or("missing closing ]")?;
                 let Member::Character(high) = self.of_class(high)? else {
-                    return Err("a range ends with a set".to_owned());
+                    return Err("invalid character class range".to_owned());
                 };
                 self.text.extend(["-", &high]);
             }
@@ -310,7 +310,7 @@ impl<'p> Translation<'p> {
         if char != '\\' {
             return Ok(Member::Character(escape(&char.to_string())));
         }
-        let char = self.next().ok_or("a backslash is the last character")?;
+        let char = self.next().ok_or("trailing backslash")?;
         self.member(char)
     }
 }
@@ -341,26 +341,26 @@ mod tests {
     #[case(r"[[:alpha:]\d\]-]", r"[[:alpha:][0-9]\]\-]")]
     #[case("(?i)(?P<name>a)(?:b)(?is-U:c)", "(?i)(?P<name>a)(?:b)(?is-U:c)")]
     #[case("a*?b+?c??d{2}?", "a*?b+?c??d{2}?")]
-    fn told_to_the_engine(#[case] pattern: &str, #[case] expected: &str) {
+    fn translated(#[case] pattern: &str, #[case] expected: &str) {
         assert_eq!(translate(pattern).unwrap().text, expected);
     }
 
     #[rstest]
-    #[case(r"\", "a backslash is the last character")]
-    #[case(r"\q", r"there is no escape '\q'")]
-    #[case(r"\1", r"there is no escape '\1'")]
-    #[case(r"\é", r"there is no escape '\é'")]
-    #[case(r"\p", "a property has no name")]
-    #[case(r"\p{L", "a brace is not closed")]
-    #[case(r"\x4}", r"there is no escape '\x'")]
-    #[case(r"\x4", r"there is no escape '\x'")]
-    #[case("[a", "a class is not closed")]
-    #[case(r"[a-\d]", "a range ends with a set")]
-    #[case("(?x)a", "there is no flag 'x'")]
-    #[case("[[:nothing:]]", "there is no class '[:nothing:]'")]
-    #[case("a**", "a repetition cannot be repeated")]
-    #[case("a{2}{3}", "a repetition cannot be repeated")]
-    #[case("a{2000}", "nothing can be repeated more than 1000 times")]
+    #[case(r"\", "trailing backslash")]
+    #[case(r"\q", r"invalid escape sequence '\q'")]
+    #[case(r"\1", r"invalid escape sequence '\1'")]
+    #[case(r"\é", r"invalid escape sequence '\é'")]
+    #[case(r"\p", "missing property name")]
+    #[case(r"\p{L", "missing closing }")]
+    #[case(r"\x4}", r"invalid escape sequence '\x'")]
+    #[case(r"\x4", r"invalid escape sequence '\x'")]
+    #[case("[a", "missing closing ]")]
+    #[case(r"[a-\d]", "invalid character class range")]
+    #[case("(?x)a", "unsupported Perl syntax '(?x'")]
+    #[case("[[:nothing:]]", "unknown character class '[:nothing:]'")]
+    #[case("a**", "invalid nested repetition operator")]
+    #[case("a{2}{3}", "invalid nested repetition operator")]
+    #[case("a{2000}", "invalid repeat count {2000}, the limit is 1000")]
     fn refused(#[case] pattern: &str, #[case] expected: &str) {
         assert_eq!(translate(pattern).unwrap_err(), expected);
     }

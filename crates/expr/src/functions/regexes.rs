@@ -1,5 +1,7 @@
 //! Regular expressions.
 
+use std::fmt::Display;
+
 use regex::{Regex, RegexBuilder};
 
 use super::{
@@ -30,6 +32,8 @@ const LARGEST: usize = 1 << 20;
 /// Beyond this weight, a pattern takes longer to refuse than others take to compile.
 const HEAVIEST: usize = 20_000;
 
+const TOO_LARGE: &str = "the regular expression is too large";
+
 /// A pattern that can be used.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -40,22 +44,23 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Reads a pattern; what is wrong with it is told in one sentence.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        translate(text).and_then(Self::compile)
+        translate(text).map_err(invalid).and_then(Self::compile)
     }
 
     fn compile(translated: Translated) -> Result<Self, String> {
         let Translated { text, weight } = translated;
         if weight > HEAVIEST {
-            return Err("the pattern is too large".to_owned());
+            return Err(TOO_LARGE.to_owned());
         }
         let built = RegexBuilder::new(&text).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         built.map(|regex| Self { regex, weight }).map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
-            // The engine draws where the mistake is, in a text that nobody wrote; its last line says what it is.
+            regex::Error::CompiledTooBig(_) => TOO_LARGE.to_owned(),
+            // The engine points into the translated pattern, which the user did not write. Only its last line, the
+            // cause, is of use.
             other => {
                 let drawing = other.to_string();
                 let last = drawing.lines().last().unwrap_or_default();
-                last.strip_prefix("error: ").unwrap_or(last).to_owned()
+                invalid(last.strip_prefix("error: ").unwrap_or(last))
             }
         })
     }
@@ -70,6 +75,10 @@ impl Pattern {
     fn charge<'v>(&self, fuel: &mut Fuel, text: &str) -> Result<(), Stop<'v>> {
         fuel.burn(1 + text.len().saturating_mul(self.weight.max(1)) / 8)
     }
+}
+
+fn invalid(why: impl Display) -> String {
+    format!("invalid regular expression: {why}")
 }
 
 fn matches<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
@@ -110,7 +119,7 @@ fn find_all<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 /// Reads a pattern that is known only now, which costs more than to match most texts.
 fn compiled<'v>(fuel: &mut Fuel, text: &str) -> Result<Pattern, Stop<'v>> {
     fuel.burn_bytes(text.len().saturating_mul(64))?;
-    let translated = translate(text).map_err(Stop::error)?;
+    let translated = translate(text).map_err(|why| Stop::error(invalid(why)))?;
     fuel.burn(1000_usize.saturating_add(translated.weight.saturating_mul(64)))?;
     Pattern::compile(translated).map_err(Stop::error)
 }
@@ -129,8 +138,8 @@ mod tests {
     #[case("'hello'.matches(dyn('^h.*o$'))", "true")]
     #[case("'a\\nb'.matches('a.b')", "false")]
     #[case("'ABC'.matches(dyn('(?i)abc'))", "true")]
-    #[case("'abc'.matches(dyn('(?=a)'))", "error: there is no flag '='")]
-    #[case("'abc'.matches(dyn('('))", "error: unclosed group")]
+    #[case("'abc'.matches(dyn('(?=a)'))", "error: invalid regular expression: unsupported Perl syntax '(?='")]
+    #[case("'abc'.matches(dyn('('))", "error: invalid regular expression: unclosed group")]
     #[case("'abc 123'.find('[0-9]+')", "'123'")]
     #[case("'abc'.find('[0-9]+')", "''")]
     #[case("'123 abc 456'.findAll('[0-9]+')", "['123', '456']")]
@@ -138,8 +147,11 @@ mod tests {
     #[case("'123 abc 456'.findAll('[0-9]+', 0)", "[]")]
     #[case("'123 abc 456'.findAll('[0-9]+', -1)", "['123', '456']")]
     #[case("'日本'.findAll('')", "['', '', '']")]
-    #[case("'abc'.find('(')", "error: unclosed group")]
-    #[case("'abc'.findAll('x{1001}')", "error: nothing can be repeated more than 1000 times")]
+    #[case("'abc'.find('(')", "error: invalid regular expression: unclosed group")]
+    #[case(
+        "'abc'.findAll('x{1001}')",
+        "error: invalid regular expression: invalid repeat count {1001}, the limit is 1000"
+    )]
     #[case("'abc'.find('((a{100}){100}){100}')", "too expensive")]
     fn functions(#[case] expression: &str, #[case] expected: &str) {
         assert_eq!(worth(expression), expected);
@@ -157,11 +169,11 @@ mod tests {
     }
 
     #[rstest]
-    #[case("[", "a class is not closed")]
-    #[case("a)", "unopened group")]
-    #[case("*", "repetition operator missing expression")]
-    #[case(r"\p{Nowhere}", "Unicode property not found")]
-    #[case("((a{100}){100}){100}", "the pattern is too large")]
+    #[case("[", "invalid regular expression: missing closing ]")]
+    #[case("a)", "invalid regular expression: unopened group")]
+    #[case("*", "invalid regular expression: repetition operator missing expression")]
+    #[case(r"\p{Nowhere}", "invalid regular expression: Unicode property not found")]
+    #[case("((a{100}){100}){100}", "the regular expression is too large")]
     fn mistakes(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Pattern::new(text).map(|_| ()).unwrap_err(), expected);
     }

@@ -224,7 +224,7 @@ fn join<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let mut joined = String::new();
     for (index, entry) in list.iter().enumerate() {
         let Val::Text(text) = &entry else {
-            return Err(Stop::error(format!("join: invalid input: a {}", entry.type_of())));
+            return Err(Stop::error(format!("join: expected string, found {}", entry.type_of())));
         };
         let separator = if index == 0 { "" } else { separator };
         fuel.burn(1)?;
@@ -376,7 +376,7 @@ mod tests {
     #[case("['a', 'b'].join()", "'ab'")]
     #[case("['a', '', 'b'].join('-')", "'a--b'")]
     #[case("[].join('-')", "''")]
-    #[case("[1].join('-')", "error: join: invalid input: a int")]
+    #[case("[1].join('-')", "error: join: expected string, found int")]
     fn split_and_joined(#[case] expression: &str, #[case] expected: &str) {
         assert_eq!(worth(expression), expected);
     }

@@ -49,9 +49,9 @@ fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     worker.join().expect("no panic")
 }
 
-const TOO_EXPENSIVE: &str = "it takes more steps than it is given";
+const TOO_EXPENSIVE: &str = "cost limit exceeded";
 const TOO_DEEP: &str = "nested too deeply here";
-const TOO_LONG: &str = "more than 65536";
+const TOO_LONG: &str = "the limit is 65536";
 
 #[rstest]
 #[case::loops("lists.range(900).all(i, lists.range(900).all(j, lists.range(900).all(k, true)))")]
