@@ -1,4 +1,4 @@
-//! What can be said of types before there are values.
+//! Type checks at compile time.
 
 use crate::{
     functions::{self, Function, Style},
@@ -8,7 +8,7 @@ use crate::{
     types::{Type, Types},
 };
 
-/// An operand has one of these types.
+/// Checks the type of an operand.
 pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(), Slip> {
     if types.meets(wanted) {
         return Ok(());
@@ -17,7 +17,7 @@ pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(),
     Err(Slip::new(at, format!("`{sign}` expects {wanted}, found {types}")).maybe_hint(hint))
 }
 
-/// Something has fields.
+/// Checks that values of these types have fields.
 pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), Slip> {
     if types.meets(Types::MAP.or(Types::OPTIONAL)) {
         return Ok(());
@@ -25,7 +25,7 @@ pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), Slip> {
     Err(Slip::new(at, format!("{types} does not support field selection")))
 }
 
-/// Something has entries, and the index can be one of theirs.
+/// Checks that values of these types can be indexed.
 pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), Slip> {
     if !types.meets(Types::MAP.or(Types::LIST).or(Types::OPTIONAL)) {
         return Err(Slip::new(at, format!("{types} does not support indexing")));
@@ -37,7 +37,7 @@ pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), Sli
     Ok(())
 }
 
-/// The key of a map.
+/// Checks the key of a map literal.
 pub(crate) fn is_key(at: u32, types: Types) -> Result<(), Slip> {
     let keys = Types::BOOL.or(Types::INT).or(Types::UINT).or(Types::TEXT);
     if types.meets(keys) {
@@ -46,13 +46,13 @@ pub(crate) fn is_key(at: u32, types: Types) -> Result<(), Slip> {
     Err(Slip::new(at, format!("invalid map key: expected {keys}, found {types}")))
 }
 
-/// What an operator gives for operands of these types.
+/// Returns the type of a binary operation, or an error with a hint.
 pub(crate) fn binary(at: u32, operator: Operator, left: Types, right: Types) -> Result<Types, Slip> {
     of_operator(at, operator.sign(), operator, left, right)
         .map_err(|slip| slip.maybe_hint(hint_for(operator, left, right)))
 }
 
-/// The same for an operator that is called by another name.
+/// The same for an operator under another name, as trees have them.
 pub(crate) fn of_operator(
     at: u32,
     name: &str,
@@ -102,7 +102,7 @@ fn hint_for(operator: Operator, left: Types, right: Types) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// What an operator gives for operands of two types; none if it does not go with them.
+/// The result type for two operand types; `None` if there is no such overload.
 fn result_of(operator: Operator, left: Type, right: Type) -> Option<Types> {
     use Type::{Bytes, Double, Duration, Int, List, Map, Null, Optional, Quantity, Text, Timestamp, Uint};
     let is_number = |one| matches!(one, Int | Uint | Double);
@@ -137,7 +137,7 @@ fn result_of(operator: Operator, left: Type, right: Type) -> Option<Types> {
     }
 }
 
-/// The functions that a call may mean.
+/// The overloads that a call may select at run time.
 pub(crate) fn function(
     at: u32,
     name: &str,

@@ -1,6 +1,6 @@
-//! The usual slips, and the way out of them.
+//! Hints for frequent errors.
 
-/// For a character that begins no word and no sign.
+/// For a character that starts no token.
 pub(crate) fn for_stray(rest: &str) -> Option<String> {
     let hint = match rest.chars().next()? {
         '=' if rest.starts_with("=>") => {
@@ -13,19 +13,18 @@ pub(crate) fn for_stray(rest: &str) -> Option<String> {
         '~' => "write != for not equal, ! for not, or x.matches('...') for a regular expression",
         '$' => "write the path without $: status.phase",
         '#' => "write // for a comment",
-        ';' => "remove it",
+        ';' | '@' => "remove it",
         '‘' | '’' | '“' | '”' | '„' | '«' | '»' => "write straight quotes: ' or \"",
         '≠' => "write !=",
         '≤' => "write <=",
         '≥' => "write >=",
         '–' | '−' => "write - for minus",
-        '@' => "remove it",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
-/// For a word where an operator or the end was expected.
+/// For a word after a complete expression.
 pub(crate) fn for_word_after_expression(word: &str) -> Option<String> {
     let hint = match word.to_ascii_lowercase().as_str() {
         "and" => "write &&",
@@ -43,8 +42,7 @@ pub(crate) fn for_word_after_expression(word: &str) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// For prose where CEL expects an expression. Quotes inside the text would need escapes, so it is shown only
-/// where it can be copied as it is.
+/// For prose where CEL is expected. The text is shown only where it needs no escapes.
 pub(crate) fn for_plain_text(text: &str) -> String {
     const LONGEST: usize = 100;
     let text = text.trim();
@@ -52,7 +50,7 @@ pub(crate) fn for_plain_text(text: &str) -> String {
     format!("plain text needs inner quotes: \"'{}'\"", if can_be_copied { text } else { "..." })
 }
 
-/// For a word that CEL reserves.
+/// For a reserved identifier.
 pub(crate) fn for_reserved(word: &str) -> Option<String> {
     let hint = match word {
         "if" | "else" => "write condition ? a : b",
@@ -68,7 +66,7 @@ pub(crate) fn for_reserved(word: &str) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// For a name that nobody declared but other languages have.
+/// For an undeclared name that other languages have.
 pub(crate) fn for_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "True" | "TRUE" => "write true",
@@ -80,7 +78,7 @@ pub(crate) fn for_name(name: &str) -> Option<&'static str> {
     })
 }
 
-/// For a function that CEL calls otherwise.
+/// For a function that has another name in CEL.
 pub(crate) fn for_function(name: &str) -> Option<&'static str> {
     Some(match name {
         "not" => "write !x",

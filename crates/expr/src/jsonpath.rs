@@ -1,8 +1,7 @@
-//! Paths as trees write them: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
+//! The paths of trees: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
 
 use crate::{mistake::Slip, path::Step};
 
-/// The steps of a path from `$`.
 pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
     let Some(mut rest) = text.trim().strip_prefix('$') else {
         let hint = format!("write $.{}", text.trim().trim_start_matches('.'));
@@ -24,7 +23,7 @@ pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
                 "" => return Err(wrong("empty field name")),
                 "*" => return Err(unexpected("*").hint("to read several values, use CEL: list.map(x, ...)")),
                 name if name.contains(['/', '\'', '"', ']', ' ']) => {
-                    // The names of labels and annotations have dots of their own.
+                    // Keys of labels and annotations contain dots.
                     let whole =
                         [".labels.", ".annotations."].iter().find_map(|map| Some(text.split_once(map)?.1));
                     let whole = whole.map_or_else(|| format!("{name}{after}"), str::to_owned);
@@ -41,7 +40,7 @@ pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
     Ok(steps)
 }
 
-/// What stands in brackets, and what comes after them.
+/// Parses what follows a `[`, and returns the step and the rest.
 fn bracketed(inner: &str) -> Option<(Step, &str)> {
     for quote in ['\'', '"'] {
         if let Some(quoted) = inner.strip_prefix(quote) {

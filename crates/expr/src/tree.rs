@@ -14,10 +14,9 @@ use crate::{
     types::{Type, Types},
 };
 
-/// How deep operations may be in each other.
+/// The maximum nesting of operations.
 const DEEPEST: usize = 100;
 
-/// The operations, as they are written.
 const OPERATIONS: &[&str] = &[
     "Path",
     "Literal",
@@ -34,16 +33,15 @@ const OPERATIONS: &[&str] = &[
     "Exists",
 ];
 
-/// A tree that was read.
 pub(crate) struct Compiled {
     pub(crate) node: Node,
     pub(crate) paths: Vec<Path>,
     pub(crate) types: Types,
-    /// Where in the tree the operations are, by the numbers that the nodes have.
+    /// The places of operations in the tree, by [`Node::at`].
     pub(crate) places: Vec<String>,
 }
 
-/// What a tree means in a scope.
+/// Checks and compiles a tree.
 pub(crate) fn compile(tree: &Json, scope: &Scope) -> Result<Compiled, Mistake> {
     let mut compiler = Compiler { scope, paths: Paths::default(), places: Vec::new() };
     let (node, types) = compiler.operation(tree, String::new(), 0)?;
@@ -145,12 +143,12 @@ impl Compiler<'_> {
         Ok((Node { at, op }, types))
     }
 
-    /// A check that knows its place by number only.
+    /// Adds the place to a check that knows only its number.
     fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, Mistake> {
         checked.map_err(|slip| Mistake {
             place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
             text: slip.text,
-            // The hints are for those who write CEL.
+            // The hints are in CEL.
             hint: None,
         })
     }
@@ -206,8 +204,8 @@ impl Compiler<'_> {
         paths.collect::<Result<_, _>>().map(Op::Whole)
     }
 
-    /// The path from `$`: the object as the user knows it, with the status that the cluster reported, and what is known of
-    /// the cluster beside it.
+    /// Resolves a path from `$`: the object as on the hub, but with the status that the cluster reported.
+    /// `$.inventory` and `$.propagation` describe the cluster.
     fn rooted(&self, mut steps: Vec<Step>) -> Result<Path, String> {
         if let Some(root) = self.scope.open {
             return Ok(Path { root, name: None, steps: steps.into() });
@@ -230,7 +228,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Exactly so many arguments.
+    /// Exactly `N` arguments.
     fn arguments<const N: usize>(
         &mut self,
         fields: &Map<String, Json>,
@@ -279,7 +277,7 @@ fn comparison(op: &str) -> Option<(Comparison, Operator)> {
     })
 }
 
-/// A literal; `null` is SQL's.
+/// A literal. `null` is SQL's.
 fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mistake> {
     let Some(value) = fields.get("value") else {
         return Err(mistake(place.to_owned(), "Literal requires a value"));
@@ -298,7 +296,7 @@ fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mista
     Ok((Op::Constant(Constant::Value(value)), Types::of(one)))
 }
 
-/// The value to keep; none if it is too deep.
+/// Converts a literal; `None` if it is nested too deeply.
 fn kept(json: &Json, depth: usize) -> Option<Value<'static>> {
     if depth == DEEPEST {
         return None;

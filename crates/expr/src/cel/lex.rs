@@ -1,4 +1,4 @@
-//! Text into words and signs.
+//! The lexer.
 
 use crate::{hints, mistake::Slip};
 
@@ -8,13 +8,13 @@ use super::{
     token::{Token, TokenKind},
 };
 
-/// Longest first: the first that fits is the sign.
+/// Longer operators first: the first match wins.
 const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "+", "*", "/", "%", "?",
     ":", "!", "<", ">",
 ];
 
-/// The words and signs of a text, an end after the last one.
+/// The tokens of an expression, with `End` last.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut at = 0;
@@ -56,7 +56,7 @@ fn shifted(mut slip: Slip, by: usize) -> Slip {
     slip
 }
 
-/// Blanks and comments.
+/// Skips whitespace and comments.
 fn skip_blank(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
@@ -79,7 +79,7 @@ fn word(word: &str) -> TokenKind {
     }
 }
 
-/// A name that is no word, such as `` `app.kubernetes.io/name` ``.
+/// A field name in backticks, such as `` `app.kubernetes.io/name` ``.
 fn escaped(rest: &str) -> Result<(usize, TokenKind), Slip> {
     let Some((name, _)) = rest[1..].split_once('`') else {
         return Err(Slip::new(0, "unterminated field name").hint("close it with `"));

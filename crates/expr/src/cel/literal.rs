@@ -1,4 +1,4 @@
-//! Numbers, text and bytes as they are written.
+//! Literals: numbers, strings and bytes.
 
 use crate::mistake::Slip;
 
@@ -6,7 +6,7 @@ use super::{syntax::Literal, token::TokenKind};
 
 type Read = Result<(usize, TokenKind), Slip>;
 
-/// A number at the start of a text, and how long it is.
+/// Reads a number, and returns its length in bytes.
 pub(super) fn number(text: &str) -> Read {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -53,7 +53,7 @@ fn whole(digits: &str, radix: u32, text: &str, end: usize) -> Read {
     }
 }
 
-/// `5m` is no number, and neither is it two words.
+/// Rejects a number that a word follows directly, such as `5m`.
 fn followed(text: &str, end: usize, kind: TokenKind) -> Read {
     let tail = text[end..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').count();
     if tail == 0 {
@@ -71,7 +71,7 @@ fn followed(text: &str, end: usize, kind: TokenKind) -> Read {
     Err(Slip::new(0, format!("`{word}` is not a number")).maybe_hint(hint))
 }
 
-/// Text or bytes at the start of a text, and how long that is; none if it does not begin with a quote.
+/// Reads a string or bytes, and returns the length in bytes. `None` if there is no quote.
 pub(super) fn quoted(text: &str) -> Option<Read> {
     let prefix = text.bytes().take(2).take_while(|byte| b"rRbB".contains(byte)).count();
     let (letters, rest) = text.split_at(prefix);
@@ -96,7 +96,7 @@ pub(super) fn quoted(text: &str) -> Option<Read> {
     }))
 }
 
-/// What is between two marks.
+/// The content between two quotes.
 fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, Slip> {
     let inner = &text[mark.len()..];
     let mut at = 0;
@@ -140,13 +140,13 @@ fn unescaped_bytes(inner: &str, start: usize) -> Result<Vec<u8>, Slip> {
     Ok(bytes)
 }
 
-/// A piece of text: as it stands, or by its number, which may be that of a byte.
+/// A character as it is, or the code of an escape and whether it may be a byte.
 enum Piece {
     Char(char),
     Code(u32, bool),
 }
 
-/// Reads the escapes; `add` takes the pieces, or refuses one.
+/// Resolves escapes. `add` receives each piece, and returns `None` for an invalid code.
 fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) -> Result<(), Slip> {
     let mut rest = inner;
     while let Some(c) = rest.chars().next() {
@@ -157,7 +157,7 @@ fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) 
         };
         if c != '\\' {
             rest = &rest[c.len_utf8()..];
-            // Any character can be said.
+            // A plain character is always valid.
             let _ = add(Piece::Char(c));
             continue;
         }

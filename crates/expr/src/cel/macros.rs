@@ -1,4 +1,4 @@
-//! Calls whose arguments are not values: `has()`, and those that name a variable.
+//! The macros: `has()`, and those with a variable.
 
 use crate::{
     check,
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Compiler<'_> {
-    /// What such a call means; none if it is an ordinary one.
+    /// Expands a macro; `None` if the call is an ordinary one.
     pub(super) fn expand(
         &mut self,
         at: u32,
@@ -69,7 +69,6 @@ impl Compiler<'_> {
         self.loop_over(at, on, (name, kind), variables, filter, body).map(Some)
     }
 
-    /// Whether a field is there.
     fn has(&mut self, at: u32, field: &Expr) -> Result<Typed, Slip> {
         if let Some(path) = self.path(field)?
             && !path.steps.is_empty()
@@ -141,7 +140,6 @@ impl Compiler<'_> {
         Ok((Node { at, op: Op::Loop(Box::new(Loop { kind, range, pairs, filter, body })) }, gives))
     }
 
-    /// `cel.bind(name, value, expression)`.
     fn bind(&mut self, at: u32, arguments: &[Expr]) -> Result<Typed, Slip> {
         let [name, value, body] = arguments else {
             return Err(Slip::new(at, "cel.bind() takes a variable, its value and an expression"));
@@ -168,7 +166,6 @@ impl Compiler<'_> {
     }
 }
 
-/// The name of a variable.
 fn variable(expr: &Expr) -> Result<String, Slip> {
     match &expr.kind {
         Kind::Name { name, absolute: false } => Ok(name.clone()),

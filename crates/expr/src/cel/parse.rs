@@ -1,4 +1,4 @@
-//! Words and signs into expressions.
+//! The parser.
 
 use crate::{hints, mistake::Slip, operator::Operator};
 
@@ -8,16 +8,16 @@ use super::{
     token::{Token, TokenKind},
 };
 
-/// The longest text, in bytes. What a person writes is far shorter.
+/// The maximum length of an expression, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// How deep expressions may be in each other. Whoever walks through them needs a little of the stack for each level.
+/// The maximum nesting of expressions. Checker, compiler and evaluator recurse once per level.
 const DEEPEST: u16 = 96;
 
-/// How deep brackets may be in each other: reading them takes more of the stack than walking through what was read.
+/// The maximum nesting of brackets. The parser needs more stack per level than the evaluator.
 const DEEPEST_BRACKETS: u16 = 48;
 
-/// Words that may not be names; as the name of a field they are welcome.
+/// Identifiers that CEL reserves. They are valid as field names.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -38,13 +38,13 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// What a text says.
+/// Parses an expression.
 pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
     if text.len() > LONGEST {
         return Err(Slip::new(0, format!("the expression has {} bytes, the limit is {LONGEST}", text.len())));
     }
     let tokens = tokens(text).map_err(|slip| match text.split_whitespace().next() {
-        // `let x = 1` stumbles over its equals sign, which is not what is wrong with it.
+        // In `let x = 1` the lexer fails at `=`, but `let` is the cause.
         Some("let" | "var" | "const") => slip.maybe_hint(hints::for_reserved("let")),
         _ => slip,
     })?;
@@ -65,7 +65,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn peek(&self) -> &Token {
-        // The end is never passed.
+        // `End` stays next, however often it is consumed.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -79,7 +79,7 @@ impl Parser<'_> {
         matches!(self.peek().kind, TokenKind::Sign(own) if own == sign)
     }
 
-    /// Takes the sign, if it is next, and says where it was.
+    /// Consumes an operator, if it is next, and returns its offset.
     fn take(&mut self, sign: &str) -> Option<u32> {
         self.is(sign).then(|| self.advance().at)
     }
@@ -88,7 +88,7 @@ impl Parser<'_> {
         self.take(sign).ok_or_else(|| self.unexpected(what))
     }
 
-    /// The error for what follows a whole expression.
+    /// The error for a token after a complete expression.
     fn after_expression(&self) -> Slip {
         let slip = self.unexpected("an operator or end of expression");
         // No expression starts with two words, but prose does. Where the second is an operator of another
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Slip::new(token.at, format!("expected {wanted}, found {found}")).maybe_hint(hint)
     }
 
-    /// `condition ? one : other`, or anything else.
+    /// `condition ? a : b`, or an expression that binds tighter.
     fn expression(&mut self) -> Result<Expr, Slip> {
         let condition = self.any()?;
         let Some(at) = self.take("?") else { return Ok(condition) };
@@ -138,7 +138,7 @@ impl Parser<'_> {
         node(at, depth, Kind::Conditional(Box::new([condition, then, otherwise])))
     }
 
-    /// One level deeper in brackets, or in what comes after a colon.
+    /// Parses one level deeper, and fails at the limit.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Slip>) -> Result<T, Slip> {
         if self.brackets == DEEPEST_BRACKETS {
             return Err(too_deep(self.peek().at));
@@ -173,7 +173,7 @@ impl Parser<'_> {
         node(at, depth, kind(operands))
     }
 
-    /// Comparisons, sums and products, by how tightly they bind.
+    /// Comparisons, sums and products, by precedence.
     fn binary(&mut self, level: usize) -> Result<Expr, Slip> {
         const LEVELS: [&[Operator]; 3] = [
             &[
@@ -211,7 +211,7 @@ impl Parser<'_> {
         }
         let is_operator = (self.is("!") || self.is("-")) && !self.is_negative_number();
         let operand = if is_operator { self.nested(Self::unary)? } else { self.member()? };
-        // Twice is not at all.
+        // An even number of signs cancels out.
         if signs % 2 == 0 {
             return Ok(operand);
         }
@@ -223,13 +223,13 @@ impl Parser<'_> {
         )
     }
 
-    /// Whether a minus comes next that belongs to a number.
+    /// Whether the next tokens are a minus and a number literal.
     fn is_negative_number(&self) -> bool {
         let after = self.tokens.get(self.next + 1).map(|token| &token.kind);
         self.is("-") && matches!(after, Some(TokenKind::Digits(_) | TokenKind::Literal(Literal::Double(_))))
     }
 
-    /// A value and what follows it: fields, entries, calls.
+    /// A primary expression with its fields, indexes and calls.
     fn member(&mut self) -> Result<Expr, Slip> {
         let mut expr = self.primary()?;
         loop {
@@ -390,7 +390,7 @@ impl Parser<'_> {
         node(at, depth, Kind::Map(fields))
     }
 
-    /// Passes over the fields of a message: nothing here has messages, and the compiler says so.
+    /// Skips the fields of a message. The compiler rejects it with a better error.
     fn skip_braces(&mut self) -> Result<(), Slip> {
         let mut open = 0;
         loop {
@@ -408,7 +408,7 @@ impl Parser<'_> {
     }
 }
 
-/// The name that an expression spells: `a.b.c`.
+/// The dotted name that an expression denotes: `a.b.c`.
 fn qualified(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Name { name, .. } => Some(name.clone()),

@@ -1,25 +1,25 @@
-//! Patterns: what RE2 reads, told to an engine that reads some of it otherwise.
+//! Translation of RE2 patterns into those of the crate `regex`.
 //!
-//! CEL's patterns are those of RE2. The engine here knows nearly the same syntax, but to it `\d` is any digit of the world,
-//! a class may have classes in it, and a brace that repeats nothing is a mistake.
+//! CEL uses the syntax of RE2. The crate `regex` differs in details: its `\d` matches the digits of all
+//! scripts, its classes nest, and a brace that is not a repetition is an error.
 
 use std::mem;
 
 use regex::escape;
 
-/// A pattern as the engine reads it.
+/// A pattern in the syntax of the crate `regex`.
 #[derive(Debug)]
 pub(super) struct Translated {
-    /// Its text.
     pub(super) text: String,
-    /// How large it is when every repetition is written out: what it costs to compile, and to match a byte at worst.
+    /// The size of the pattern with all repetitions expanded. Compiling it, and matching one byte at worst,
+    /// costs as much.
     pub(super) weight: usize,
 }
 
-/// The most that anything may be repeated, as in RE2.
+/// RE2's limit for repeat counts.
 const MOST_REPEATED: usize = 1000;
 
-/// The classes that have a name, `[[:alpha:]]`.
+/// The named classes, as in `[[:alpha:]]`.
 const NAMED: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
@@ -29,11 +29,12 @@ const DIGIT: &str = "0-9";
 const SPACE: &str = r"\t\n\f\r ";
 const WORD: &str = "0-9A-Za-z_";
 
-/// How many states one of these makes, more or less.
+/// The approximate number of states of a class.
 const WEIGHT_OF_CLASS: usize = 8;
+/// The approximate number of states of a Unicode property.
 const WEIGHT_OF_PROPERTY: usize = 300;
 
-/// Reads a pattern of RE2.
+/// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
     let mut translation =
         Translation { rest: pattern, text: String::new(), groups: vec![0], last: 0, repeated: false };
@@ -45,21 +46,21 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
 }
 
 struct Translation<'p> {
-    /// What was not read yet.
+    /// The input that is not translated yet.
     rest: &'p str,
     text: String,
-    /// The weights of the groups that are open, outermost first, but for their last pieces.
+    /// The weights of the open groups, the outermost first, without their last pieces.
     groups: Vec<usize>,
-    /// The weight of the last piece, which may be repeated yet.
+    /// The weight of the last piece. A repetition multiplies it.
     last: usize,
-    /// Whether it was.
+    /// Whether the last piece is a repetition.
     repeated: bool,
 }
 
-/// What a class may have in it, as the engine reads it.
+/// A member of a class.
 enum Member {
     Character(String),
-    /// With its weight.
+    /// A set and its weight.
     Set(String, usize),
 }
 
@@ -70,7 +71,7 @@ impl<'p> Translation<'p> {
         Some(char)
     }
 
-    /// Takes what comes next, up to and with an end.
+    /// Consumes the input up to and including `end`.
     fn up_to(&mut self, end: &str) -> Option<&'p str> {
         let (taken, rest) = self.rest.split_once(end)?;
         self.rest = rest;
@@ -112,7 +113,7 @@ impl<'p> Translation<'p> {
         self.last = weight;
     }
 
-    /// Opens a group. Flags that only the engine knows are none here.
+    /// Opens a group. Only the flags of RE2 are accepted.
     fn open(&mut self) -> Result<(), String> {
         self.add("(", 0);
         self.groups.push(0);
@@ -136,14 +137,14 @@ impl<'p> Translation<'p> {
 
     fn close(&mut self) {
         self.text.push(')');
-        // Without a group to close, the engine tells what is wrong.
+        // For a `)` without a group, the engine reports the error.
         if self.groups.len() > 1 {
             let inside = self.groups.pop().unwrap_or_default();
             self.last = inside.saturating_add(self.last);
         }
     }
 
-    /// `{2}`, `{2,}` or `{2,5}`; any other brace is a character.
+    /// `{2}`, `{2,}` or `{2,5}`. Any other brace is literal.
     fn repetition(&mut self, repeated: bool) -> Result<(), String> {
         let counts = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some((least, most, inside, after)) = self.rest.split_once('}').and_then(|(inside, after)| {
@@ -162,7 +163,7 @@ impl<'p> Translation<'p> {
         self.repeat(repeated)
     }
 
-    /// Ends a repetition, which cannot be that of another one.
+    /// Ends a repetition operator. It must not follow another one.
     fn repeat(&mut self, repeated: bool) -> Result<(), String> {
         if repeated {
             return Err("invalid nested repetition operator".to_owned());
@@ -175,7 +176,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What a backslash makes of what follows, outside of classes.
+    /// An escape outside of classes.
     fn escaped(&mut self) -> Result<(), String> {
         let char = self.next().ok_or("trailing backslash")?;
         match char {
@@ -197,7 +198,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What a backslash makes of what follows, in a class or outside.
+    /// An escape that is valid inside and outside of classes.
     fn member(&mut self, char: char) -> Result<Member, String> {
         let text = match char {
             'd' => format!("[{DIGIT}]"),
@@ -224,7 +225,7 @@ impl<'p> Translation<'p> {
         Ok(Member::Set(format!("\\{kind}{{{name}}}"), WEIGHT_OF_PROPERTY))
     }
 
-    /// The escapes that stand for one character.
+    /// An escape for one character.
     fn character(&mut self, char: char) -> Result<String, String> {
         let unknown = || format!("invalid escape sequence '\\{char}'");
         Ok(match char {
@@ -246,7 +247,7 @@ impl<'p> Translation<'p> {
             '0'..='7' => {
                 let more = self.rest.bytes().take(2).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                 if more == 0 && char != '0' {
-                    // Elsewhere this would be what a group matched.
+                    // A back reference, which RE2 does not support.
                     return Err(unknown());
                 }
                 let (digits, rest) = self.rest.split_at(more);
@@ -259,7 +260,7 @@ impl<'p> Translation<'p> {
         })
     }
 
-    /// A class, up to its end.
+    /// A class up to its `]`.
     fn class(&mut self) -> Result<(), String> {
         let mut weight = WEIGHT_OF_CLASS;
         self.text.push('[');
@@ -270,7 +271,7 @@ impl<'p> Translation<'p> {
         let mut first = true;
         loop {
             let char = self.next().ok_or("missing closing ]")?;
-            // A class that would be empty starts with the bracket itself.
+            // A `]` at the start of a class is literal.
             if char == ']' && !first {
                 break;
             }

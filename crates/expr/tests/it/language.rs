@@ -1,4 +1,4 @@
-//! CEL, as the language says it: every kind of literal, operator and macro, and what they come to.
+//! The language: every literal, operator and macro of CEL.
 
 use bellwether_expr::Absence;
 use rstest::rstest;
@@ -152,7 +152,7 @@ fn comparisons(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }
 
-/// Every whole number of an object is an `int`, as in Kubernetes, whatever JSON could also mean by it.
+/// Every integer in an object is an `int`, as in Kubernetes.
 #[rstest]
 #[case("spec.replicas", "5")]
 #[case("spec.replicas / 2", "2")]
@@ -299,7 +299,7 @@ fn optionals(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }
 
-/// What decides does so whatever the other side is: missing, wrong, or of another type.
+/// A decisive operand wins over a missing field or an error of the other, as in CEL.
 #[rstest]
 #[case("true || 1 / 0 == 1", "true")]
 #[case("1 / 0 == 1 || true", "true")]
@@ -320,6 +320,6 @@ fn optionals(#[case] text: &str, #[case] expected: &str) {
 #[case("true ? 1 : 1 / 0", "1")]
 #[case("false ? 1 / 0 : 1", "1")]
 #[case("1 / 0 == 1 ? 1 : 1", "error: line 1, column 3: division by zero")]
-fn what_decides_absorbs_errors(#[case] text: &str, #[case] expected: &str) {
+fn decisive_operands_win_over_errors(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }

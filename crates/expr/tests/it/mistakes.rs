@@ -1,18 +1,18 @@
-//! What a person reads who made a slip: where it is, what is wrong, and the way out.
+//! Compile errors of CEL: place, cause and hint.
 
 use bellwether_expr::{Absence, Mistake, Program, Scope};
 use rstest::rstest;
 
-pub(crate) fn told(program: Result<Program, Mistake>) -> String {
-    program.map_or_else(|mistake| mistake.to_string(), |_| "nothing is wrong with it".to_owned())
+pub(crate) fn message(program: Result<Program, Mistake>) -> String {
+    program.map_or_else(|mistake| mistake.to_string(), |_| "valid".to_owned())
 }
 
 fn of_object(text: &str) -> String {
-    told(Program::cel(text, &Scope::object(Absence::NotYet)))
+    message(Program::cel(text, &Scope::object(Absence::NotYet)))
 }
 
 fn of_row(text: &str) -> String {
-    told(Program::cel(text, &Scope::row()))
+    message(Program::cel(text, &Scope::row()))
 }
 
 #[rstest]
@@ -152,7 +152,7 @@ fn undeclared_names(#[case] text: &str, #[case] expected: &str) {
 #[case("f(a,)", "line 1, column 5: expected a value, found `)`")]
 #[case("''''", "line 1, column 1: unterminated string; close it with '''")]
 #[case("a.`", "line 1, column 3: unterminated field name; close it with `")]
-fn what_is_not_finished(#[case] text: &str, #[case] expected: &str) {
+fn incomplete_expressions(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(of_object(text), expected);
 }
 
@@ -218,7 +218,7 @@ fn numbers_and_escapes(#[case] text: &str, #[case] expected: &str) {
     "Widget{name: 'x'}",
     "line 1, column 1: messages such as `Widget{...}` are not supported; write a map: {'field': value}"
 )]
-fn types_that_do_not_go_together(#[case] text: &str, #[case] expected: &str) {
+fn type_errors(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(of_object(text), expected);
 }
 
@@ -313,13 +313,13 @@ fn plain_text(#[case] text: &str, #[case] shown: Option<&str>) {
     }
 }
 
-/// A hint must be a way out: what it says has to be true here.
+/// A hint must apply to the scope of the expression.
 #[rstest]
 #[case("object.spec.replicas == 1")]
 #[case("this.spec.replicas == 1")]
-fn hints_of_a_row_name_what_a_row_has(#[case] text: &str) {
-    let told = of_row(text);
-    assert!(told.contains("`obj`") && !told.contains("self"), "{told}");
+fn hints_of_a_row_name_its_variables(#[case] text: &str) {
+    let error = of_row(text);
+    assert!(error.contains("`obj`") && !error.contains("self"), "{error}");
 }
 
 #[rstest]
@@ -331,7 +331,7 @@ fn hints_of_a_row_name_what_a_row_has(#[case] text: &str) {
 #[case("not(a)", "write !")]
 #[case(r"'\u12'", "write 4 hexadecimal digits")]
 #[case("size()", "takes 1 argument,")]
-fn clear_words(#[case] text: &str, #[case] expected: &str) {
-    let told = of_object(text);
-    assert!(told.contains(expected), "{told}");
+fn parts_of_errors(#[case] text: &str, #[case] expected: &str) {
+    let error = of_object(text);
+    assert!(error.contains(expected), "{error}");
 }

@@ -1,12 +1,12 @@
-//! What a person reads who made a slip in a tree: the place is exact, down to the argument and its field.
+//! Compile errors of trees: the place names the argument and its field.
 
 use bellwether_expr::{Program, Scope};
 use rstest::rstest;
 
-use crate::mistakes::told;
+use crate::mistakes::message;
 
 fn of_tree(tree: &str) -> String {
-    told(Program::tree(&serde_json::from_str(tree).expect("JSON"), &Scope::row()))
+    message(Program::tree(&serde_json::from_str(tree).expect("JSON"), &Scope::row()))
 }
 
 #[rstest]
@@ -90,25 +90,25 @@ fn of_tree(tree: &str) -> String {
 #[case(r#"{"op": "Equal", "arguments": []}"#, "arguments: unknown field `arguments`; Equal takes args")]
 #[case(r#"{"op": "path", "path": "$.a"}"#, "op: unknown operation `path`; did you mean Path?")]
 #[case(r#"{"op": "Path", "Path": "$.a"}"#, "Path: unknown field `Path`; Path takes path")]
-fn slips(#[case] tree: &str, #[case] expected: &str) {
+fn errors(#[case] tree: &str, #[case] expected: &str) {
     assert_eq!(of_tree(tree), expected);
 }
 
 #[test]
 fn the_hint_for_a_name_with_dots_has_the_whole_name() {
-    let told = of_tree(r#"{"op": "Path", "path": "$.metadata.labels.app.kubernetes.io/name"}"#);
-    assert!(told.ends_with("write ['app.kubernetes.io/name']"), "{told}");
+    let error = of_tree(r#"{"op": "Path", "path": "$.metadata.labels.app.kubernetes.io/name"}"#);
+    assert!(error.ends_with("write ['app.kubernetes.io/name']"), "{error}");
 }
 
-/// Who writes trees is not told about the signs and functions of CEL.
+/// Errors of trees do not mention operators and functions of CEL.
 #[rstest]
 #[case(r#"{"op": "Less", "args": [{"op": "Literal", "value": "1"}, {"op": "Literal", "value": 1}]}"#, "Less")]
 #[case(r#"{"op": "In", "args": [{"op": "Path", "path": "$.a"}, {"op": "Literal", "value": "abc"}]}"#, "In")]
 #[case(r#"{"op": "Not", "args": [{"op": "Literal", "value": 1}]}"#, "args[0]: ")]
-fn trees_are_answered_in_words_of_trees(#[case] tree: &str, #[case] expected: &str) {
-    let told = of_tree(tree);
+fn errors_of_trees_do_not_mention_cel(#[case] tree: &str, #[case] expected: &str) {
+    let error = of_tree(tree);
     assert!(
-        told.contains(expected) && !["==", "<", "(x)", "contains("].iter().any(|cel| told.contains(cel)),
-        "{told}"
+        error.contains(expected) && !["==", "<", "(x)", "contains("].iter().any(|cel| error.contains(cel)),
+        "{error}"
     );
 }
