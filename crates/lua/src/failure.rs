@@ -60,7 +60,11 @@ fn at(line: Option<usize>) -> String {
 
 impl Failure {
     pub(crate) fn too_expensive(of: Resource) -> Self {
-        Self::TooExpensive { of, text: format!("the script needs more {of} than it may use") }
+        let limit = match of {
+            Resource::Instructions => "instruction",
+            Resource::Memory => "memory",
+        };
+        Self::TooExpensive { of, text: format!("the script exceeded its {limit} limit") }
     }
 
     /// A failure from an error that Rust was given.
@@ -79,10 +83,7 @@ impl Failure {
             Value::Integer(number) => Self::from_text(&number.to_string()),
             Value::Number(number) => Self::from_text(&number.to_string()),
             Value::Error(error) => Self::from_error(error),
-            other => Self::from_text(&format!(
-                "the script raised an error that is a {}, not a text",
-                type_name(other)
-            )),
+            other => Self::from_text(&error_object(other)),
         }
     }
 
@@ -91,8 +92,11 @@ impl Failure {
             Some((line, text)) => (Some(line), text),
             None => (None, text),
         };
-        let text =
-            if text.contains("stack overflow") { "functions call each other too deeply" } else { text };
+        let text = if text.contains("stack overflow") {
+            "stack overflow: calls are nested too deeply"
+        } else {
+            text
+        };
         let text = text.replace(&format!("{NAME}:"), "line ");
         let mut text = hint::at_run_time(&text).map_or(text.clone(), |hint| format!("{text} ({hint})"));
         if text.len() > LONGEST {
@@ -101,6 +105,11 @@ impl Failure {
         }
         Self::Error { line, text }
     }
+}
+
+/// Lua's own words for an error that is not a string.
+pub(crate) fn error_object(thrown: &Value) -> String {
+    format!("error object is a {} value", type_name(thrown))
 }
 
 /// `script:3: what is wrong` as the line and the rest.

@@ -77,7 +77,7 @@ impl Meter {
         if self.over.get().is_none() {
             self.over.set(Some(of));
         }
-        Error::external("the budget of the script is used up")
+        Error::external("the script exceeded its budget")
     }
 
     /// The object is loaded: from here on the script pays for what it holds, and for the largest single part of the

@@ -104,7 +104,7 @@ fn field(table: &Table, name: &str) -> Result<String, Failure> {
         other => Err(Failure::Error {
             line: None,
             text: format!(
-                "the {name} that the script returns must be a text, not a {}",
+                "{name} in the returned table must be a string, not a {}",
                 object::type_name(&other)
             ),
         }),

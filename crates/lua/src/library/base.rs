@@ -40,7 +40,7 @@ fn setmetatable(call: &mut Call<'_>) -> Result<MultiValue> {
     match call.given(2).map_err(|_| call.bad(2, "nil or table expected"))? {
         Value::Nil => {}
         Value::Table(metatable) if metatable.raw_get::<Value>("__gc")?.is_nil() => {}
-        Value::Table(_) => return Err(complain("a metatable cannot have __gc here")),
+        Value::Table(_) => return Err(complain("__gc is not supported in a metatable")),
         _ => return Err(call.bad(2, "nil or table expected")),
     }
     call.shared.original.setmetatable.call((table, call.any(2)))

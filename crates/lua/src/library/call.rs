@@ -224,7 +224,7 @@ fn thrown_text(thrown: &Value) -> String {
         Value::Integer(number) => number.to_string(),
         Value::Number(number) => number.to_string(),
         Value::Error(error) => failure::root_text(error),
-        other => format!("an error that is a {}, not a text", type_name(other)),
+        other => failure::error_object(other),
     }
 }
 

@@ -113,5 +113,5 @@ fn written(at: &Zoned, template: &[u8]) -> Result<Vec<u8>> {
 
 fn converted(at: &Zoned, template: &str) -> Result<Vec<u8>> {
     let text = strtime::format(template, at);
-    text.map(String::into_bytes).map_err(|_| complain(format!("cannot write the time as '{template}'")))
+    text.map(String::into_bytes).map_err(|_| complain(format!("cannot format the time as '{template}'")))
 }
