@@ -1,4 +1,4 @@
-//! Why a run gave no outcome.
+//! Why a run has no outcome.
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use mlua::{Error, Value};
 
 use crate::{hint, object::type_name};
 
-/// Why a run gave no outcome.
+/// Why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The script made a mistake, or raised an error of its own.
+    /// A run-time error: Lua's own, or one that the script raised.
     #[error("{}{text}", at(*line))]
     Error {
-        /// The line of the script, counted from 1, if the error came from one.
+        /// The line of the script, counted from 1; `None` if the error has none.
         line: Option<usize>,
-        /// What is wrong.
+        /// The message, with a hint where there is one.
         text: String,
     },
-    /// The script needed more than its budget.
+    /// The script exceeded its budget.
     #[error("{text}")]
     TooExpensive {
-        /// What ran out.
+        /// The resource that was exhausted.
         of: Resource,
-        /// What ran out, in a sentence.
+        /// The message.
         text: String,
     },
 }
 
-/// What a script can run out of.
+/// A limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// Instructions, or the time that they stand for.
+    /// Instructions, or work that is charged as instructions.
     Instructions,
-    /// Memory.
+    /// Bytes of the Lua state.
     Memory,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What Lua calls the script in its messages.
+/// The chunk name of the script in Lua's messages.
 pub(crate) const NAME: &str = "script";
 
-/// What Lua says when an allocation fails.
+/// Lua's message for a failed allocation.
 const NO_MEMORY: &str = "not enough memory";
 
-/// The longest text of an error, in bytes. People read it; nobody reads a megabyte.
+/// The maximum length of an error message, in bytes. A script can raise one of megabytes.
 const LONGEST: usize = 2_048;
 
 fn at(line: Option<usize>) -> String {
@@ -67,7 +67,7 @@ impl Failure {
         Self::TooExpensive { of, text: format!("the script exceeded its {limit} limit") }
     }
 
-    /// A failure from an error that Rust was given.
+    /// Converts an error of mlua.
     pub(crate) fn from_error(error: &Error) -> Self {
         if is_no_memory(error) {
             return Self::too_expensive(Resource::Memory);
@@ -75,7 +75,7 @@ impl Failure {
         Self::from_text(&root_text(error))
     }
 
-    /// A failure from the value that the script threw.
+    /// Converts the value that the script raised.
     pub(crate) fn from_thrown(thrown: &Value) -> Self {
         match thrown {
             Value::String(text) if *text == NO_MEMORY => Self::too_expensive(Resource::Memory),
@@ -112,13 +112,12 @@ pub(crate) fn error_object(thrown: &Value) -> String {
     format!("error object is a {} value", type_name(thrown))
 }
 
-/// `script:3: what is wrong` as the line and the rest.
+/// Splits `script:3: message` into line and message.
 pub(crate) fn split_line(text: &str) -> Option<(usize, &str)> {
     let (line, text) = text.strip_prefix(NAME)?.strip_prefix(':')?.split_once(':')?;
     Some((line.parse().ok()?, text.trim_start()))
 }
 
-/// Whether the value that was thrown says that an allocation failed.
 pub(crate) fn is_no_memory_thrown(thrown: &Value) -> bool {
     match thrown {
         Value::String(text) => *text == NO_MEMORY,
@@ -127,13 +126,13 @@ pub(crate) fn is_no_memory_thrown(thrown: &Value) -> bool {
     }
 }
 
-/// Whether an allocation failed. Where mlua cannot grow a stack, it does not say whether memory or slots ran out; a stack
-/// of a million slots is memory too.
+/// Whether an allocation failed. mlua reports a stack that cannot grow as a `StackError`, whether memory or
+/// slots ran out. A stack of a million slots is memory, too.
 pub(crate) fn is_no_memory(error: &Error) -> bool {
     matches!(root(error), Error::MemoryError(_) | Error::StackError)
 }
 
-/// What an error says, without where it passed through.
+/// The message of the innermost error, without a traceback.
 pub(crate) fn root_text(error: &Error) -> String {
     match root(error) {
         Error::RuntimeError(text) => without_trace(text).to_owned(),

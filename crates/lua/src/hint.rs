@@ -1,6 +1,6 @@
-//! What somebody probably meant who is at home in another language.
+//! Hints for habits from other languages.
 
-/// A hint for a mistake in the text, from the line where Lua noticed it and what Lua says.
+/// A hint for a syntax error, from the source line that Lua reports and from its message.
 pub(crate) fn in_source(source: &str, line: usize, said: &str) -> Option<&'static str> {
     let text = source.lines().nth(line.saturating_sub(1)).map(without_texts).unwrap_or_default();
     let has_word = |word: &str| words(&text).any(|own| own == word);
@@ -31,7 +31,7 @@ pub(crate) fn in_source(source: &str, line: usize, said: &str) -> Option<&'stati
     })
 }
 
-/// A hint for an error at run time, from what Lua says.
+/// A hint for a run-time error, from Lua's message.
 pub(crate) fn at_run_time(said: &str) -> Option<&'static str> {
     let hints: [(&str, &str); 5] = [
         ("(global 'null')", "write `nil`"),
@@ -59,7 +59,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// A line without what stands in quotes or in a comment.
+/// A line without its strings and comments.
 fn without_texts(line: &str) -> String {
     let mut rest = String::with_capacity(line.len());
     let mut quote = None;

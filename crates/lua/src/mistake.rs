@@ -1,18 +1,18 @@
-//! What is wrong with the text of a script.
+//! Syntax errors.
 
 use mlua::Error;
 
 use crate::{failure, hint};
 
-/// What is wrong with the text of a script.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {text}{}", .hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default())]
 pub struct Mistake {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Lua's message.
     pub text: String,
-    /// What was probably meant.
+    /// What to write instead, where that is obvious.
     pub hint: Option<String>,
 }
 

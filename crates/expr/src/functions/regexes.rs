@@ -54,8 +54,8 @@ impl Pattern {
         let built = RegexBuilder::new(&text).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         built.map(|regex| Self { regex, weight }).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => TOO_LARGE.to_owned(),
-            // The engine points into the translated pattern, which the user did not write. Only its last line, the
-            // cause, is of use.
+            // The engine points into the translated pattern, which the user did not write. Only its last
+            // line, the cause, is of use.
             other => {
                 let drawing = other.to_string();
                 let last = drawing.lines().last().unwrap_or_default();

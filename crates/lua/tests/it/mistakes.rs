@@ -1,4 +1,4 @@
-//! What people are told about scripts that are no Lua, and about those that fail.
+//! Syntax errors and run-time errors.
 
 use bellwether_lua::Script;
 use rstest::rstest;
@@ -42,13 +42,13 @@ use super::run_json;
 #[case::binary("\u{1b}Lua", "line 1: the script is not Lua source: binary chunks are not supported")]
 #[case::signs_in_texts("local a = 'x != y' b", "line 1: syntax error near <eof>")]
 fn compiling(#[case] source: &str, #[case] expected: &str) {
-    assert_eq!(Script::compile(source).expect_err("it is wrong").to_string(), expected);
+    assert_eq!(Script::compile(source).expect_err("a syntax error").to_string(), expected);
 }
 
 #[test]
-fn a_script_has_a_longest_length() {
+fn a_script_can_be_too_long() {
     let source = format!("return '{}'", "x".repeat(256 << 10));
-    let mistake = Script::compile(&source).expect_err("it is too long");
+    let mistake = Script::compile(&source).expect_err("too long");
     assert_eq!(mistake.text, "the script is longer than 256 KiB");
 }
 
@@ -100,6 +100,6 @@ fn a_script_has_a_longest_length() {
 )]
 #[case::returns_number("return {status = 1}", "status in the returned table must be a string, not a number")]
 fn running(#[case] source: &str, #[case] expected: &str) {
-    let failure = run_json(source, r#"{"status":{}}"#).expect_err("it fails");
+    let failure = run_json(source, r#"{"status":{}}"#).expect_err("a run-time error");
     assert_eq!(failure.to_string(), expected);
 }
