@@ -1,4 +1,5 @@
-//! Any text as an expression, on an object and on a row: nothing panics, nothing runs on, and it always says the same.
+//! Any text as an expression, on an object and on a row: it does not panic, it ends, and its outcome is
+//! reproducible.
 
 #![no_main]
 
@@ -11,11 +12,11 @@ fuzz_target!(|text: &str| {
     let scopes = [Absence::AsInCel, Absence::NotYet, Absence::Null].map(Scope::object);
     for scope in &scopes {
         let Ok(program) = Program::cel(text, scope) else { continue };
-        let say = || match program.evaluate(&object, &mut Fuel::new(50_000)) {
+        let outcome = || match program.evaluate(&object, &mut Fuel::new(50_000)) {
             Ok(value) => format!("{:?}", value.to_value()),
             Err(stop) => program.describe(&stop),
         };
-        assert_eq!(say(), say(), "the same expression on the same object says the same");
+        assert_eq!(outcome(), outcome(), "the outcome of an expression must be reproducible");
     }
     if let Ok(program) = Program::cel(text, &Scope::row()) {
         let fields = Some(Val::from(object.fields()));

@@ -1,4 +1,4 @@
-//! Any text as a script, on an object: it ends, and nothing panics.
+//! Any text as a script, on an object: it does not panic, it ends, and its outcome is reproducible.
 
 #![no_main]
 
@@ -12,5 +12,5 @@ fuzz_target!(|text: &str| {
     let budget = Budget { instructions: 20_000, memory: 1 << 20 };
     let first = script.run(sample().fields(), Timestamp::UNIX_EPOCH, budget);
     let second = script.run(sample().fields(), Timestamp::UNIX_EPOCH, budget);
-    assert_eq!(first, second, "the same script on the same object says the same");
+    assert_eq!(first, second, "the outcome of a script must be reproducible");
 });

@@ -1,4 +1,4 @@
-//! Any JSON as a tree of operations, on a row.
+//! Any JSON as a tree of operations, on a row: it does not panic, and it ends.
 
 #![no_main]
 

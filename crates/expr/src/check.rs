@@ -1,4 +1,4 @@
-//! What can be said of types before there are values.
+//! Type checks at compile time.
 
 use crate::{
     functions::{self, Function, Style},
@@ -8,51 +8,51 @@ use crate::{
     types::{Type, Types},
 };
 
-/// An operand has one of these types.
+/// Checks the type of an operand.
 pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(), Slip> {
     if types.meets(wanted) {
         return Ok(());
     }
-    let hint = (wanted == Types::BOOL).then(|| "compare it with something: x == 'value'".to_owned());
-    Err(Slip::new(at, format!("`{sign}` takes {wanted}, not {types}")).maybe_hint(hint))
+    let hint = (wanted == Types::BOOL).then(|| "write a comparison: x == 'value'".to_owned());
+    Err(Slip::new(at, format!("`{sign}` expects {wanted}, found {types}")).maybe_hint(hint))
 }
 
-/// Something has fields.
+/// Checks that values of these types have fields.
 pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), Slip> {
     if types.meets(Types::MAP.or(Types::OPTIONAL)) {
         return Ok(());
     }
-    Err(Slip::new(at, format!("{types} has no fields")))
+    Err(Slip::new(at, format!("{types} does not support field selection")))
 }
 
-/// Something has entries, and the index can be one of theirs.
+/// Checks that values of these types can be indexed.
 pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), Slip> {
     if !types.meets(Types::MAP.or(Types::LIST).or(Types::OPTIONAL)) {
-        return Err(Slip::new(at, format!("{types} has no entries")));
+        return Err(Slip::new(at, format!("{types} does not support indexing")));
     }
     let is_list = types == Types::LIST;
     if is_list && !index.meets(Types::NUMBER) {
-        return Err(Slip::new(at, format!("the entries of a list are numbered: {index} is none of them")));
+        return Err(Slip::new(at, format!("invalid list index: expected int, found {index}")));
     }
     Ok(())
 }
 
-/// The key of a map.
+/// Checks the key of a map literal.
 pub(crate) fn is_key(at: u32, types: Types) -> Result<(), Slip> {
     let keys = Types::BOOL.or(Types::INT).or(Types::UINT).or(Types::TEXT);
     if types.meets(keys) {
         return Ok(());
     }
-    Err(Slip::new(at, format!("the key of a map is {keys}, not {types}")))
+    Err(Slip::new(at, format!("invalid map key: expected {keys}, found {types}")))
 }
 
-/// What an operator gives for operands of these types.
+/// Returns the type of a binary operation, or an error with a hint.
 pub(crate) fn binary(at: u32, operator: Operator, left: Types, right: Types) -> Result<Types, Slip> {
     of_operator(at, operator.sign(), operator, left, right)
         .map_err(|slip| slip.maybe_hint(hint_for(operator, left, right)))
 }
 
-/// The same for an operator that is called by another name.
+/// The same for an operator under another name, as trees have them.
 pub(crate) fn of_operator(
     at: u32,
     name: &str,
@@ -70,11 +70,11 @@ pub(crate) fn of_operator(
     }
     gives.ok_or_else(|| {
         let text = match operator {
-            Operator::Equal | Operator::NotEqual => format!("{left} and {right} are never equal"),
             Operator::In if !right.meets(Types::LIST.or(Types::MAP)) => {
-                format!("`{name}` looks into a list or a map, not into {right}")
+                format!("`{name}` expects list or map, found {right}")
             }
-            _ => format!("`{name}` does not go with {left} and {right}"),
+            _ if name == operator.sign() => format!("no such overload: {left} {name} {right}"),
+            _ => format!("no such overload: {name}({left}, {right})"),
         };
         Slip::new(at, text)
     })
@@ -83,26 +83,26 @@ pub(crate) fn of_operator(
 fn hint_for(operator: Operator, left: Types, right: Types) -> Option<String> {
     let hint = match operator {
         Operator::In if right == Types::TEXT => "write text.contains(part)",
-        Operator::Add if left.meets(Types::TEXT) || right.meets(Types::TEXT) => "make text of it: string(x)",
+        Operator::Add if left.meets(Types::TEXT) || right.meets(Types::TEXT) => "convert it: string(x)",
         Operator::In => return None,
         _ if left.meets(Types::TEXT) && right.meets(Types::NUMBER) => {
-            "write int(x) or quantity(x) for a number in a text"
+            "convert the string: int(x) or quantity(x)"
         }
         _ if right.meets(Types::TEXT) && left.meets(Types::NUMBER) => {
-            "write int(x) or quantity(x) for a number in a text"
+            "convert the string: int(x) or quantity(x)"
         }
-        _ if left.meets(Types::NUMBER) && right.meets(Types::NUMBER) => "write int(x), uint(x) or double(x)",
-        _ if left.meets(Types::TEXT) && right.meets(Types::TIMESTAMP) => {
-            "write timestamp(x) for a moment in a text"
+        _ if left.meets(Types::NUMBER) && right.meets(Types::NUMBER) => {
+            "convert one: int(x), uint(x) or double(x)"
         }
-        _ if left.meets(Types::TEXT) && right.meets(Types::BOOL) => "'True' is text, and true is not",
-        _ if left.meets(Types::BOOL) && right.meets(Types::TEXT) => "'True' is text, and true is not",
+        _ if left.meets(Types::TEXT) && right.meets(Types::TIMESTAMP) => "convert the string: timestamp(x)",
+        _ if left.meets(Types::TEXT) && right.meets(Types::BOOL) => "'True' is a string, true is a bool",
+        _ if left.meets(Types::BOOL) && right.meets(Types::TEXT) => "'True' is a string, true is a bool",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
-/// What an operator gives for operands of two types; none if it does not go with them.
+/// The result type for two operand types; `None` if there is no such overload.
 fn result_of(operator: Operator, left: Type, right: Type) -> Option<Types> {
     use Type::{Bytes, Double, Duration, Int, List, Map, Null, Optional, Quantity, Text, Timestamp, Uint};
     let is_number = |one| matches!(one, Int | Uint | Double);
@@ -137,7 +137,7 @@ fn result_of(operator: Operator, left: Type, right: Type) -> Option<Types> {
     }
 }
 
-/// The functions that a call may mean.
+/// The overloads that a call may select at run time.
 pub(crate) fn function(
     at: u32,
     name: &str,
@@ -152,15 +152,15 @@ pub(crate) fn function(
             nearest(name, all).map(|meant| format!("did you mean `{meant}`?"))
         };
         let hint = hints::for_function(name).map(str::to_owned).or_else(near);
-        return Err(Slip::new(at, format!("there is no function `{name}`")).maybe_hint(hint));
+        return Err(Slip::new(at, format!("undeclared reference to function `{name}`")).maybe_hint(hint));
     }
     let styled: Vec<_> = named.iter().copied().filter(|function| function.style == style).collect();
     if styled.is_empty() {
-        let hint = match style {
-            Style::Global => format!("it is called on a value: x.{name}(...)"),
-            Style::Method => format!("it is called on nothing: {name}(x)"),
+        let (text, hint) = match style {
+            Style::Global => (format!("`{name}` is a method"), format!("write x.{name}(...)")),
+            Style::Method => (format!("`{name}` is not a method"), format!("write {name}(x)")),
         };
-        return Err(Slip::new(at, format!("`{name}` is not called like this")).hint(hint));
+        return Err(Slip::new(at, text).hint(hint));
     }
     let counted: Vec<_> =
         styled.iter().copied().filter(|function| function.takes.len() == arguments.len()).collect();
@@ -172,7 +172,7 @@ pub(crate) fn function(
         let counts: Vec<_> = counts.iter().map(usize::to_string).collect();
         let arguments_word = if counts == ["1"] { "argument" } else { "arguments" };
         let text = format!(
-            "`{name}` takes {} {arguments_word}, not {}",
+            "`{name}` takes {} {arguments_word}, found {}",
             counts.join(" or "),
             arguments.len() - called_on
         );
@@ -185,7 +185,8 @@ pub(crate) fn function(
         .collect();
     if fitting.is_empty() {
         let takes: Vec<_> = counted.iter().map(|function| list_of(function.takes)).collect();
-        let text = format!("`{name}` takes ({}), not ({})", takes.join(") or ("), list_of(arguments));
+        let text =
+            format!("no such overload: {name}({}), expected ({})", list_of(arguments), takes.join(") or ("));
         return Err(Slip::new(at, text));
     }
     Ok(fitting)

@@ -1,4 +1,4 @@
-//! Which values are equal, and which comes first.
+//! Equality and order of values.
 
 use std::cmp::Ordering;
 
@@ -7,8 +7,8 @@ use crate::{
     value::Val,
 };
 
-/// Whether two values are equal. Numbers are compared by what they are worth, whatever their types; values of other types
-/// that differ are not equal.
+/// Compares numbers by value across int, uint and double. Values of other types are equal only to values of
+/// the same type.
 pub(crate) fn equal<'v>(fuel: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Result<bool, Stop<'v>> {
     Ok(match (left, right) {
         (Val::Null, Val::Null) => true,
@@ -60,7 +60,7 @@ pub(crate) fn equal<'v>(fuel: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Res
     })
 }
 
-/// Which of two values comes first; none where they cannot be ordered, which only `NaN` can bring about between numbers.
+/// The order of two values; `None` if one of them is `NaN`. It is an error if their types have no order.
 pub(crate) fn order<'v>(
     fuel: &mut Fuel,
     left: &Val<'v>,
@@ -83,17 +83,13 @@ pub(crate) fn order<'v>(
             Numbers::Ordered(ordering) => ordering,
             Numbers::Unordered => return Ok(None),
             Numbers::Neither => {
-                return Err(Stop::error(format!(
-                    "{} and {} cannot be put in order",
-                    left.type_of().one(),
-                    right.type_of().one()
-                )));
+                return Err(Stop::error(format!("cannot order {} and {}", left.type_of(), right.type_of())));
             }
         },
     }))
 }
 
-/// The value of a key of any type that keys have. Numbers that are worth the same are the same key.
+/// Looks a key of any type up. Numbers with the same value are the same key.
 pub(crate) fn find<'v>(
     fuel: &mut Fuel,
     fields: &crate::value::Fields<'v>,
@@ -111,16 +107,14 @@ pub(crate) fn find<'v>(
     Ok(None)
 }
 
-/// How two values compare as numbers.
 enum Numbers {
     Ordered(Ordering),
-    /// One of them is `NaN`.
+    /// One of the two is `NaN`.
     Unordered,
-    /// One of them is no number.
+    /// One of the two is not a number.
     Neither,
 }
 
-/// Compares two numbers by what they are worth.
 fn numbers(left: &Val<'_>, right: &Val<'_>) -> Numbers {
     let ordering = match (left, right) {
         (Val::Int(left), Val::Int(right)) => Some(left.cmp(right)),
@@ -153,7 +147,7 @@ fn whole_and_double(whole: i128, double: f64) -> Option<Ordering> {
     if double <= -BEYOND {
         return Some(Ordering::Greater);
     }
-    // Within the bounds the whole part fits.
+    // Within the bounds, the integer part fits an `i128`.
     #[expect(clippy::cast_possible_truncation)]
     let floor = double.floor() as i128;
     Some(whole.cmp(&floor).then(if double.fract() == 0.0 { Ordering::Equal } else { Ordering::Less }))

@@ -1,4 +1,4 @@
-//! The evaluator: walks through a program, on fuel.
+//! The evaluator: walks the nodes of a program and pays for each step.
 
 use std::{cmp::Ordering, rc::Rc};
 
@@ -13,41 +13,39 @@ use crate::{
     value::Val,
 };
 
-/// How deep the values that an expression makes may be in each other.
+/// The maximum nesting of values that an expression creates.
 const DEEPEST: usize = 200;
 
-/// One evaluation.
+/// The state of one evaluation.
 pub(crate) struct Run<'v> {
-    /// The paths that the program reads.
     pub(crate) paths: &'v [Path],
     pub(crate) absence: Absence,
     pub(crate) input: &'v dyn Input,
     pub(crate) fuel: Fuel,
-    /// The variables of the loops around, the innermost last.
+    /// The variables of the enclosing loops, the innermost last.
     pub(crate) locals: Vec<Val<'v>>,
 }
 
 impl<'v> Run<'v> {
     pub(crate) fn eval(&mut self, node: &'v Node) -> Outcome<'v> {
         self.fuel.burn(1)?;
-        // What comparisons are made of comes first, and by itself: it is most of what is ever evaluated.
+        // Constants and reads are the operands of most comparisons, so they come first.
         match &node.op {
             Op::Constant(Constant::Value(value)) => Ok(Val::from(value)),
             Op::Read(path) => self.read(node.at, *path),
-            _ if node.is_question() => self.answer(node).map(Val::Bool),
+            _ if node.is_predicate() => self.predicate(node).map(Val::Bool),
             _ => {
                 let value = self.compute(node)?;
-                // Values in values in values: comparing or dropping them takes a little of the stack for each level.
+                // Comparing and dropping a value recurses once per level.
                 if value.depth() > DEEPEST { Err(Stop::TooExpensive) } else { Ok(value) }
             }
         }
     }
 
-    /// The value of one side of a comparison: mostly something that is read or known beforehand, and then nothing is called
-    /// for it.
+    /// The operand of a comparison. Constants and reads, the most frequent operands, need no further call.
     #[expect(
         clippy::inline_always,
-        reason = "a comparison of two values that are read is what is evaluated most"
+        reason = "most evaluations compare two operands that need no further call"
     )]
     #[inline(always)]
     fn side(&mut self, node: &'v Node) -> Outcome<'v> {
@@ -64,20 +62,20 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// Whether something is so; `of` is what asks, and stands `at` its place.
+    /// The value of a condition. `of` names the operation in errors, `at` is its place.
     pub(crate) fn truth(&mut self, node: &'v Node, of: &str, at: u32) -> Result<bool, Stop<'v>> {
-        if node.is_question() {
+        if node.is_predicate() {
             self.fuel.burn(1)?;
-            return self.answer(node);
+            return self.predicate(node);
         }
         match self.eval(node)? {
             Val::Bool(truth) => Ok(truth),
-            other => Err(functions::unsuited(of, &[other]).at(at)),
+            other => Err(functions::no_such_overload(of, &[other]).at(at)),
         }
     }
 
-    /// The answer to a question, which was paid for.
-    fn answer(&mut self, node: &'v Node) -> Result<bool, Stop<'v>> {
+    /// Evaluates a predicate. The caller has paid for the step.
+    fn predicate(&mut self, node: &'v Node) -> Result<bool, Stop<'v>> {
         match &node.op {
             Op::Compare(comparison, operands) => {
                 let left = self.side(&operands[0])?;
@@ -98,14 +96,14 @@ impl<'v> Run<'v> {
             Op::IsSomething(asked) => self.is_null(asked).map(|is_null| !is_null),
             Op::Matches(text, pattern) => match self.eval(text)? {
                 Val::Text(text) => pattern.is_match(&mut self.fuel, &text),
-                other => Err(functions::unsuited("matches", &[other]).at(node.at)),
+                other => Err(functions::no_such_overload("matches", &[other]).at(node.at)),
             },
-            // Nothing else is a question.
+            // `is_predicate` excludes all others.
             _ => Ok(false),
         }
     }
 
-    /// The value of what is no question, which was paid for.
+    /// Evaluates anything but a predicate. The caller has paid for the step.
     #[inline(never)]
     fn compute(&mut self, node: &'v Node) -> Outcome<'v> {
         match &node.op {
@@ -117,7 +115,7 @@ impl<'v> Run<'v> {
             }
             Op::Local(slot) => match self.locals.get(*slot) {
                 Some(Val::Null) | None if self.absence == Absence::Null => Err(Stop::not_there("null")),
-                // The compiler numbered them.
+                // The compiler assigned the slot, so it exists.
                 value => Ok(value.cloned().unwrap_or_default()),
             },
             Op::Select { of, field, optional } => {
@@ -152,7 +150,7 @@ impl<'v> Run<'v> {
             Op::Whole(paths) => self.whole(node.at, paths),
             Op::List(elements) => self.list(elements),
             Op::Map(fields) => self.map(node.at, fields),
-            Op::Loop(the_loop) => self.go_through(node.at, the_loop),
+            Op::Loop(the_loop) => self.iterate(node.at, the_loop),
             Op::Bind(parts) => {
                 let value = self.eval(&parts[0])?;
                 self.with_local(value, &parts[1])
@@ -161,7 +159,7 @@ impl<'v> Run<'v> {
             Op::Call(candidates, arguments) => {
                 self.call(candidates, arguments).map_err(|stop| stop.at(node.at))
             }
-            // The null of SQL; what is read and what is asked is done elsewhere.
+            // `Op::Nothing`, SQL's null. The other operations are evaluated elsewhere.
             _ => Err(Stop::not_there("null")),
         }
     }
@@ -172,13 +170,14 @@ impl<'v> Run<'v> {
             *value = self.eval(argument)?;
         }
         let values = &values[..arguments.len().min(MOST_ARGUMENTS)];
-        match functions::suited(candidates, values) {
+        match functions::find_overload(candidates, values) {
             Some(function) => (function.run)(&mut self.fuel, values),
-            None => Err(functions::unsuited(candidates[0].name, values)),
+            None => Err(functions::no_such_overload(candidates[0].name, values)),
         }
     }
 
-    /// Whether any is true, or whether all are. One that decides does so whatever the others are, missing or wrong.
+    /// Logical or (`decisive` is true) and logical and (false). A decisive operand wins over missing fields
+    /// and errors of the others, as in CEL.
     fn joined(&mut self, operands: &'v [Node], decisive: bool) -> Result<bool, Stop<'v>> {
         let mut stop: Option<Stop<'v>> = None;
         for operand in operands {
@@ -216,7 +215,7 @@ impl<'v> Run<'v> {
                 Ok(false)
             }
             Val::Map(fields) => Ok(compare::find(&mut self.fuel, fields, what)?.is_some()),
-            other => Err(functions::unsuited("in", &[what.clone(), other.clone()])),
+            other => Err(functions::no_such_overload("in", &[what.clone(), other.clone()])),
         }
     }
 
@@ -240,10 +239,12 @@ impl<'v> Run<'v> {
             Val::Optional(None) => Ok(Val::Optional(None)),
             Val::Optional(Some(value)) => match self.with_local((*value).clone(), &parts[1])? {
                 result @ Val::Optional(_) if flat => Ok(result),
-                other if flat => Err(functions::unsuited("optFlatMap", &[other]).at(at)),
+                other if flat => Err(functions::no_such_overload("optFlatMap", &[other]).at(at)),
                 result => Ok(Val::Optional(Some(Rc::new(result)))),
             },
-            other => Err(functions::unsuited(if flat { "optFlatMap" } else { "optMap" }, &[other]).at(at)),
+            other => {
+                Err(functions::no_such_overload(if flat { "optFlatMap" } else { "optMap" }, &[other]).at(at))
+            }
         }
     }
 }

@@ -1,73 +1,84 @@
-//! The usual slips, and the way out of them.
+//! Hints for frequent errors.
 
-/// For a character that begins no word and no sign.
+/// For a character that starts no token.
 pub(crate) fn for_stray(rest: &str) -> Option<String> {
     let hint = match rest.chars().next()? {
-        '=' if rest.starts_with("=>") => "write >= for at least, and list.exists(x, ...) to ask each entry",
+        '=' if rest.starts_with("=>") => {
+            "to compare, write >=; to test each entry, write list.exists(x, ...)"
+        }
         '=' if rest.starts_with("=~") => "to compare with a regular expression, write x.matches('...')",
         '=' => "to compare, write ==",
-        '&' => "write && for both",
-        '|' => "write || for either",
-        '~' => "write != for not equal, ! for not, x.matches('...') for regular expressions",
-        '$' => "a path begins with its first field: status.phase",
-        '#' => "a comment begins with //",
-        ';' => "an expression has no ; at its end",
-        '‘' | '’' | '“' | '”' | '„' | '«' | '»' => "these quotes are typographic: write ' or \"",
+        '&' => "write && for and",
+        '|' => "write || for or",
+        '~' => "write != for not equal, ! for not, or x.matches('...') for a regular expression",
+        '$' => "write the path without $: status.phase",
+        '#' => "write // for a comment",
+        ';' | '@' => "remove it",
+        '‘' | '’' | '“' | '”' | '„' | '«' | '»' => "write straight quotes: ' or \"",
         '≠' => "write !=",
         '≤' => "write <=",
         '≥' => "write >=",
-        '–' | '−' => "this is a dash: write -",
-        '@' => "no name begins with @",
+        '–' | '−' => "write - for minus",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
-/// For a word where an operator or the end was expected.
+/// For a word after a complete expression.
 pub(crate) fn for_word_after_expression(word: &str) -> Option<String> {
     let hint = match word.to_ascii_lowercase().as_str() {
-        "and" => "write && for both",
-        "or" => "write || for either",
-        "not" => "write ! before what is not so, and !(x in list) for what is in no list",
+        "and" => "write &&",
+        "or" => "write ||",
+        "not" => "write !x, or !(x in list)",
         "is" | "eq" => "to compare, write ==",
-        "ne" => "write != for not equal",
+        "ne" => "write !=",
         "lt" | "le" | "gt" | "ge" => "write <, <=, > or >=",
-        "contains" | "like" | "matches" => "call it: text.contains('part')",
-        "if" | "else" | "then" => "to choose, write condition ? one : other",
-        "mod" => "write % for the remainder",
+        "contains" | "like" => "write text.contains('part')",
+        "matches" => "write text.matches('regex')",
+        "if" | "else" | "then" => "write condition ? a : b",
+        "mod" => "write %",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
-/// For a word that CEL reserves.
+/// For prose where CEL is expected. The text is shown only where it needs no escapes.
+pub(crate) fn for_plain_text(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let text = text.trim();
+    let can_be_copied = text.len() <= LONGEST && !text.contains(['\'', '"', '\\', '\n']);
+    format!("plain text needs inner quotes: \"'{}'\"", if can_be_copied { text } else { "..." })
+}
+
+/// For a reserved identifier.
 pub(crate) fn for_reserved(word: &str) -> Option<String> {
     let hint = match word {
-        "if" | "else" => "to choose, write condition ? one : other",
+        "if" | "else" => "write condition ? a : b",
         "for" | "while" | "loop" => {
-            "to go through a list, write list.all(x, ...), list.exists(x, ...) or list.map(x, ...)"
+            "to iterate over a list, write list.all(x, ...), list.exists(x, ...) or list.map(x, ...)"
         }
         "let" | "var" | "const" => "to name a value, write cel.bind(name, value, expression)",
-        "namespace" => "the namespace of an object is metadata.namespace",
-        "return" | "function" => "an expression is its value: nothing is returned",
+        "namespace" => "write metadata.namespace for the namespace of an object",
+        "return" => "remove it: the value of the expression is the result",
+        "function" => "use the functions of CEL: an expression cannot define its own",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
-/// For a name that nobody declared but other languages have.
+/// For an undeclared name that other languages have.
 pub(crate) fn for_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "True" | "TRUE" => "write true",
         "False" | "FALSE" => "write false",
         "None" | "nil" | "NULL" | "Null" | "undefined" => "write null",
-        "not" => "write ! before what is not so",
-        "this" | "obj" | "object" | "resource" => "the whole object is self",
+        "not" => "write !x",
+        "this" | "obj" | "object" | "resource" => "write self for the whole object",
         _ => return None,
     })
 }
 
-/// For a function that CEL calls otherwise.
+/// For a function that has another name in CEL.
 pub(crate) fn for_function(name: &str) -> Option<&'static str> {
     Some(match name {
         "not" => "write !x",
@@ -80,11 +91,11 @@ pub(crate) fn for_function(name: &str) -> Option<&'static str> {
         "find_all" | "select" => "write list.filter(x, ...)",
         "toString" | "str" => "write string(x)",
         "parseInt" | "Number" | "number" => "write int(x) or double(x)",
-        "exists" | "all" | "filter" | "map" => "it is called on a list: list.exists(x, x == 1)",
+        "exists" | "all" | "filter" | "map" => "call it on a list: list.exists(x, x == 1)",
         "startswith" | "starts_with" | "hasPrefix" => "write x.startsWith('...')",
         "endswith" | "ends_with" | "hasSuffix" => "write x.endsWith('...')",
         "strip" => "write x.trim()",
-        "now" => "expressions have no clock: the same object always gives the same answer",
+        "now" => "expressions cannot read the clock",
         "default" | "get" | "getOrDefault" => "write has(x.y) ? x.y : other, or x.?y.orValue(other)",
         "regex" | "match" => "write x.matches('...')",
         _ => return None,

@@ -1,4 +1,4 @@
-//! Where expressions read from.
+//! Inputs of expressions.
 
 use bellwether_model::{Object, Value};
 
@@ -7,21 +7,21 @@ use crate::{
     value::Val,
 };
 
-/// Where an expression reads from.
+/// The source of the values that an expression reads.
 pub trait Input {
-    /// The value at a path; `index` is that of the path in [`paths`](crate::Program::paths). To `passed` is added how many fields had to be
-    /// looked through.
+    /// Returns the value at a path. `index` is the position of the path in [`paths`](crate::Program::paths).
+    /// Adds to `passed` the number of fields that the lookup searched: the evaluator charges for them.
     fn read<'v>(&'v self, index: usize, path: &Path, passed: &mut usize) -> Result<Val<'v>, Absent>;
 }
 
-/// An object is its scope's only variable.
+/// The object is the only variable of its scope.
 impl Input for Object<'_> {
     fn read<'v>(&'v self, _: usize, path: &Path, passed: &mut usize) -> Result<Val<'v>, Absent> {
         path.find(self.fields(), passed).map(Val::from)
     }
 }
 
-/// The values of the variables, as their scope declares them; none for a variable that has no value.
+/// The values of the variables in the order of their scope; `None` for a variable without a value.
 #[derive(Clone, Debug)]
 pub struct Variables<'a>(pub Vec<Option<Val<'a>>>);
 
@@ -34,7 +34,7 @@ impl Input for Variables<'_> {
     }
 }
 
-/// What was kept of the input: the values at the program's paths, in their order.
+/// The values at the paths of a program, in the order of [`paths`](crate::Program::paths).
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a>(pub &'a [Option<Value<'a>>]);
 

@@ -1,19 +1,19 @@
-//! What was made, as JSON can tell it.
+//! Conversion into JSON values.
 
 use bellwether_model::Value;
 
 use crate::{functions, value::Val};
 
 impl Val<'_> {
-    /// As a value that JSON can tell, bytes, times and quantities as their text; none for types, and for maps whose keys are
-    /// not texts.
+    /// Converts into a value of JSON. Bytes, times and quantities become strings. `None` for types, and for
+    /// maps with keys that are not strings.
     pub fn to_value(&self) -> Option<Value<'static>> {
         Some(match self {
             Self::Null | Self::Optional(None) => Value::Null,
             Self::Bool(truth) => Value::Bool(*truth),
             Self::Int(number) => Value::Int(*number),
             Self::Uint(number) => {
-                // A number beyond the signed ones keeps its size rather than its last digits.
+                // Beyond `i64`, a double keeps the magnitude but not the last digits.
                 #[expect(clippy::cast_precision_loss)]
                 i64::try_from(*number).map_or(Value::Float(*number as f64), Value::Int)
             }

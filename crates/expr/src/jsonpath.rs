@@ -1,41 +1,38 @@
-//! Paths as trees write them: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
+//! The paths of trees: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
 
 use crate::{mistake::Slip, path::Step};
 
-/// The steps of a path from `$`.
 pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
     let Some(mut rest) = text.trim().strip_prefix('$') else {
         let hint = format!("write $.{}", text.trim().trim_start_matches('.'));
-        return Err(Slip::new(0, format!("the path `{text}` does not begin with $")).hint(hint));
+        return Err(Slip::new(0, format!("`{text}` must start with $")).hint(hint));
     };
-    let wrong = |what: &str| Slip::new(0, format!("{what} in the path `{text}`"));
+    let wrong = |what: &str| Slip::new(0, format!("invalid path `{text}`: {what}"));
+    let unexpected = |part: &str| wrong(&format!("unexpected `{part}`"));
     let mut steps = Vec::new();
     while !rest.is_empty() {
         let (step, after) = if let Some(inner) = rest.strip_prefix('[') {
             bracketed(inner).ok_or_else(|| {
-                let hint = "a path goes by fields and by entries that are numbered: $.a['b/c'][0]";
-                wrong(&format!("`[{}`", first_part(inner))).hint(hint)
+                let hint = "write a quoted field or an index in brackets: $.a['b/c'][0]";
+                unexpected(&format!("[{}", first_part(inner))).hint(hint)
             })?
         } else if let Some(field) = rest.strip_prefix('.') {
             let end = field.find(['.', '[']).unwrap_or(field.len());
             let (name, after) = field.split_at(end);
             match name {
-                "" => return Err(wrong("a field without a name")),
-                "*" => {
-                    return Err(wrong("`*`")
-                        .hint("a path leads to one value; CEL can go through many: list.map(x, ...)"));
-                }
+                "" => return Err(wrong("empty field name")),
+                "*" => return Err(unexpected("*").hint("to read several values, use CEL: list.map(x, ...)")),
                 name if name.contains(['/', '\'', '"', ']', ' ']) => {
-                    // The names of labels and annotations have dots of their own.
+                    // Keys of labels and annotations contain dots.
                     let whole =
                         [".labels.", ".annotations."].iter().find_map(|map| Some(text.split_once(map)?.1));
                     let whole = whole.map_or_else(|| format!("{name}{after}"), str::to_owned);
-                    return Err(wrong(&format!("`{name}`")).hint(format!("write ['{whole}']")));
+                    return Err(unexpected(name).hint(format!("write ['{whole}']")));
                 }
                 name => (Step::Field(name.into()), after),
             }
         } else {
-            return Err(wrong(&format!("`{}`", first_part(rest))).hint("after $ comes a dot or a bracket"));
+            return Err(unexpected(first_part(rest)).hint("write a dot or a bracket after $"));
         };
         steps.push(step);
         rest = after;
@@ -43,7 +40,7 @@ pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
     Ok(steps)
 }
 
-/// What stands in brackets, and what comes after them.
+/// Parses what follows a `[`, and returns the step and the rest.
 fn bracketed(inner: &str) -> Option<(Step, &str)> {
     for quote in ['\'', '"'] {
         if let Some(quoted) = inner.strip_prefix(quote) {
@@ -87,31 +84,31 @@ mod tests {
     #[case(r#"$["a.b"].c"#, r#"[("a.b"), ("c")]"#)]
     #[case("$.list[0][12].x", r#"[("list"), (0), (12), ("x")]"#)]
     #[case("$.größe", r#"[("größe")]"#)]
-    #[case("status.phase", "the path `status.phase` does not begin with $; write $.status.phase")]
-    #[case(".status", "the path `.status` does not begin with $; write $.status")]
-    #[case("$status", "`status` in the path `$status`; after $ comes a dot or a bracket")]
-    #[case("$..a", "a field without a name in the path `$..a`")]
-    #[case("$.a.", "a field without a name in the path `$.a.`")]
+    #[case("status.phase", "`status.phase` must start with $; write $.status.phase")]
+    #[case(".status", "`.status` must start with $; write $.status")]
+    #[case("$status", "invalid path `$status`: unexpected `status`; write a dot or a bracket after $")]
+    #[case("$..a", "invalid path `$..a`: empty field name")]
+    #[case("$.a.", "invalid path `$.a.`: empty field name")]
     #[case(
         "$.a.*",
-        "`*` in the path `$.a.*`; a path leads to one value; CEL can go through many: list.map(x, ...)"
+        "invalid path `$.a.*`: unexpected `*`; to read several values, use CEL: list.map(x, ...)"
     )]
     #[case(
         "$.a[*]",
-        "`[*]` in the path `$.a[*]`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+        "invalid path `$.a[*]`: unexpected `[*]`; write a quoted field or an index in brackets: $.a['b/c'][0]"
     )]
     #[case(
         "$.a[-1]",
-        "`[-1]` in the path `$.a[-1]`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+        "invalid path `$.a[-1]`: unexpected `[-1]`; write a quoted field or an index in brackets: $.a['b/c'][0]"
     )]
     #[case(
         "$.a['b'",
-        "`['b'` in the path `$.a['b'`; a path goes by fields and by entries that are numbered: $.a['b/c'][0]"
+        "invalid path `$.a['b'`: unexpected `['b'`; write a quoted field or an index in brackets: $.a['b/c'][0]"
     )]
-    #[case("$.labels.a/b", "`a/b` in the path `$.labels.a/b`; write ['a/b']")]
+    #[case("$.labels.a/b", "invalid path `$.labels.a/b`: unexpected `a/b`; write ['a/b']")]
     #[case(
         "$.labels.app.kubernetes.io/name",
-        "`io/name` in the path `$.labels.app.kubernetes.io/name`; write ['app.kubernetes.io/name']"
+        "invalid path `$.labels.app.kubernetes.io/name`: unexpected `io/name`; write ['app.kubernetes.io/name']"
     )]
     fn paths(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(shown(text), expected);

@@ -1,12 +1,13 @@
 //! Expressions over Kubernetes objects, in two languages with one evaluator.
 //!
-//! A [`Program`] is an expression that was read once: CEL ([`Program::cel`]), or a tree of operations ([`Program::tree`]).
-//! It knows which parts of its input it reads ([`Program::paths`]), so that nothing else has to be kept, and it reads them
-//! from whatever has them ([`Input`]): an object, a row of several, facts that were kept earlier.
+//! A [`Program`] is a compiled expression: CEL ([`Program::cel`]) or a tree of operations
+//! ([`Program::tree`]). It knows the paths that it reads ([`Program::paths`]), so that callers need to keep
+//! nothing else of an object. It reads them through [`Input`]: an object, a row of several objects, or facts
+//! that were kept earlier.
 //!
-//! An evaluation runs on [`Fuel`]: neither its time nor its memory can grow beyond what it was given. A field that is not
-//! there is neither a value nor an error but [`Stop::Missing`], and the caller decides what that means: a rule that is not
-//! true yet, SQL's null, or an error.
+//! [`Fuel`] bounds the time and the memory of an evaluation. A missing field is neither a value nor an error
+//! but [`Stop::Missing`]. The caller decides what it means: a rule that is not true yet, SQL's null, or an
+//! error.
 
 mod cel;
 mod check;

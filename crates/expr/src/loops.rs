@@ -1,4 +1,4 @@
-//! Loops: what is done with each entry of a list or each field of a map.
+//! Comprehensions: macros that evaluate an expression for each entry of a list or each field of a map.
 
 use crate::{
     eval::Run,
@@ -8,16 +8,15 @@ use crate::{
     value::Val,
 };
 
-/// What one round of a loop is about.
 struct Round<'v> {
     /// The entry of a list, or the key of a map.
     entry: Val<'v>,
-    /// With two variables: the index and the entry, or the key and the value.
+    /// With two variables: index and entry of a list, or key and value of a map.
     pair: Option<(Val<'v>, Val<'v>)>,
 }
 
 impl<'v> Run<'v> {
-    pub(crate) fn go_through(&mut self, at: u32, the_loop: &'v Loop) -> Outcome<'v> {
+    pub(crate) fn iterate(&mut self, at: u32, the_loop: &'v Loop) -> Outcome<'v> {
         match self.eval(&the_loop.range)? {
             Val::List(list) => {
                 let rounds = list.iter().enumerate().map(|(index, entry)| Round {
@@ -35,7 +34,7 @@ impl<'v> Run<'v> {
                 });
                 self.rounds(at, the_loop, rounds)
             }
-            other => Err(functions::unsuited("a loop", &[other]).at(at)),
+            other => Err(Stop::error(format!("cannot iterate over {}", other.type_of())).at(at)),
         }
     }
 
@@ -105,7 +104,7 @@ impl<'v> Run<'v> {
                 continue;
             }
             let Val::Map(fields) = result else {
-                return Err(functions::unsuited("transformMapEntry", &[result]).at(at));
+                return Err(functions::no_such_overload("transformMapEntry", &[result]).at(at));
             };
             for (key, value) in fields.iter() {
                 self.add_field(&mut made, key, value).map_err(|stop| stop.at(at))?;
@@ -114,7 +113,7 @@ impl<'v> Run<'v> {
         Ok(Val::map(made))
     }
 
-    /// One round that decides does so whatever the others are, missing or wrong.
+    /// A decisive round wins over missing fields and errors of the others, as in CEL.
     fn quantified(
         &mut self,
         the_loop: &'v Loop,
@@ -140,9 +139,9 @@ impl<'v> Run<'v> {
         }
     }
 
-    fn is_true(&mut self, round: &Round<'v>, question: &'v Node) -> Result<bool, Stop<'v>> {
+    fn is_true(&mut self, round: &Round<'v>, predicate: &'v Node) -> Result<bool, Stop<'v>> {
         let outside = self.enter(round);
-        let truth = self.truth(question, "a question", question.at);
+        let truth = self.truth(predicate, "predicate", predicate.at);
         self.locals.truncate(outside);
         truth
     }
@@ -154,7 +153,7 @@ impl<'v> Run<'v> {
         value
     }
 
-    /// Gives the variables of the loop their values, and says how many variables there were before.
+    /// Binds the variables of the loop, and returns how many variables there were before.
     fn enter(&mut self, round: &Round<'v>) -> usize {
         let outside = self.locals.len();
         match &round.pair {

@@ -1,4 +1,4 @@
-//! Lists and maps that an expression makes.
+//! Lists and maps that an expression creates.
 
 use crate::{
     compare::equal,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<'v> Run<'v> {
-    /// All fields of the first, but those that the others say.
+    /// One object out of several paths: the fields of the first, overlaid with the named others.
     pub(crate) fn whole(&mut self, at: u32, paths: &'v [(Box<str>, usize)]) -> Outcome<'v> {
         let Some(((_, first), others)) = paths.split_first() else { return Ok(Val::Null) };
         let mut made = Vec::new();
@@ -36,7 +36,7 @@ impl<'v> Run<'v> {
             match (element.optional, self.eval(&element.value)?) {
                 (true, Val::Optional(None)) => {}
                 (true, Val::Optional(Some(value))) => entries.push((*value).clone()),
-                (true, other) => return Err(functions::unsuited("?", &[other]).at(element.value.at)),
+                (true, other) => return Err(functions::no_such_overload("?", &[other]).at(element.value.at)),
                 (false, value) => entries.push(value),
             }
         }
@@ -50,7 +50,7 @@ impl<'v> Run<'v> {
             let value = match (field.optional, self.eval(&field.value)?) {
                 (true, Val::Optional(None)) => continue,
                 (true, Val::Optional(Some(value))) => (*value).clone(),
-                (true, other) => return Err(functions::unsuited("?", &[other]).at(field.value.at)),
+                (true, other) => return Err(functions::no_such_overload("?", &[other]).at(field.value.at)),
                 (false, value) => value,
             };
             self.add_field(&mut made, key, value).map_err(|stop| stop.at(at))?;
@@ -58,7 +58,7 @@ impl<'v> Run<'v> {
         Ok(Val::map(made))
     }
 
-    /// Adds a field to a map that is being made.
+    /// Adds a field. It is an error if the key is invalid or a duplicate.
     pub(crate) fn add_field(
         &mut self,
         made: &mut Vec<(Val<'v>, Val<'v>)>,
@@ -66,13 +66,13 @@ impl<'v> Run<'v> {
         value: Val<'v>,
     ) -> Result<(), Stop<'v>> {
         if !matches!(key, Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Text(_)) {
-            return Err(Stop::error(format!("{} cannot be the key of a map", key.type_of().one())));
+            return Err(Stop::error(format!("invalid map key: {}", key.type_of().one())));
         }
         self.fuel.burn(2 + made.len() / 4)?;
         for (own, _) in made.iter() {
             if equal(&mut self.fuel, own, &key)? {
                 let key = functions::text_of(&key).unwrap_or_default();
-                return Err(Stop::error(format!("the key `{key}` is given twice")));
+                return Err(Stop::error(format!("duplicate map key `{key}`")));
             }
         }
         made.push((key, value));

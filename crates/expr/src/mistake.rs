@@ -1,36 +1,36 @@
-//! What is wrong with an expression, and where.
+//! Compile errors.
 
 use std::fmt;
 
-/// What is wrong with an expression that was written, where, and what was perhaps meant.
+/// A compile error: the place, the cause, and often a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where.
+    /// Line and column of the source, or a path into a tree.
     pub place: Place,
-    /// What is wrong, in one sentence.
+    /// The cause, in one sentence.
     pub text: String,
-    /// The way out, if there is an obvious one.
+    /// What to write instead, where that is obvious.
     pub hint: Option<String>,
 }
 
-/// A place in an expression.
+/// A place in the source of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In text, both counted from 1, columns in characters.
+    /// A place in text.
     Text {
-        /// The line.
+        /// Counted from 1.
         line: usize,
-        /// The column.
+        /// In characters, counted from 1.
         column: usize,
     },
-    /// In text of which only the line is known, counted from 1.
+    /// A line of text, counted from 1, where the column is unknown.
     Line(usize),
-    /// In a tree: `args[1].path`; empty for the root.
+    /// A path into a tree, such as `args[1].path`; empty for the root.
     Tree(String),
 }
 
 impl Place {
-    /// The place of a byte of a text.
+    /// Converts a byte offset into line and column.
     pub(crate) fn in_text(text: &str, at: u32) -> Self {
         let at = (at as usize).min(text.len());
         let before = text.get(..at).unwrap_or(text);
@@ -52,7 +52,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Place, sentence and hint in one line.
+/// `place: text; hint`, in one line.
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -69,7 +69,7 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// A mistake at a byte of the text, while it is being read.
+/// A mistake at a byte offset, before line and column are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slip {
     pub(crate) at: u32,
@@ -97,7 +97,7 @@ impl Slip {
     }
 }
 
-/// The word that was perhaps meant: the nearest of those there are, if it is near.
+/// The known word with the smallest edit distance, if that is small enough for a typo.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=2 => return None,
@@ -113,7 +113,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be added, left out, changed or swapped with their neighbour to make one word of the other.
+/// Damerau-Levenshtein distance; `usize::MAX` for words that are too different or too long.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     if left.len().abs_diff(right.len()) > 2 || left.len() > 64 {

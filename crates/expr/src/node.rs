@@ -1,4 +1,4 @@
-//! Compiled expressions: what the evaluator walks through, whichever language they were written in.
+//! Compiled expressions. CEL and trees share them.
 
 use bellwether_model::Value;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use crate::{
     types::Type,
 };
 
-/// An operation, and where it was written: a byte of a text, or the number of a place in a tree.
+/// An operation and its place: a byte offset in text, or the number of a place in a tree.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) at: u32,
@@ -19,11 +19,11 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) enum Op {
     Constant(Constant),
-    /// The value at a path of the input.
+    /// The value at a path of the input, by its index.
     Read(usize),
-    /// Whether there is something at a path of the input.
+    /// Whether a path of the input has a value, by its index.
     Has(usize),
-    /// A variable of a loop.
+    /// A variable of a loop, by its slot.
     Local(usize),
     Select {
         of: Box<Node>,
@@ -47,33 +47,33 @@ pub(crate) enum Op {
     Compare(Comparison, Box<[Node; 2]>),
     Arithmetic(Arithmetic, Box<[Node; 2]>),
     In(Box<[Node; 2]>),
-    /// The `null` of SQL: nothing is there.
+    /// SQL's `null`: a missing value.
     Nothing,
-    /// The input as one object: all fields of the first, but those that the others say.
+    /// The input as one object: the fields of the first path, overlaid with the named others.
     Whole(Box<[(Box<str>, usize)]>),
-    /// Whether there is nothing, or `null`.
+    /// Whether the operand is missing or `null`.
     IsNull(Box<Node>),
-    /// Whether there is something that is not `null`.
+    /// Whether the operand is neither missing nor `null`.
     IsSomething(Box<Node>),
     List(Box<[Element]>),
     Map(Box<[Field]>),
     Loop(Box<Loop>),
-    /// A value that the rest has a name for.
+    /// `cel.bind`: a value, and the expression that uses it.
     Bind(Box<[Node; 2]>),
-    /// If something is there, what the rest makes of it; `flat` if that may itself be nothing.
+    /// `optMap`, or `optFlatMap` if `flat`: an optional, and the expression for its value.
     Mapped {
         parts: Box<[Node; 2]>,
         flat: bool,
     },
-    /// A function, one of several if the types of the arguments decide.
+    /// A call. The types of the arguments select one of the overloads at run time.
     Call(Box<[&'static Function]>, Box<[Node]>),
-    /// A regular expression that was known beforehand.
+    /// `matches` with a constant pattern, compiled once.
     Matches(Box<Node>, Box<Pattern>),
 }
 
 impl Node {
-    /// Whether its value is always true or false.
-    pub(crate) fn is_question(&self) -> bool {
+    /// Whether the value is always a bool. Such nodes are evaluated without a [`Val`](crate::value::Val).
+    pub(crate) fn is_predicate(&self) -> bool {
         matches!(
             self.op,
             Op::Compare(..)
@@ -90,10 +90,10 @@ impl Node {
     }
 }
 
-/// A value that was known beforehand.
+/// A value that is known at compile time.
 #[derive(Debug)]
 pub(crate) enum Constant {
-    /// What JSON can tell.
+    /// A value of JSON.
     Value(Value<'static>),
     Uint(u64),
     Bytes(Box<[u8]>),
@@ -135,14 +135,15 @@ pub(crate) struct Field {
     pub(crate) optional: bool,
 }
 
-/// Something that is done with each entry of a list or each field of a map.
+/// A macro that evaluates an expression for each entry of a list or each field of a map.
 #[derive(Debug)]
 pub(crate) struct Loop {
     pub(crate) kind: LoopKind,
     pub(crate) range: Node,
-    /// Whether the loop has two variables: index or key, and value. With one, it is the entry of a list or the key of a map.
+    /// Whether the loop has two variables, index or key and value. A single one is the entry of a list or the
+    /// key of a map.
     pub(crate) pairs: bool,
-    /// What is left out.
+    /// Only entries for which this is true are evaluated.
     pub(crate) filter: Option<Node>,
     pub(crate) body: Node,
 }
@@ -152,14 +153,14 @@ pub(crate) enum LoopKind {
     All,
     Exists,
     ExistsOne,
-    /// A list of what the body gives.
+    /// `map`, `transformList`: a list of the values of the body.
     List,
-    /// A list of the entries for which the body is true.
+    /// `filter`: a list of the entries for which the body is true.
     Filter,
-    /// A map with the same keys.
+    /// `transformMap`: a map with the same keys.
     Map,
-    /// A map of the maps that the body gives.
+    /// `transformMapEntry`: the union of the maps that the body returns.
     MapEntries,
-    /// The entries in the order of what the body gives.
+    /// `sortBy`: the entries in the order of the values of the body.
     Sort,
 }

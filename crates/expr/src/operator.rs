@@ -1,6 +1,6 @@
-//! The operators of both languages.
+//! The operators that CEL and trees share.
 
-/// The operators that stand between two operands, but for `&&` and `||`.
+/// Binary operators other than `&&` and `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Equal,
@@ -18,7 +18,7 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// As it is written.
+    /// The operator as CEL writes it.
     pub(crate) const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "==",

@@ -1,4 +1,4 @@
-//! Paths: which part of the input an expression reads.
+//! The parts of the input that an expression reads.
 
 use std::fmt;
 
@@ -6,47 +6,47 @@ use bellwether_model::{Map, Value};
 
 use crate::{scope::SELF, value::Val};
 
-/// A path from one of the variables of an expression to the part of it that is read.
+/// A path from a variable to a part of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Which variable, counted as its scope declares them.
+    /// The index of the variable in its scope.
     pub(crate) root: usize,
-    /// The variable's name; none where the fields of the variable are in scope by themselves.
+    /// The name of the variable; `None` where its fields are names of their own.
     pub(crate) name: Option<Box<str>>,
-    /// The way from there.
     pub(crate) steps: Box<[Step]>,
 }
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Into a field of a map.
+    /// A field of a map.
     Field(Box<str>),
-    /// Into an entry of a list.
+    /// An entry of a list, counted from 0.
     Index(usize),
 }
 
-/// Why there is nothing at the end of a path.
+/// Why a path leads to no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absent {
-    /// How many steps led somewhere.
+    /// The number of steps that led to a value.
     pub reached: usize,
-    /// Whether what was reached is something that has no fields or entries at all.
+    /// Whether the last value has no fields or entries at all, for example a string.
     pub blocked: bool,
 }
 
 impl Path {
-    /// Which variable it starts from, counted as its scope declares them.
+    /// The index of the variable in its scope.
     pub fn root(&self) -> usize {
         self.root
     }
 
-    /// The way from there.
+    /// The steps from the variable to the value.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The fields on the way: lists are passed through, as in the plan of what is kept of an object.
+    /// The fields of the path. Indexes are left out, as in a [`Plan`](bellwether_model::Plan), which keeps
+    /// all entries of a list.
     pub fn fields(&self) -> Vec<&str> {
         self.steps
             .iter()
@@ -57,7 +57,7 @@ impl Path {
             .collect()
     }
 
-    /// What is at its end in a value that was read. To `passed` is added how many fields had to be looked through.
+    /// Looks the path up in a decoded value. Adds to `passed` the number of fields that were searched.
     pub fn find<'v>(&self, mut value: &'v Value<'v>, passed: &mut usize) -> Result<&'v Value<'v>, Absent> {
         for (reached, step) in self.steps.iter().enumerate() {
             *passed += value.as_map().map_or(0, Map::len);
@@ -72,7 +72,8 @@ impl Path {
         Ok(value)
     }
 
-    /// Follows it from the value of its variable. To `passed` is added how many fields had to be looked through.
+    /// Looks the path up in the value of its variable. Adds to `passed` the number of fields that were
+    /// searched.
     pub fn follow<'v>(&self, mut value: Val<'v>, passed: &mut usize) -> Result<Val<'v>, Absent> {
         for (reached, step) in self.steps.iter().enumerate() {
             if let Val::Map(fields) = &value {
@@ -91,7 +92,7 @@ impl Path {
     }
 }
 
-/// Maps that an expression makes may have numbers for keys.
+/// Only maps that an expression creates can have integer keys.
 fn entry_numbered<'v>(fields: &crate::value::Fields<'v>, index: usize) -> Option<Val<'v>> {
     fields.iter().find_map(|(key, value)| match key {
         Val::Int(number) if usize::try_from(number) == Ok(index) => Some(value),

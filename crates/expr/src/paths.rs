@@ -1,16 +1,15 @@
-//! The paths that an expression reads, each once.
+//! The distinct paths that an expression reads.
 
 use crate::path::Path;
 
-/// The most paths that one expression may read. What a person writes reads a handful.
+/// The most paths of one expression. It bounds what is kept of an object.
 const MOST: usize = 1000;
 
-/// The paths of an expression that is being compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Paths(Vec<Path>);
 
 impl Paths {
-    /// The number of a path; the same for the same path.
+    /// Returns the index of a path, and adds it if it is new.
     pub(crate) fn keep(&mut self, path: Path) -> Result<usize, String> {
         if let Some(known) = self.0.iter().position(|own| *own == path) {
             return Ok(known);

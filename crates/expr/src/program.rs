@@ -1,4 +1,4 @@
-//! Programs: expressions that were read once and can be evaluated on anything.
+//! Compiled expressions.
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,7 @@ use crate::{
     value::Val,
 };
 
-/// An expression that was read, checked and made ready to be evaluated.
+/// An expression that was parsed, checked and compiled.
 #[derive(Debug)]
 pub struct Program {
     paths: Vec<Path>,
@@ -26,7 +26,7 @@ pub struct Program {
     written: Written,
 }
 
-/// As what it was written: where in it a mistake is.
+/// The source, for the places of errors.
 #[derive(Debug)]
 enum Written {
     Text(Box<str>),
@@ -34,13 +34,13 @@ enum Written {
 }
 
 impl Program {
-    /// Reads an expression in CEL.
+    /// Compiles an expression in CEL.
     pub fn cel(text: &str, scope: &Scope) -> Result<Self, Mistake> {
         let (node, paths, types) = cel::compile(text, scope).map_err(|slip| slip.in_text(text))?;
         Ok(Self { paths, absence: scope.absence, node, types, written: Written::Text(text.into()) })
     }
 
-    /// Reads a tree of operations.
+    /// Compiles a tree of operations.
     pub fn tree(tree: &Json, scope: &Scope) -> Result<Self, Mistake> {
         let compiled = tree::compile(tree, scope)?;
         Ok(Self {
@@ -52,17 +52,17 @@ impl Program {
         })
     }
 
-    /// The parts of the input that it reads.
+    /// The parts of the input that the expression reads.
     pub fn paths(&self) -> &[Path] {
         &self.paths
     }
 
-    /// Whether its value can have this type, as far as can be told beforehand.
+    /// Whether the type checker allows a value of this type. It is true for expressions of unknown type.
     pub fn can_be(&self, one: Type) -> bool {
         self.types.meets(Types::of(one))
     }
 
-    /// Its value. What is not used of the fuel is left.
+    /// Evaluates the expression and deducts its cost from `fuel`.
     pub fn evaluate<'v>(&'v self, input: &'v dyn Input, fuel: &mut Fuel) -> Result<Val<'v>, Stop<'v>> {
         let mut run =
             Run { paths: &self.paths, absence: self.absence, input, fuel: *fuel, locals: Vec::new() };
@@ -71,7 +71,7 @@ impl Program {
         value
     }
 
-    /// Where an error arose.
+    /// The place of an error in the source.
     pub fn place(&self, error: &Error) -> Option<Place> {
         let at = error.at?;
         match &self.written {
@@ -80,11 +80,11 @@ impl Program {
         }
     }
 
-    /// Why there is no value, in one sentence.
+    /// Describes why there is no value, in one sentence with the place.
     pub fn describe(&self, stop: &Stop<'_>) -> String {
         match stop {
             Stop::Missing(missing) => missing.to_string(),
-            Stop::TooExpensive => "it takes more steps than it is given".to_owned(),
+            Stop::TooExpensive => "cost limit exceeded".to_owned(),
             Stop::Error(error) => match self.place(error) {
                 Some(Place::Tree(root)) if root.is_empty() => error.text.clone(),
                 Some(place) => format!("{place}: {}", error.text),

@@ -1,57 +1,57 @@
-//! Quantities of Kubernetes: `250Mi`, `100m`, `1.5`. They are exact, and written as the API server writes them.
+//! Quantities of Kubernetes: `250Mi`, `100m`, `1.5`. They are exact, and formatted as the API server does.
 
 use std::{cmp::Ordering, error, fmt, str::FromStr};
 
-/// A quantity: a decimal number of at least a billionth, and how people write it.
+/// A quantity: a decimal number in steps of a billionth, and its format.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// All digits of the number. The last one is not zero, unless the number is.
+    /// All significant digits. The last one is not zero, unless the number is.
     digits: i128,
-    /// The power of ten that the digits are multiplied by; no less than that of a billionth.
+    /// The power of ten of the last digit, from `FINEST` on.
     scale: i32,
     form: Form,
 }
 
-/// How a quantity is written. It keeps the form that it was read in.
+/// The format of a quantity. It is that of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// With powers of a thousand: `5M`.
+    /// Powers of a thousand: `5M`.
     Decimal,
-    /// With powers of 1024: `5Mi`.
+    /// Powers of 1024: `5Mi`.
     Binary,
-    /// With an exponent: `5e6`.
+    /// An exponent: `5e6`.
     Exponent,
 }
 
-/// Why a text is not a quantity.
+/// Why a string is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityError {
     /// It does not start with a number.
     Number,
-    /// What follows the number is no unit.
+    /// What follows the number is not a unit.
     Unit,
-    /// It has more digits, or a greater exponent, than anybody needs.
+    /// It has too many digits, or its exponent is too large.
     Digits,
 }
 
 const DECIMAL_UNITS: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
-/// The units, and the power of two that each stands for.
+/// The binary units and their powers of two.
 const BINARY_UNITS: [(&str, u32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// The finest scale: a billionth. What is finer is rounded away from zero, so that who asks for little gets some.
+/// The finest scale, a billionth. Finer numbers round away from zero, so that a small request is never zero.
 const FINEST: i32 = -9;
 
-/// The coarsest scale: beyond anything that anybody counts, and what a double can tell.
+/// The coarsest scale, beyond the range of a double.
 const COARSEST: i32 = 1000;
 
 impl Quantity {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { digits: 0, scale: 0, form: Form::Decimal };
 
-    /// Moves the zeros at the end of the digits to the scale: equal numbers then have equal parts.
+    /// Moves trailing zeros into the scale, so that equal numbers have equal fields.
     fn new(mut digits: i128, mut scale: i32, form: Form) -> Self {
         if digits == 0 {
             return Self { form, ..Self::ZERO };
@@ -63,12 +63,12 @@ impl Quantity {
         Self { digits, scale, form }
     }
 
-    /// Whether it is nothing.
+    /// Whether the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.digits == 0
     }
 
-    /// 1 if it is more than nothing, -1 if it is less, 0 otherwise.
+    /// -1, 0 or 1.
     pub fn signum(&self) -> i64 {
         match self.digits.cmp(&0) {
             Ordering::Less => -1,
@@ -77,8 +77,7 @@ impl Quantity {
         }
     }
 
-    /// The sum, unless it has more digits than can be counted. It is written as the first is, or as the second if the first
-    /// is nothing.
+    /// The sum; `None` on overflow. It has the format of `self`, or of `other` if `self` is zero.
     pub fn checked_add(&self, other: &Self) -> Option<Self> {
         if self.is_zero() {
             return Some(other.clone());
@@ -91,30 +90,30 @@ impl Quantity {
         Some(Self::new(sum, scale, self.form))
     }
 
-    /// The difference, unless it has more digits than can be counted.
+    /// The difference; `None` on overflow.
     pub fn checked_sub(&self, other: &Self) -> Option<Self> {
         let negative = Self { digits: other.digits.checked_neg()?, ..other.clone() };
         self.checked_add(&negative)
     }
 
-    /// As a whole number, if it is one and fits.
+    /// The quantity as an integer; `None` if it has a fraction or does not fit.
     pub fn to_i64(&self) -> Option<i64> {
         i64::try_from(self.at_scale(0)?).ok()
     }
 
-    /// As the nearest number that a double can tell.
+    /// The nearest double.
     pub fn to_f64(&self) -> f64 {
-        // Such text always is a number; the parser rounds correctly, which arithmetic would not.
+        // Such a string always parses. The parser rounds correctly, arithmetic would not.
         format!("{}e{}", self.digits, self.scale).parse().unwrap_or_default()
     }
 
-    /// The digits for a scale that is not coarser than its own.
+    /// The digits at a scale that is not coarser than its own.
     fn at_scale(&self, scale: i32) -> Option<i128> {
         let zeros = u32::try_from(self.scale.checked_sub(scale)?).ok()?;
         self.digits.checked_mul(10_i128.checked_pow(zeros)?)
     }
 
-    /// The number in units of powers of 1024, if that is how it is written: only from the first unit on, and only whole.
+    /// The number and its binary unit. `None` for other formats, for fractions, and below 1Ki.
     fn in_binary_units(&self) -> Option<(i128, &'static str)> {
         let mut number =
             self.at_scale(0).filter(|number| self.form == Form::Binary && number.unsigned_abs() >= 1024)?;
@@ -175,7 +174,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// A number with a power of ten; none if it has too many digits.
+/// A number with a power of ten; `None` if it has too many digits.
 fn decimal(whole: &str, fraction: &str, exponent: i32, form: Form) -> Option<Quantity> {
     let digits = [whole, fraction].concat();
     let kept = digits.trim_end_matches('0');
@@ -185,19 +184,19 @@ fn decimal(whole: &str, fraction: &str, exponent: i32, form: Form) -> Option<Qua
         return None;
     }
     let too_fine = usize::try_from(FINEST.saturating_sub(scale)).unwrap_or(0);
-    // The last digit is not zero: whatever is cut off rounds up.
+    // The last digit is not zero, so whatever is cut off rounds up.
     let up = i128::from(too_fine > 0 && !kept.is_empty());
     let kept = kept.get(..kept.len().saturating_sub(too_fine))?.trim_start_matches('0');
     let number: i128 = if kept.is_empty() { 0 } else { kept.parse().ok()? };
     Some(Quantity::new(number.checked_add(up)?, scale.max(FINEST), form))
 }
 
-/// A number with a power of two; none if it has too many digits.
+/// A number with a binary unit; `None` if it has too many digits.
 fn binary(whole: &str, fraction: &str, power: u32) -> Option<Quantity> {
-    /// A fraction of so many digits, times any unit, can be counted.
+    /// A fraction of this many digits times any unit does not overflow.
     const MOST_DIGITS: usize = 20;
     const BILLIONTHS: i128 = 1_000_000_000;
-    /// Binary quantities end where the whole numbers of Kubernetes do.
+    /// Kubernetes caps binary quantities at the largest `i64`.
     const GREATEST: i128 = i64::MAX as i128 * BILLIONTHS;
     let unit = 1_i128 << power;
     let whole = whole.trim_start_matches('0');
@@ -208,7 +207,7 @@ fn binary(whole: &str, fraction: &str, power: u32) -> Option<Quantity> {
     }
     let count: i128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
     let parts = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
-    // Both factors and the quotient are in range; what is finer than a billionth rounds up.
+    // Neither product nor quotient overflows. What is finer than a billionth rounds up.
     let rest = if parts <= BILLIONTHS {
         count * (BILLIONTHS / parts) * unit
     } else {
@@ -240,7 +239,7 @@ impl Ord for Quantity {
         if signs != Ordering::Equal || self.is_zero() {
             return signs;
         }
-        // Where the first digits are of the same power, digits compare as texts do.
+        // With first digits of the same power, digits compare like strings.
         let (own, others) = (self.digits.unsigned_abs().to_string(), other.digits.unsigned_abs().to_string());
         let power =
             |digits: &str, scale: i32| i64::from(scale) + i64::try_from(digits.len()).unwrap_or(i64::MAX);
@@ -249,7 +248,7 @@ impl Ord for Quantity {
     }
 }
 
-/// As Kubernetes writes it: the largest unit that needs no fraction.
+/// As Kubernetes formats it: with the largest unit that needs no fraction.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((number, unit)) = self.in_binary_units() {
@@ -272,11 +271,11 @@ impl fmt::Display for Quantity {
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Number => "it starts with no number",
+            Self::Number => "must start with a number",
             Self::Unit => {
-                "the unit is one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
+                "the unit must be one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
             }
-            Self::Digits => "it has more digits than can be counted",
+            Self::Digits => "too many digits",
         })
     }
 }
@@ -333,7 +332,7 @@ mod tests {
         assert_eq!(quantity(text).to_string(), expected);
     }
 
-    /// Somebody who asks for less than can be told gets the least that can be.
+    /// As in Kubernetes: a request that is too fine becomes the finest possible one.
     #[rstest]
     #[case("0.0000000001", "1n")]
     #[case("1.00000000001", "1000000001n")]
@@ -346,7 +345,6 @@ mod tests {
         assert_eq!(quantity(text).to_string(), expected);
     }
 
-    /// Binary quantities end at the greatest whole number.
     #[rstest]
     #[case("8Ei", "9223372036854775807")]
     #[case("-8Ei", "-9223372036854775807")]
@@ -383,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn many_zeros_are_no_digits() {
+    fn zeros_do_not_count_as_digits() {
         let zeros = "0".repeat(100);
         assert_eq!(quantity(&format!("{zeros}1.5{zeros}")), quantity("1.5"));
         assert_eq!(quantity(&format!("1{zeros}")), quantity("1e100"));
@@ -411,7 +409,6 @@ mod tests {
         assert!(ordered.map(quantity).windows(2).all(|pair| pair[0] < pair[1]));
     }
 
-    /// The sum is written as the first is, unless that is nothing.
     #[rstest]
     #[case("1Gi", "1Gi", "2Gi")]
     #[case("1Gi", "1G", "2073741824")]
@@ -435,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_has_no_sum() {
+    fn overflow() {
         assert_eq!(quantity("1e300").checked_add(&quantity("1")), None);
         assert_eq!(quantity("1e40").checked_sub(&quantity("1n")), None);
         assert_eq!(quantity("1e300").checked_add(&quantity("1e300")), Some(quantity("2e300")));
@@ -469,7 +466,7 @@ mod tests {
             prop_assert_eq!(number.to_string().parse(), Ok(Quantity::from(number)));
         }
 
-        /// Quantities are what their billionths are.
+        /// All quantities are multiples of a billionth.
         #[test]
         fn calculated_as_billionths(left in -1_000_000_000_000_i64.., right: i64, scale in 0_u32..9) {
             let of = |billionths: i128| format!("{billionths}n").parse::<Quantity>().unwrap();

@@ -1,5 +1,5 @@
-//! How values are reached: the input by its paths, maps by their fields, lists by their entries; and what it means that
-//! something is not there.
+//! Access to values: paths of the input, fields of maps, entries of lists, and what it means that they are
+//! missing.
 
 use std::rc::Rc;
 
@@ -42,7 +42,7 @@ impl<'v> Run<'v> {
             Ok(_) => Ok(true),
             Err(_) if is_lenient => Ok(false),
             Err(absent) if absent.blocked => Err(blocked(path, absent).at(at)),
-            // A field at the top of an object is a variable to the expression: whether it is there cannot be asked.
+            // In CEL, a field at the top of the object is a variable, and `has()` cannot test a variable.
             Err(absent)
                 if absent.reached + 1 == path.steps.len()
                     && path.steps.len() > usize::from(path.name.is_none()) =>
@@ -53,7 +53,8 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// What an optional field is asked of: where absence is no error, it may itself not be there.
+    /// The operand of an optional field or entry. Where a missing field is not an error, the operand may be
+    /// missing, too.
     pub(crate) fn eval_optional(&mut self, of: &'v Node, optional: bool) -> Outcome<'v> {
         match self.eval(of) {
             Err(Stop::Missing(_)) if optional && self.absence != Absence::AsInCel => Ok(Val::Optional(None)),
@@ -80,7 +81,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// What was perhaps found. SQL's null is nothing.
+    /// Wraps the value of an optional field. SQL's null counts as none.
     fn optional(&self, found: Option<Val<'v>>) -> Val<'v> {
         let is_nothing = |value: &Val<'v>| matches!(value, Val::Null) && self.absence == Absence::Null;
         Val::Optional(found.filter(|value| !is_nothing(value)).map(Rc::new))
@@ -113,19 +114,15 @@ impl<'v> Run<'v> {
     pub(crate) fn index(&mut self, of: &Val<'v>, index: &Val<'v>, optional: bool) -> Outcome<'v> {
         let found = match (of, index) {
             (Val::List(list), _) => {
-                let position = position(index).ok_or_else(|| {
-                    Stop::error(format!(
-                        "the entries of a list are numbered, and {} is no such number",
-                        index.type_of().one()
-                    ))
-                })?;
+                let position = position(index)
+                    .ok_or_else(|| Stop::error(format!("invalid list index: {}", index.type_of().one())))?;
                 usize::try_from(position).ok().and_then(|position| list.get(position))
             }
             (Val::Map(fields), _) => compare::find(&mut self.fuel, fields, index)?,
             (Val::Optional(None), _) => return Ok(Val::Optional(None)),
             (Val::Optional(Some(of)), _) => return self.index(of, index, true),
             (Val::Null, _) => None,
-            (other, _) => return Err(functions::unsuited("[]", &[(*other).clone(), index.clone()])),
+            (other, _) => return Err(functions::no_such_overload("[]", &[(*other).clone(), index.clone()])),
         };
         if optional {
             return Ok(self.optional(found));
@@ -138,12 +135,12 @@ impl<'v> Run<'v> {
     }
 }
 
-/// The position that a number means: whole numbers, whatever their type.
+/// The list index for a number of any type, if it is an integer.
 fn position(index: &Val<'_>) -> Option<i64> {
     match index {
         Val::Int(number) => Some(*number),
         Val::Uint(number) => i64::try_from(*number).ok(),
-        // Beyond 2^53 no double is exact, and no list is that long.
+        // Beyond 2^53 doubles are not exact, and no list is that long.
         #[expect(clippy::cast_possible_truncation)]
         Val::Double(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => Some(*number as i64),
         _ => None,
@@ -163,8 +160,10 @@ fn blocked<'v>(path: &Path, absent: Absent) -> Stop<'v> {
     let reached =
         Path { root: path.root, name: path.name.clone(), steps: path.steps[..absent.reached].into() };
     match path.steps.get(absent.reached) {
-        Some(Step::Index(index)) => Stop::error(format!("{reached} is no list, so it has no entry {index}")),
-        Some(Step::Field(name)) => Stop::error(format!("{reached} has no fields, so it has no `{name}`")),
+        Some(Step::Index(index)) => {
+            Stop::error(format!("cannot read entry {index}: {reached} is not a list"))
+        }
+        Some(Step::Field(name)) => Stop::error(format!("cannot read field `{name}`: {reached} is not a map")),
         None => Stop::error(format!("{reached} cannot be read")),
     }
 }
@@ -181,5 +180,5 @@ fn no_entry<'v>(of: &Val<'v>, index: &Val<'v>) -> Stop<'v> {
 }
 
 fn no_fields<'v>(of: &Val<'v>, field: &str) -> Stop<'v> {
-    Stop::error(format!("{} has no fields, so it has no `{field}`", of.type_of().one()))
+    Stop::error(format!("cannot read field `{field}` of {}", of.type_of().one()))
 }

@@ -1,4 +1,4 @@
-//! Why an evaluation ends without a value, and the fuel that it runs on.
+//! Why an evaluation ends without a value, and its cost limit.
 
 use std::fmt;
 
@@ -7,35 +7,32 @@ use crate::{
     value::{Text, Val},
 };
 
-/// What an evaluation gives.
 pub(crate) type Outcome<'v> = Result<Val<'v>, Stop<'v>>;
 
-/// Why there is no value.
+/// Why an evaluation has no value.
 #[derive(Clone, Debug)]
 pub enum Stop<'v> {
-    /// A field is not there. What that means is for the caller to say: not yet, null, or an error.
+    /// A field or a variable is missing. The caller decides what that means: not yet, null, or an error.
     Missing(Missing<'v>),
-    /// The fuel is used up.
+    /// The evaluation reached its cost limit.
     TooExpensive,
-    /// The expression cannot be evaluated on these values.
+    /// The expression has no value for these operands, for example `no such overload`.
     Error(Box<Error>),
 }
 
-/// What is not there.
+/// The field, entry or variable that is missing.
 #[derive(Clone, Debug)]
 pub struct Missing<'v>(pub(crate) What<'v>);
 
 #[derive(Clone, Debug)]
 pub(crate) enum What<'v> {
-    /// A variable, or a field of the object that stands for one: nothing of this path.
+    /// A variable, or a field at the top of the object. The path is shown in full.
     Variable(&'v Path),
-    /// A field.
     Key(Text<'v>),
-    /// An entry of a list.
     Index(i64),
 }
 
-/// In the words of Kubernetes' own CEL.
+/// The texts are those of Kubernetes' own CEL.
 impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -46,27 +43,25 @@ impl fmt::Display for Missing<'_> {
     }
 }
 
-/// An error, and where in the expression it arose.
+/// An evaluation error and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The place in the expression, as its program knows it.
+    /// A byte offset, or the number of a place in a tree.
     pub(crate) at: Option<u32>,
-    /// What went wrong.
     pub(crate) text: String,
 }
 
 impl<'v> Stop<'v> {
-    /// A field is not there.
     pub(crate) fn not_there(field: &'v str) -> Self {
         Self::Missing(Missing(What::Key(Text::Read(field))))
     }
 
-    /// An error whose place is not known here; whoever calls knows it.
+    /// An error without a place. The evaluator adds that of the operation ([`at`](Self::at)).
     pub(crate) fn error(text: impl Into<String>) -> Self {
         Self::Error(Box::new(Error { at: None, text: text.into() }))
     }
 
-    /// The same, at a place, if it had none.
+    /// Adds a place, unless the error already has one.
     pub(crate) fn at(mut self, at: u32) -> Self {
         if let Self::Error(error) = &mut self {
             error.at.get_or_insert(at);
@@ -74,7 +69,7 @@ impl<'v> Stop<'v> {
         self
     }
 
-    /// Of this and an earlier one, the one to tell: what is wrong before what is not there, and the first before the others.
+    /// The one to report of two: errors win over missing fields, earlier ones over later ones.
     pub(crate) fn or_worse(self, earlier: Option<Self>) -> Self {
         match earlier {
             Some(Self::Missing(_)) if matches!(self, Self::Error(_)) => self,
@@ -84,26 +79,26 @@ impl<'v> Stop<'v> {
     }
 }
 
-/// What an evaluation may cost. Each step takes one; work that grows with the values takes more, so that neither time nor
-/// memory grows beyond what was given.
+/// The cost limit of an evaluation, in steps. Work that grows with the size of values costs more steps, so
+/// that neither time nor memory exceeds what the fuel allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuel(u64);
 
 impl Fuel {
-    /// What is given to an expression unless somebody says otherwise: some ten milliseconds of work at most.
+    /// The default for one expression: about ten milliseconds of work at most.
     pub const USUAL: Self = Self(1_000_000);
 
-    /// So many steps.
+    /// Fuel for this many steps.
     pub const fn new(steps: u64) -> Self {
         Self(steps)
     }
 
-    /// What is left.
+    /// The steps that are left.
     pub const fn left(self) -> u64 {
         self.0
     }
 
-    /// Takes what so many steps cost.
+    /// Pays for steps before they are taken.
     #[inline]
     pub(crate) fn burn<'v>(&mut self, steps: usize) -> Result<(), Stop<'v>> {
         let Some(left) = self.0.checked_sub(steps as u64) else {
@@ -114,7 +109,7 @@ impl Fuel {
         Ok(())
     }
 
-    /// Takes what it costs to look through or to make so many bytes.
+    /// Pays for reading or allocating bytes.
     #[inline]
     pub(crate) fn burn_bytes<'v>(&mut self, bytes: usize) -> Result<(), Stop<'v>> {
         self.burn(bytes / 16)

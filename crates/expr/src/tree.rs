@@ -14,10 +14,9 @@ use crate::{
     types::{Type, Types},
 };
 
-/// How deep operations may be in each other.
+/// The maximum nesting of operations.
 const DEEPEST: usize = 100;
 
-/// The operations, as they are written.
 const OPERATIONS: &[&str] = &[
     "Path",
     "Literal",
@@ -34,16 +33,15 @@ const OPERATIONS: &[&str] = &[
     "Exists",
 ];
 
-/// A tree that was read.
 pub(crate) struct Compiled {
     pub(crate) node: Node,
     pub(crate) paths: Vec<Path>,
     pub(crate) types: Types,
-    /// Where in the tree the operations are, by the numbers that the nodes have.
+    /// The places of operations in the tree, by [`Node::at`].
     pub(crate) places: Vec<String>,
 }
 
-/// What a tree means in a scope.
+/// Checks and compiles a tree.
 pub(crate) fn compile(tree: &Json, scope: &Scope) -> Result<Compiled, Mistake> {
     let mut compiler = Compiler { scope, paths: Paths::default(), places: Vec::new() };
     let (node, types) = compiler.operation(tree, String::new(), 0)?;
@@ -62,20 +60,23 @@ impl Compiler<'_> {
             return Err(mistake(place, "the tree is nested too deeply here"));
         }
         let Json::Object(fields) = tree else {
-            let hint = "write {op: Path, path: $.status.phase}, or CEL for the whole expression";
+            let hint = "write {op: Path, path: $.status.phase}, or use CEL for the whole expression";
             return Err(with_hint(
-                mistake(place, format!("an operation is a map, not {}", kind_of(tree))),
+                mistake(place, format!("an operation must be a map, not {}", kind_of(tree))),
                 hint,
             ));
         };
         let op = match fields.get("op") {
             Some(Json::String(op)) => op.as_str(),
             Some(other) => {
-                return Err(mistake(under(&place, "op"), format!("op is a word, not {}", kind_of(other))));
+                return Err(mistake(
+                    under(&place, "op"),
+                    format!("must be a string, not {}", kind_of(other)),
+                ));
             }
             None => {
-                let hint = format!("there is {}", OPERATIONS.join(", "));
-                return Err(with_hint(mistake(place, "the operation has no op"), hint));
+                let hint = format!("write one of {}", OPERATIONS.join(", "));
+                return Err(with_hint(mistake(place, "op is required"), hint));
             }
         };
         let allowed: &[&str] = match op {
@@ -113,7 +114,7 @@ impl Compiler<'_> {
                     Some(_) => Node { at, op: self.read(fields, &place)? },
                     None if !fields.contains_key("args") => {
                         return Err(with_hint(
-                            mistake(place, "Exists has no path"),
+                            mistake(place, "Exists requires a path"),
                             "write {op: Exists, path: $.status.phase}",
                         ));
                     }
@@ -142,12 +143,12 @@ impl Compiler<'_> {
         Ok((Node { at, op }, types))
     }
 
-    /// A check that knows its place by number only.
+    /// Adds the place to a check that knows only its number.
     fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, Mistake> {
         checked.map_err(|slip| Mistake {
             place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
             text: slip.text,
-            // The hints are for those who write CEL.
+            // The hints are in CEL.
             hint: None,
         })
     }
@@ -165,7 +166,7 @@ impl Compiler<'_> {
             None => Ok(()),
             Some(stray) => {
                 let hint = format!("{op} takes {}", allowed.join(" or "));
-                Err(with_hint(mistake(under(place, stray), format!("{op} has no `{stray}`")), hint))
+                Err(with_hint(mistake(under(place, stray), format!("unknown field `{stray}`")), hint))
             }
         }
     }
@@ -173,7 +174,7 @@ impl Compiler<'_> {
     fn read(&mut self, fields: &Map<String, Json>, place: &str) -> Result<Op, Mistake> {
         let place = under(place, "path");
         let Some(Json::String(text)) = fields.get("path") else {
-            return Err(with_hint(mistake(place, "a path is text"), "write path: $.status.phase"));
+            return Err(with_hint(mistake(place, "must be a string"), "write path: $.status.phase"));
         };
         let steps = jsonpath::steps(text).map_err(|slip| Mistake {
             place: Place::Tree(place.clone()),
@@ -203,15 +204,15 @@ impl Compiler<'_> {
         paths.collect::<Result<_, _>>().map(Op::Whole)
     }
 
-    /// The path from `$`: the object as the user knows it, with the status that the cluster reported, and what is known of
-    /// the cluster beside it.
+    /// Resolves a path from `$`: the object as on the hub, but with the status that the cluster reported.
+    /// `$.inventory` and `$.propagation` describe the cluster.
     fn rooted(&self, mut steps: Vec<Step>) -> Result<Path, String> {
         if let Some(root) = self.scope.open {
             return Ok(Path { root, name: None, steps: steps.into() });
         }
         let first = match steps.first() {
             Some(Step::Field(first)) => first.to_string(),
-            _ => return Err("an object has fields, not numbered entries".to_owned()),
+            _ => return Err("a path must start with a field, not with an index".to_owned()),
         };
         let variable = match first.as_str() {
             "inventory" | "propagation" => {
@@ -223,11 +224,11 @@ impl Compiler<'_> {
         };
         match self.scope.position(variable) {
             Some(root) => Ok(Path { root, name: Some(variable.into()), steps: steps.into() }),
-            None => Err(format!("there is no `{}` here", ROW.join("`, `"))),
+            None => Err(format!("undeclared variable `{variable}`: a path needs `{}`", ROW.join("`, `"))),
         }
     }
 
-    /// Exactly so many arguments.
+    /// Exactly `N` arguments.
     fn arguments<const N: usize>(
         &mut self,
         fields: &Map<String, Json>,
@@ -239,7 +240,7 @@ impl Compiler<'_> {
         let given = arguments.len();
         arguments.try_into().map_err(|_| {
             let wanted = if N == 1 { "1 argument".to_owned() } else { format!("{N} arguments") };
-            mistake(under(place, "args"), format!("{op} takes {wanted}, not {given}"))
+            mistake(under(place, "args"), format!("{op} takes {wanted}, found {given}"))
         })
     }
 
@@ -252,10 +253,10 @@ impl Compiler<'_> {
     ) -> Result<Vec<(Node, Types)>, Mistake> {
         let place = under(place, "args");
         let Some(Json::Array(arguments)) = fields.get("args") else {
-            return Err(mistake(place, format!("{op} takes args, a list of operations")));
+            return Err(mistake(place, format!("{op} requires args, a list of operations")));
         };
         if arguments.is_empty() {
-            return Err(mistake(place, format!("{op} takes at least one argument")));
+            return Err(mistake(place, format!("{op} requires at least one argument")));
         }
         let operations = arguments.iter().enumerate();
         operations
@@ -276,10 +277,10 @@ fn comparison(op: &str) -> Option<(Comparison, Operator)> {
     })
 }
 
-/// A literal; `null` is SQL's.
+/// A literal. `null` is SQL's.
 fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mistake> {
     let Some(value) = fields.get("value") else {
-        return Err(mistake(place.to_owned(), "a Literal has a value"));
+        return Err(mistake(place.to_owned(), "Literal requires a value"));
     };
     let value =
         kept(value, 0).ok_or_else(|| mistake(under(place, "value"), "the value is nested too deeply"))?;
@@ -295,7 +296,7 @@ fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mista
     Ok((Op::Constant(Constant::Value(value)), Types::of(one)))
 }
 
-/// The value to keep; none if it is too deep.
+/// Converts a literal; `None` if it is nested too deeply.
 fn kept(json: &Json, depth: usize) -> Option<Value<'static>> {
     if depth == DEEPEST {
         return None;
@@ -337,17 +338,17 @@ fn unknown(op: &str, place: &str) -> Mistake {
     };
     let hint = match synonym.or_else(|| nearest(op, OPERATIONS.iter().copied())) {
         Some(meant) => format!("did you mean {meant}?"),
-        None => format!("there is {}", OPERATIONS.join(", ")),
+        None => format!("write one of {}", OPERATIONS.join(", ")),
     };
-    with_hint(mistake(under(place, "op"), format!("there is no operation `{op}`")), hint)
+    with_hint(mistake(under(place, "op"), format!("unknown operation `{op}`")), hint)
 }
 
 fn kind_of(json: &Json) -> &'static str {
     match json {
-        Json::Null => "nothing",
-        Json::Bool(_) => "a truth value",
+        Json::Null => "null",
+        Json::Bool(_) => "a bool",
         Json::Number(_) => "a number",
-        Json::String(_) => "text",
+        Json::String(_) => "a string",
         Json::Array(_) => "a list",
         Json::Object(_) => "a map",
     }

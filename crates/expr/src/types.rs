@@ -1,37 +1,37 @@
-//! The types of values, and sets of them: what is known of a value before there is one.
+//! The types of CEL, and sets of them for the type checker.
 
 use std::fmt;
 
-/// The type of a value.
+/// A type of CEL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// `null`.
+    /// `null_type`, the type of `null`.
     Null,
-    /// Truth values.
+    /// `bool`.
     Bool,
-    /// Whole numbers.
+    /// `int`, 64 bits.
     Int,
-    /// Unsigned whole numbers.
+    /// `uint`, 64 bits.
     Uint,
-    /// Numbers with a fraction.
+    /// `double`.
     Double,
-    /// Text.
+    /// `string`.
     Text,
-    /// Bytes.
+    /// `bytes`.
     Bytes,
-    /// Lists.
+    /// `list`, with entries of any type.
     List,
-    /// Maps.
+    /// `map`, with keys of type bool, int, uint or string.
     Map,
-    /// Moments.
+    /// `google.protobuf.Timestamp`.
     Timestamp,
-    /// Lengths of time.
+    /// `google.protobuf.Duration`.
     Duration,
-    /// Types.
+    /// `type`, the type of types.
     Type,
-    /// Quantities of Kubernetes.
+    /// A quantity of Kubernetes, such as `250Mi`.
     Quantity,
-    /// What may be there.
+    /// `optional_type`, a value or none.
     Optional,
 }
 
@@ -53,7 +53,7 @@ impl Type {
         Self::Optional,
     ];
 
-    /// Its name in CEL.
+    /// The name in CEL: `type(x)` is a value of this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Null => "null_type",
@@ -73,14 +73,13 @@ impl Type {
         }
     }
 
-    /// The type of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|own| own.name() == name)
     }
 }
 
 impl Type {
-    /// With its article: `an int`.
+    /// With an article, for messages: `an int`.
     pub fn one(self) -> String {
         match self {
             Self::Int | Self::Optional => format!("an {self}"),
@@ -103,7 +102,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// The types that a value may have, as far as is known before it is there.
+/// The types that an expression may have. The checker rejects only what no type of the set allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Types(u16);
 

@@ -1,4 +1,4 @@
-//! Values while an expression is evaluated: what the object has, borrowed, and what the expression makes.
+//! Values during an evaluation: borrowed from the input, or created by the expression.
 
 use std::{fmt, ops::Deref, rc::Rc};
 
@@ -15,88 +15,88 @@ pub enum Val<'v> {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number. Every whole number of an object is one, as in Kubernetes.
+    /// A signed integer. Every integer in an object is one, as in Kubernetes.
     Int(i64),
-    /// A whole number that was made unsigned: `1u`, `uint(1)`.
+    /// An unsigned integer. Objects contain none.
     Uint(u64),
-    /// Any other number.
+    /// A floating-point number.
     Double(f64),
-    /// Text.
+    /// A string.
     Text(Text<'v>),
-    /// Bytes.
+    /// Bytes. Objects contain none.
     Bytes(Rc<[u8]>),
-    /// A list.
+    /// A list with entries of any type.
     List(List<'v>),
     /// A map.
     Map(Fields<'v>),
-    /// A moment.
+    /// A point in time. In objects it is a string.
     Timestamp(Timestamp),
-    /// A length of time.
+    /// A length of time. In objects it is a string.
     Duration(SignedDuration),
-    /// The type of a value.
+    /// A type: the value of `type(x)` or of a type name.
     Type(Type),
-    /// A quantity of Kubernetes: `250Mi`.
+    /// A quantity of Kubernetes, such as `250Mi`. In objects it is a string or a number.
     Quantity(Rc<Quantity>),
-    /// What may be there.
+    /// A value or none, for example the value of `a.?b`.
     Optional(Option<Rc<Val<'v>>>),
 }
 
-/// Text: a part of the object or of the expression, or made while it was evaluated.
+/// A string.
 #[derive(Clone, Debug)]
 pub enum Text<'v> {
-    /// Read.
+    /// Borrowed from the object or from the expression.
     Read(&'v str),
-    /// Made.
+    /// Created by the evaluation.
     Made(Rc<str>),
 }
 
-/// A list: a part of the object, or made while the expression was evaluated.
+/// The entries of a list.
 #[derive(Clone, Debug)]
 pub enum List<'v> {
-    /// Read.
+    /// Borrowed from the object or from the expression.
     Read(&'v [Value<'v>]),
-    /// Made.
+    /// Created by the evaluation.
     Made(Rc<Made<Val<'v>>>),
 }
 
-/// The fields of a map: a part of the object, or made while the expression was evaluated.
+/// The fields of a map.
 #[derive(Clone, Debug)]
 pub enum Fields<'v> {
-    /// Read.
+    /// Borrowed from the object or from the expression.
     Read(&'v Map<'v>),
-    /// Made: keys are texts, whole numbers or truth values, each once.
+    /// Created by the evaluation. Keys are strings, integers or bools without duplicates.
     Made(Rc<Made<(Val<'v>, Val<'v>)>>),
 }
 
-/// What was made while an expression was evaluated.
+/// Entries that an evaluation created.
 #[derive(Debug)]
 pub struct Made<T> {
     entries: Vec<T>,
-    /// How many values that were made are in each other, at most.
+    /// The nesting depth of created values, this one included.
     depth: usize,
 }
 
 impl Val<'_> {
-    /// Text that was made.
+    /// Creates a string.
     pub fn text(text: impl Into<Rc<str>>) -> Self {
         Self::Text(Text::Made(text.into()))
     }
 
-    /// A list that was made.
+    /// Creates a list.
     pub fn list(entries: impl Into<Vec<Self>>) -> Self {
         let entries = entries.into();
         let depth = 1 + entries.iter().map(Self::depth).max().unwrap_or(0);
         Self::List(List::Made(Rc::new(Made { entries, depth })))
     }
 
-    /// A map that was made. Each key is given once.
+    /// Creates a map. Keys must be distinct.
     pub fn map(fields: Vec<(Self, Self)>) -> Self {
         let depth = 1 + fields.iter().map(|(_, value)| value.depth()).max().unwrap_or(0);
         Self::Map(Fields::Made(Rc::new(Made { entries: fields, depth })))
     }
 
-    /// How many values that were made are in each other, this one included. What was read is not counted: whoever read it
-    /// saw to its depth.
+    /// The nesting depth of created values, this one included. Borrowed values do not count: the decoder
+    /// limits their depth.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::List(List::Made(made)) => made.depth,
@@ -106,7 +106,7 @@ impl Val<'_> {
         }
     }
 
-    /// Its type.
+    /// The type of the value.
     pub fn type_of(&self) -> Type {
         match self {
             Self::Null => Type::Null,
@@ -159,7 +159,7 @@ impl fmt::Display for Text<'_> {
 }
 
 impl<'v> List<'v> {
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         match self {
             Self::Read(list) => list.len(),
@@ -167,12 +167,12 @@ impl<'v> List<'v> {
         }
     }
 
-    /// Whether there is no entry.
+    /// Whether the list has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An entry.
+    /// The entry at an index, counted from 0.
     pub fn get(&self, index: usize) -> Option<Val<'v>> {
         match self {
             Self::Read(list) => list.get(index).map(Val::from),
@@ -180,15 +180,15 @@ impl<'v> List<'v> {
         }
     }
 
-    /// The entries.
+    /// The entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Val<'v>> + ExactSizeIterator {
-        // An index is always in the list.
+        // Every index is within the list.
         (0..self.len()).map(|index| self.get(index).unwrap_or_default())
     }
 }
 
 impl<'v> Fields<'v> {
-    /// How many fields there are.
+    /// The number of fields.
     pub fn len(&self) -> usize {
         match self {
             Self::Read(map) => map.len(),
@@ -196,12 +196,12 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// Whether there is no field.
+    /// Whether the map has no fields.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of a field whose name is text.
+    /// The value of a field with a string as key.
     pub fn get(&self, name: &str) -> Option<Val<'v>> {
         match self {
             Self::Read(map) => map.get(name).map(Val::from),
@@ -213,7 +213,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// The fields: names and values.
+    /// The keys and values, in the order of the object or of their creation.
     pub fn iter(&self) -> impl Iterator<Item = (Val<'v>, Val<'v>)> {
         let (read, made) = match self {
             Self::Read(map) => (Some(*map), None),

@@ -1,4 +1,4 @@
-//! Why a run gave no outcome.
+//! Why a run has no outcome.
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use mlua::{Error, Value};
 
 use crate::{hint, object::type_name};
 
-/// Why a run gave no outcome.
+/// Why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The script made a mistake, or raised an error of its own.
+    /// A run-time error: Lua's own, or one that the script raised.
     #[error("{}{text}", at(*line))]
     Error {
-        /// The line of the script, counted from 1, if the error came from one.
+        /// The line of the script, counted from 1; `None` if the error has none.
         line: Option<usize>,
-        /// What is wrong.
+        /// The message, with a hint where there is one.
         text: String,
     },
-    /// The script needed more than its budget.
+    /// The script exceeded its budget.
     #[error("{text}")]
     TooExpensive {
-        /// What ran out.
+        /// The resource that was exhausted.
         of: Resource,
-        /// What ran out, in a sentence.
+        /// The message.
         text: String,
     },
 }
 
-/// What a script can run out of.
+/// A limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// Instructions, or the time that they stand for.
+    /// Instructions, or work that is charged as instructions.
     Instructions,
-    /// Memory.
+    /// Bytes of the Lua state.
     Memory,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What Lua calls the script in its messages.
+/// The chunk name of the script in Lua's messages.
 pub(crate) const NAME: &str = "script";
 
-/// What Lua says when an allocation fails.
+/// Lua's message for a failed allocation.
 const NO_MEMORY: &str = "not enough memory";
 
-/// The longest text of an error, in bytes. People read it; nobody reads a megabyte.
+/// The maximum length of an error message, in bytes. A script can raise one of megabytes.
 const LONGEST: usize = 2_048;
 
 fn at(line: Option<usize>) -> String {
@@ -60,10 +60,14 @@ fn at(line: Option<usize>) -> String {
 
 impl Failure {
     pub(crate) fn too_expensive(of: Resource) -> Self {
-        Self::TooExpensive { of, text: format!("the script needs more {of} than it may use") }
+        let limit = match of {
+            Resource::Instructions => "instruction",
+            Resource::Memory => "memory",
+        };
+        Self::TooExpensive { of, text: format!("the script exceeded its {limit} limit") }
     }
 
-    /// A failure from an error that Rust was given.
+    /// Converts an error of mlua.
     pub(crate) fn from_error(error: &Error) -> Self {
         if is_no_memory(error) {
             return Self::too_expensive(Resource::Memory);
@@ -71,7 +75,7 @@ impl Failure {
         Self::from_text(&root_text(error))
     }
 
-    /// A failure from the value that the script threw.
+    /// Converts the value that the script raised.
     pub(crate) fn from_thrown(thrown: &Value) -> Self {
         match thrown {
             Value::String(text) if *text == NO_MEMORY => Self::too_expensive(Resource::Memory),
@@ -79,10 +83,7 @@ impl Failure {
             Value::Integer(number) => Self::from_text(&number.to_string()),
             Value::Number(number) => Self::from_text(&number.to_string()),
             Value::Error(error) => Self::from_error(error),
-            other => Self::from_text(&format!(
-                "the script raised an error that is a {}, not a text",
-                type_name(other)
-            )),
+            other => Self::from_text(&error_object(other)),
         }
     }
 
@@ -91,8 +92,11 @@ impl Failure {
             Some((line, text)) => (Some(line), text),
             None => (None, text),
         };
-        let text =
-            if text.contains("stack overflow") { "functions call each other too deeply" } else { text };
+        let text = if text.contains("stack overflow") {
+            "stack overflow: calls are nested too deeply"
+        } else {
+            text
+        };
         let text = text.replace(&format!("{NAME}:"), "line ");
         let mut text = hint::at_run_time(&text).map_or(text.clone(), |hint| format!("{text} ({hint})"));
         if text.len() > LONGEST {
@@ -103,13 +107,17 @@ impl Failure {
     }
 }
 
-/// `script:3: what is wrong` as the line and the rest.
+/// Lua's own words for an error that is not a string.
+pub(crate) fn error_object(thrown: &Value) -> String {
+    format!("error object is a {} value", type_name(thrown))
+}
+
+/// Splits `script:3: message` into line and message.
 pub(crate) fn split_line(text: &str) -> Option<(usize, &str)> {
     let (line, text) = text.strip_prefix(NAME)?.strip_prefix(':')?.split_once(':')?;
     Some((line.parse().ok()?, text.trim_start()))
 }
 
-/// Whether the value that was thrown says that an allocation failed.
 pub(crate) fn is_no_memory_thrown(thrown: &Value) -> bool {
     match thrown {
         Value::String(text) => *text == NO_MEMORY,
@@ -118,13 +126,13 @@ pub(crate) fn is_no_memory_thrown(thrown: &Value) -> bool {
     }
 }
 
-/// Whether an allocation failed. Where mlua cannot grow a stack, it does not say whether memory or slots ran out; a stack
-/// of a million slots is memory too.
+/// Whether an allocation failed. mlua reports a stack that cannot grow as a `StackError`, whether memory or
+/// slots ran out. A stack of a million slots is memory, too.
 pub(crate) fn is_no_memory(error: &Error) -> bool {
     matches!(root(error), Error::MemoryError(_) | Error::StackError)
 }
 
-/// What an error says, without where it passed through.
+/// The message of the innermost error, without a traceback.
 pub(crate) fn root_text(error: &Error) -> String {
     match root(error) {
         Error::RuntimeError(text) => without_trace(text).to_owned(),

@@ -1,48 +1,47 @@
-//! What somebody probably meant who is at home in another language.
+//! Hints for habits from other languages.
 
-/// A hint for a mistake in the text, from the line where Lua noticed it and what Lua says.
+/// A hint for a syntax error, from the source line that Lua reports and from its message.
 pub(crate) fn in_source(source: &str, line: usize, said: &str) -> Option<&'static str> {
     let text = source.lines().nth(line.saturating_sub(1)).map(without_texts).unwrap_or_default();
     let has_word = |word: &str| words(&text).any(|own| own == word);
     let opens_condition = has_word("if") || has_word("elseif") || has_word("while");
     if said.contains("'end' expected") {
         return Some(if source.lines().map(without_texts).any(|line| is_else_if(&line)) {
-            "`else if` opens a second `if` that needs its own `end`; `elseif` does not"
+            "write `elseif`: `else if` opens a second `if` that needs its own `end`"
         } else {
-            "every `if`, `for`, `while`, `do` and `function` needs its own `end`"
+            "close every `if`, `for`, `while`, `do` and `function` with its own `end`"
         });
     }
     let slips: [(bool, &str); 12] = [
-        (text.contains("!="), "not equal is written `~=`"),
+        (text.contains("!="), "write `~=` for not equal"),
         (text.contains("&&"), "write `and` for `&&`"),
         (text.contains("||"), "write `or` for `||`"),
         (near(said, "!"), "write `not` for `!`"),
         (opens_condition && near(said, "="), "`=` assigns; to compare, write `==`"),
         (["+=", "-=", "++", "..="].iter().any(|sign| text.contains(sign)), "write it out: `x = x + 1`"),
-        (near(said, "{") || near(said, "}"), "blocks begin with `then` or `do` and finish with `end`"),
-        (text.trim_start().starts_with("//") || text.contains("/*"), "comments begin with `--`"),
-        (text.trim_start().starts_with('#'), "comments begin with `--`"),
-        (["let", "var", "const"].iter().any(|word| has_word(word)), "variables are declared with `local`"),
+        (near(said, "{") || near(said, "}"), "open blocks with `then` or `do` and close them with `end`"),
+        (text.trim_start().starts_with("//") || text.contains("/*"), "write `--` for a comment"),
+        (text.trim_start().starts_with('#'), "write `--` for a comment"),
+        (["let", "var", "const"].iter().any(|word| has_word(word)), "declare variables with `local`"),
         (has_word("elif") || has_word("elsif"), "write `elseif`"),
-        (has_word("null") || has_word("None"), "nothing is written `nil`"),
+        (has_word("null") || has_word("None"), "write `nil`"),
     ];
     slips.into_iter().find_map(|(slipped, hint)| slipped.then_some(hint)).or_else(|| {
-        said.contains("should have ended")
-            .then_some("there is one `end` too many, or something after `return`")
+        said.contains("<eof> expected").then_some("remove the extra `end`, or what follows `return`")
     })
 }
 
-/// A hint for an error at run time, from what Lua says.
+/// A hint for a run-time error, from Lua's message.
 pub(crate) fn at_run_time(said: &str) -> Option<&'static str> {
     let hints: [(&str, &str); 5] = [
-        ("(global 'null')", "nothing is written `nil`"),
-        ("perform arithmetic on a string value", "texts are joined with `..`"),
+        ("(global 'null')", "write `nil`"),
+        ("perform arithmetic on a string value", "write `..` to join strings"),
         (
             "(global 'require')",
-            "scripts cannot load anything; `os.time`, `os.date`, `string`, `table` and `math` are there",
+            "scripts cannot load modules; use `os.time`, `os.date`, `string`, `table` and `math`",
         ),
-        ("(global 'io')", "scripts cannot read or write anything but the object"),
-        ("call a nil value (field 'random')", "the same object must always get the same answer"),
+        ("(global 'io')", "scripts cannot access files"),
+        ("call a nil value (field 'random')", "scripts have no random numbers"),
     ];
     hints.into_iter().find_map(|(part, hint)| said.contains(part).then_some(hint))
 }
@@ -60,7 +59,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// A line without what stands in quotes or in a comment.
+/// A line without its strings and comments.
 fn without_texts(line: &str) -> String {
     let mut rest = String::with_capacity(line.len());
     let mut quote = None;

@@ -1,11 +1,12 @@
 //! Argo CD's health scripts, run as they are, in a sandbox.
 //!
-//! A script is a piece of Lua that looks at one Kubernetes object, its global `obj`, and returns a table with `status`
-//! and `message`. [`Script::compile`] reads it once and says what is wrong with it; [`Script::run`] runs it on an object.
+//! A script is a piece of Lua that reads one Kubernetes object, its global `obj`, and returns a table with
+//! `status` and `message`. [`Script::compile`] checks its syntax; [`Script::run`] runs it on an object.
 //!
-//! A script may come from anybody who can write a health rule, so it is trusted with nothing: it sees the object and the
-//! time it is given, and no file, network, clock or other run. Whatever it does ends within its [`Budget`], and the same
-//! script on the same object at the same time gives the same answer, byte for byte.
+//! A script may come from any user who can write a HealthRule, so it is trusted with nothing: it sees the
+//! object and the time it is given, and no file, network, clock or other run. Whatever it does ends within
+//! its [`Budget`], and the same script on the same object at the same time gives the same answer, byte for
+//! byte.
 //!
 //! ```
 //! use bellwether_lua::{Budget, Script};
@@ -15,7 +16,7 @@
 //! let script = Script::compile(
 //!     r#"
 //!     if obj.status ~= nil and obj.status.phase == "Running" then
-//!       return { status = "Healthy", message = "It runs" }
+//!       return { status = "Healthy", message = "phase is Running" }
 //!     end
 //!     return { status = "Progressing", message = "Waiting for the phase Running" }
 //!     "#,
@@ -29,11 +30,12 @@
 //!
 //! What a run costs is bounded three ways, because Lua itself bounds none of them:
 //!
-//! - instructions are counted by a hook, which also charges for the memory that is held: one instruction can compare or
-//!   copy as much as there is;
-//! - memory has a limit, and the garbage collector is off: a run that would need it has allocated its limit and ends;
-//! - what Lua does outside of instructions (patterns, sorting, joining, texts as numbers) is done here, in Rust, and
-//!   charged for what it does.
+//! - a hook counts instructions, and also charges for the memory in use: one instruction can compare or copy
+//!   as much as there is;
+//! - memory has a limit, and the garbage collector is off: a run that would need it has allocated its limit
+//!   and ends;
+//! - what Lua does outside of instructions (patterns, sorting, joining, parsing numbers) is done here, in
+//!   Rust, and charged for what it does.
 //!
 //! Nothing in a script can catch the end of its budget.
 

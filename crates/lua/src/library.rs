@@ -1,7 +1,7 @@
-//! What a script may call.
+//! The functions that a script can call.
 //!
-//! Everything here is written anew, for three reasons: what Lua's own functions do is not counted as instructions, some of
-//! it differs from run to run, and Argo CD's scripts are written for Lua 5.1.
+//! They replace Lua's own for three reasons: a hook does not count the work of native functions, some results
+//! of Lua's differ from run to run, and Argo CD's scripts are written for Lua 5.1.
 
 mod base;
 mod call;
@@ -19,11 +19,11 @@ use mlua::{Lua, LuaString, Result, Table, Value};
 
 use crate::shared::Shared;
 
-/// The globals of Lua's own that stay: they take the same time whatever they are given.
+/// Lua's own globals that stay: their cost does not depend on the size of their arguments.
 const KEPT: [&str; 9] =
     ["_VERSION", "assert", "error", "getmetatable", "rawequal", "rawget", "rawlen", "rawset", "type"];
 
-/// Gives a state its library, and tells its globals.
+/// Installs the library, and returns the globals.
 pub(crate) fn open(lua: &Lua, shared: &Rc<Shared>) -> Result<Table> {
     let own = lua.globals();
     let globals = lua.create_table()?;
@@ -43,7 +43,7 @@ pub(crate) fn open(lua: &Lua, shared: &Rc<Shared>) -> Result<Table> {
     globals.raw_set("os", shared.table(lua, time::FUNCTIONS)?)?;
     let string = shared.table(lua, text::FUNCTIONS)?;
     shared.add(lua, &string, matching::FUNCTIONS)?;
-    // Texts have the library as their methods, and count as numbers where they say one.
+    // Strings have the library as methods, and numeric strings work in arithmetic.
     let texts = shared.table(lua, number::OF_TEXTS)?;
     texts.raw_set("__index", &string)?;
     texts.raw_set("__metatable", false)?;

@@ -1,4 +1,4 @@
-//! What a run may cost, and what it has cost so far.
+//! The budget of a run, and what is left of it.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -6,46 +6,46 @@ use mlua::{Error, HookTriggers, Lua, Result, Table, Value, VmState};
 
 use crate::failure::Resource;
 
-/// What a run may cost.
+/// The limits of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// How many instructions of Lua it may take. Work that is done outside of instructions counts as the instructions
-    /// that would take about as long.
+    /// Instructions of Lua. Native work counts as the instructions that would take about as long.
     pub instructions: u64,
-    /// How many bytes it may allocate in all, the object and the Lua state included.
+    /// Bytes of all allocations, with the object and the Lua state.
     pub memory: usize,
 }
 
 impl Default for Budget {
-    /// A thousand times what a usual script takes, and room for the largest object that an API server stores.
+    /// A thousand times the instructions of a usual script, and memory for the largest object that an API
+    /// server stores.
     fn default() -> Self {
         Self { instructions: 1_000_000, memory: 32 << 20 }
     }
 }
 
-/// The instructions between two looks at the meter.
+/// The number of instructions between two calls of the hook.
 const STRIDE: u32 = 100;
 
-/// A stride costs one more instruction for each so many bytes that one instruction could walk over. At this rate the worst
-/// that instructions can do with memory (adding a field to a table that is full, over and over) takes about two seconds.
+/// Each stride costs one more instruction per this many bytes that one instruction could walk over. At this
+/// rate the worst use of memory (adding fields to a full table in a loop) takes about two seconds.
 const BYTES_PER_INSTRUCTION: usize = 64;
 
-/// What a call of one of our functions costs beside what it does.
+/// The fixed cost of a native call, in instructions.
 const CALL: usize = 10;
 
-/// What an error costs that is caught: unwinding, and the text of the error.
+/// The cost of a caught error: unwinding, and its message.
 const CATCH: usize = 1_000;
 
-/// More threads than can wait for each other.
+/// More than the maximum nesting of threads.
 const DEEPEST: u32 = 1_000;
 
-/// The budget of one run, being used up.
+/// The remaining budget of one run.
 pub(crate) struct Meter {
     left: Cell<u64>,
     memory: usize,
-    /// What one instruction can walk over in the object.
+    /// The bytes of the object that one instruction can walk over.
     reach: Cell<usize>,
-    /// The bytes that were allocated when the script began.
+    /// The bytes in use when the script started.
     loaded: Cell<usize>,
     over: Cell<Option<Resource>>,
 }
@@ -54,7 +54,7 @@ impl Meter {
     pub(crate) fn new(budget: Budget) -> Self {
         Self {
             left: Cell::new(budget.instructions),
-            // Lua takes 0 for no limit at all.
+            // To Lua, 0 means no limit.
             memory: budget.memory.max(1),
             reach: Cell::new(0),
             loaded: Cell::new(0),
@@ -62,32 +62,30 @@ impl Meter {
         }
     }
 
-    /// How many bytes may be allocated in all.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// What ran out, if something did.
+    /// The resource that was exhausted first.
     pub(crate) fn over(&self) -> Option<Resource> {
         self.over.get()
     }
 
-    /// Ends the run. Nothing that the script does afterwards counts.
+    /// Ends the run. Its outcome is discarded, whatever the script does afterwards.
     pub(crate) fn end(&self, of: Resource) -> Error {
         if self.over.get().is_none() {
             self.over.set(Some(of));
         }
-        Error::external("the budget of the script is used up")
+        Error::external("the script exceeded its budget")
     }
 
-    /// The object is loaded: from here on the script pays for what it holds, and for the largest single part of the
-    /// object.
+    /// Starts charging for memory, when the object is loaded. `reach` is the size of its largest single part.
     pub(crate) fn begin(&self, lua: &Lua, reach: usize) {
         self.loaded.set(lua.used_memory());
         self.reach.set(reach);
     }
 
-    /// Pays for work that takes as long as so many instructions.
+    /// Pays for work in instructions.
     pub(crate) fn charge(&self, work: usize) -> Result<()> {
         if self.over.get().is_some() {
             return Err(self.end(Resource::Instructions));
@@ -97,22 +95,23 @@ impl Meter {
         left.map(|_| ()).ok_or_else(|| self.end(Resource::Instructions))
     }
 
-    /// Pays for a call of one of our functions.
+    /// Pays for a native call.
     pub(crate) fn charge_call(&self, arguments: usize) -> Result<()> {
         self.charge(CALL + arguments)
     }
 
-    /// Pays for an error that is about to be caught.
+    /// Pays for an error before the script catches it.
     pub(crate) fn charge_catch(&self, lua: &Lua) -> Result<()> {
         self.charge(CATCH + self.surcharge(lua))
     }
 
-    /// Pays for copying or looking at so many bytes.
+    /// Pays for reading or copying bytes.
     pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<()> {
         self.charge(bytes / 16)
     }
 
-    /// Ends the run if there is no room for so many more bytes. What is built outside of Lua asks first.
+    /// Ends the run if there is no memory for this many bytes. Native code calls it before it allocates
+    /// outside of Lua.
     pub(crate) fn need(&self, lua: &Lua, bytes: usize) -> Result<()> {
         if lua.used_memory().saturating_add(bytes) > self.memory {
             return Err(self.end(Resource::Memory));
@@ -130,12 +129,11 @@ impl Meter {
     }
 }
 
-/// Watches over the instructions of a state from now on.
+/// Counts the instructions of a state from now on.
 ///
-/// When the budget is used up, the thread is left where it is and never resumed. That is no error, so nothing in the script
-/// can catch it, and no variable that wants to be closed sees it. An error would not do: it closes the variables of the
-/// function that runs, while the hook is off. Therefore all code of a script runs in threads, and nothing here calls it in
-/// another way.
+/// When the budget is exhausted, the thread yields and is never resumed. This is not an error, so the script
+/// cannot catch it, and no to-be-closed variable runs. An error would not do: it closes the variables of the
+/// running function while the hook is off. Therefore all code of a script must run in threads.
 pub(crate) fn watch(lua: &Lua, meter: Rc<Meter>) -> Result<()> {
     let canary = Canary::new(lua)?;
     let ignored = Cell::new(0);
@@ -145,7 +143,7 @@ pub(crate) fn watch(lua: &Lua, meter: Rc<Meter>) -> Result<()> {
         }
         match meter.stride(lua) {
             Ok(()) => Ok(VmState::Continue),
-            // Threads within threads stop one by one. More would mean that code runs which cannot be left.
+            // Nested threads yield one by one. More yields mean that code runs which cannot yield.
             Err(over) if ignored.get() > DEEPEST => Err(over),
             Err(_) => {
                 ignored.set(ignored.get() + 1);
@@ -155,10 +153,10 @@ pub(crate) fn watch(lua: &Lua, meter: Rc<Meter>) -> Result<()> {
     })
 }
 
-/// A value that nobody holds, so that it is gone after a garbage collection.
+/// A table without references, which is gone after a garbage collection.
 ///
-/// The collector is off, but Lua still runs it before it fails an allocation. A script that lives on the garbage of its
-/// past could then allocate without end.
+/// The collector is off, but Lua still runs it before it fails an allocation. A script that creates garbage
+/// could then allocate without end.
 struct Canary(Table);
 
 impl Canary {

@@ -1,18 +1,18 @@
-//! What is wrong with the text of a script.
+//! Syntax errors.
 
 use mlua::Error;
 
 use crate::{failure, hint};
 
-/// What is wrong with the text of a script.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {text}{}", .hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default())]
 pub struct Mistake {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Lua's message.
     pub text: String,
-    /// What was probably meant.
+    /// What to write instead, where that is obvious.
     pub hint: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl Mistake {
         Self {
             line: 1,
             text: format!("the script is longer than {} KiB", longest >> 10),
-            hint: Some("a health check looks at one object; leave out what it does not need".to_owned()),
+            hint: Some("leave out what the health check does not need".to_owned()),
         }
     }
 
@@ -31,16 +31,12 @@ impl Mistake {
             error => failure::root_text(error),
         };
         let (line, text) = failure::split_line(&said).unwrap_or((1, &said));
-        let text = reworded(text);
-        Self { line, hint: hint::in_source(source, line, &text).map(str::to_owned), text }
+        let text = if text.starts_with("attempt to load a binary chunk") {
+            "the script is not Lua source: binary chunks are not supported"
+        } else {
+            text
+        };
+        let hint = hint::in_source(source, line, text).map(str::to_owned);
+        Self { line, text: text.to_owned(), hint }
     }
-}
-
-/// Lua's words, except where they speak of things that only its authors know.
-fn reworded(text: &str) -> String {
-    if text.starts_with("attempt to load a binary chunk") {
-        return "the script is not text".to_owned();
-    }
-    text.replace("near <eof>", "before the end of the script")
-        .replace("<eof> expected near", "the script should have ended near")
 }

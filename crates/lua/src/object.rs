@@ -1,13 +1,16 @@
-//! The object, as the script sees it.
+//! Conversion of the object into Lua.
 
 use bellwether_model::{Map, Value};
 use mlua::{Lua, Result, Value as Lua5};
 
-/// What a slot of a list and what a field of a map take in Lua, in bytes.
+/// The size of a list entry in Lua, in bytes.
 const SLOT: usize = 16;
+
+/// The size of a map field in Lua, in bytes.
 const FIELD: usize = 40;
 
-/// The object in Lua, and its largest single part in bytes: what one instruction of the script can walk over at most.
+/// Converts the object. Also returns the size of its largest single part in bytes: the most that one
+/// instruction of the script can walk over.
 pub(crate) fn load(lua: &Lua, object: &Value<'_>) -> Result<(Lua5, usize)> {
     let mut reach = 0;
     let value = convert(lua, object, &mut reach)?;
@@ -28,7 +31,7 @@ fn convert(lua: &Lua, value: &Value<'_>, reach: &mut usize) -> Result<Lua5> {
             *reach = (*reach).max(list.len() * SLOT);
             let table = lua.create_table_with_capacity(list.len(), 0)?;
             for (index, entry) in list.iter().enumerate() {
-                // A null leaves its place empty; the others keep their index.
+                // A null leaves a hole, so the other entries keep their index.
                 table.raw_set(index + 1, convert(lua, entry, reach)?)?;
             }
             Lua5::Table(table)
@@ -47,13 +50,13 @@ fn convert_map(lua: &Lua, map: &Map<'_>, reach: &mut usize) -> Result<Lua5> {
     Ok(Lua5::Table(table))
 }
 
-/// A whole number is one however it is written: `1.0` says 1 in a message.
+/// An integer, if the float is integral: `1.0` prints as 1 in a message.
 pub(crate) fn number_of(number: f64) -> Lua5 {
     whole(number).map_or(Lua5::Number(number), Lua5::Integer)
 }
 
-/// The whole number that a float is, if it is one that floats count one by one.
-#[expect(clippy::cast_possible_truncation, reason = "Every such number is an i64.")]
+/// The integer value of a float, within the range where floats are exact.
+#[expect(clippy::cast_possible_truncation, reason = "all such numbers fit an i64")]
 pub(crate) fn whole(number: f64) -> Option<i64> {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() <= LARGEST).then_some(number as i64)

@@ -1,22 +1,22 @@
-//! Lua's patterns, matched for a price.
+//! Lua's patterns, with metering.
 //!
-//! Lua's own matcher goes back and tries again without end: `a*a*a*a*b` on a few hundred letters takes years, and no
-//! instruction passes meanwhile. This one does the same, step by step, and pays for each.
+//! Lua's own matcher backtracks without limit: `a*a*a*a*b` on a few hundred characters takes years, and no
+//! instruction is counted meanwhile. This one backtracks in the same way, and pays for each step.
 
 use mlua::{Error, Result};
 
 use crate::meter::Meter;
 
-/// The most captures of a pattern.
+/// Lua's limit for captures.
 const MOST_CAPTURES: usize = 32;
 
-/// How deep a pattern may call itself.
+/// Lua's limit for recursion.
 const DEEPEST: usize = 200;
 
-/// The steps that are taken between two payments.
+/// The number of steps between two payments.
 const INSTALMENT: usize = 256;
 
-/// A pattern at work on a text.
+/// A match in progress.
 pub(crate) struct Matcher<'a> {
     text: &'a [u8],
     pattern: &'a [u8],
@@ -26,7 +26,6 @@ pub(crate) struct Matcher<'a> {
     steps: usize,
 }
 
-/// What a pair of parentheses stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Capture {
     start: usize,
@@ -35,20 +34,19 @@ struct Capture {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// It was not closed yet.
+    /// The capture is not closed yet.
     Open,
-    /// It is `()`: the position itself.
+    /// The capture is `()`: a position.
     Position,
-    /// So many bytes.
+    /// The length of the captured text.
     Bytes(usize),
 }
 
-/// What a match has found.
+/// A capture of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found<'a> {
-    /// A part of the text.
     Text(&'a [u8]),
-    /// A position in it, counted from 1.
+    /// Counted from 1.
     Position(usize),
 }
 
@@ -57,29 +55,28 @@ impl<'a> Matcher<'a> {
         Self { text, pattern, captures: Vec::new(), depth: 0, meter, steps: 0 }
     }
 
-    /// Where a match ends that begins exactly here, if there is one.
+    /// The end of a match that starts exactly at `start`.
     pub(crate) fn at(&mut self, start: usize) -> Result<Option<usize>> {
         self.captures.clear();
         self.depth = 0;
         self.go(start, 0)
     }
 
-    /// Pays for the steps that are not paid for yet.
+    /// Pays for the steps since the last payment.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.meter.charge(std::mem::take(&mut self.steps))
     }
 
-    /// How many captures the last match has.
+    /// The number of captures of the last match.
     pub(crate) fn count(&self) -> usize {
         self.captures.len()
     }
 
-    /// All that a match covers.
     pub(crate) fn whole(&self, start: usize, end: usize) -> Found<'a> {
         Found::Text(&self.text[start..end])
     }
 
-    /// A capture of the last match, counted from 0. A pattern without captures has one: all that it matched.
+    /// A capture of the last match, counted from 0. Without captures, the whole match is the only one.
     pub(crate) fn capture(&self, index: usize, start: usize, end: usize) -> Result<Found<'a>> {
         match self.captures.get(index) {
             None if index == 0 => Ok(self.whole(start, end)),
@@ -101,7 +98,7 @@ impl<'a> Matcher<'a> {
         self.pattern.get(at).copied()
     }
 
-    /// Matches the pattern from `p` on the text from `s`, one call deeper.
+    /// Matches the pattern from `p` against the text from `s`, one level deeper.
     fn go(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -157,7 +154,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// As many of a single item as possible, fewer if the rest of the pattern needs it.
+    /// Greedy repetition: the longest that lets the rest of the pattern match.
     fn longest(&mut self, s: usize, p: usize, after: usize) -> Result<Option<usize>> {
         let mut count = 0;
         while self.fits(s + count, p, after) {
@@ -172,7 +169,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// As few of a single item as possible, more if the rest of the pattern needs it.
+    /// Lazy repetition: the shortest that lets the rest of the pattern match.
     fn shortest(&mut self, mut s: usize, p: usize, after: usize) -> Result<Option<usize>> {
         loop {
             if let Some(end) = self.go(s, after + 1)? {
@@ -210,7 +207,7 @@ impl<'a> Matcher<'a> {
         Ok(end)
     }
 
-    /// `%bxy`: from an x to the y that closes it.
+    /// `%bxy`: from an x to the matching y.
     fn balanced(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         let (Some(open), Some(close)) = (self.letter(p), self.letter(p + 1)) else {
             return Err(complain("malformed pattern (missing arguments to '%b')"));
@@ -234,7 +231,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// `%f[set]`: where the set begins. Gives the place in the pattern behind it.
+    /// `%f[set]`: a frontier. Returns the position behind it in the pattern.
     fn frontier(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         if self.letter(p) != Some(b'[') {
             return Err(complain("missing '[' after '%f' in pattern"));
@@ -247,7 +244,7 @@ impl<'a> Matcher<'a> {
         Ok(begins.then_some(after))
     }
 
-    /// `%1`: the same text as a capture before. Gives the place in the text behind it.
+    /// `%1`: a back reference. Returns the position behind it in the text.
     fn repeated(&mut self, s: usize, digit: u8) -> Result<Option<usize>> {
         let capture =
             usize::from(digit).checked_sub(usize::from(b'1')).and_then(|index| self.captures.get(index));
@@ -264,14 +261,14 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The place behind a single item: a letter, a class or a set.
+    /// The position behind a single item: a character, a class or a set.
     fn end_of_single(&self, p: usize) -> Result<usize> {
         match self.letter(p) {
             Some(b'%') if p + 1 >= self.pattern.len() => Err(complain("malformed pattern (ends with '%')")),
             Some(b'%') => Ok(p + 2),
             Some(b'[') => {
                 let mut at = if self.letter(p + 1) == Some(b'^') { p + 2 } else { p + 1 };
-                // The first letter belongs to the set even if it is `]`.
+                // A `]` at the start of a set is literal.
                 loop {
                     let letter =
                         self.letter(at).ok_or_else(|| complain("malformed pattern (missing ']')"))?;
@@ -285,7 +282,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether the letter of the text at `s` fits the single item from `p` to `after`.
+    /// Whether the character at `s` matches the single item from `p` to `after`.
     fn fits(&self, s: usize, p: usize, after: usize) -> bool {
         let Some(letter) = self.text.get(s).copied() else {
             return false;
@@ -298,7 +295,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether a letter is in the set from `p` (at `[`) to `end` (at `]`).
+    /// Whether a character is in the set from `p` (at `[`) to `end` (at `]`).
     fn in_set(&self, letter: u8, p: usize, end: usize) -> bool {
         let negated = self.pattern[p + 1] == b'^';
         let mut rest = &self.pattern[if negated { p + 2 } else { p + 1 }..end];
@@ -328,7 +325,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Whether a letter is in a class such as `%d`; a capital means all others.
+/// Whether a character is in a class such as `%d`. An upper-case letter negates the class.
 fn in_class(letter: u8, class: u8) -> bool {
     let belongs = match class.to_ascii_lowercase() {
         b'a' => letter.is_ascii_alphabetic(),
@@ -347,7 +344,7 @@ fn in_class(letter: u8, class: u8) -> bool {
     belongs != class.is_ascii_uppercase()
 }
 
-/// Whether a pattern means just itself.
+/// Whether a pattern has no special characters.
 pub(crate) fn is_plain(pattern: &[u8]) -> bool {
     !pattern.iter().any(|letter| b"^$*+?.([%-".contains(letter))
 }

@@ -1,4 +1,4 @@
-//! Scripts: read once, run on any object.
+//! Compiled scripts.
 
 use std::rc::Rc;
 
@@ -14,28 +14,27 @@ use crate::{
     sandbox::{self, Sandbox},
 };
 
-/// A script that was read and can be run on any object.
+/// A script without syntax errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     source: String,
 }
 
-/// What a script said about an object: the fields `status` and `message` of the table that it returned, empty where it
-/// said nothing.
+/// The fields `status` and `message` of the table that the script returned; empty where they are nil.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The health, in the words of the script.
+    /// The health status, as the script returned it.
     pub status: String,
-    /// Why, for people.
+    /// The message for users.
     pub message: String,
 }
 
-/// The longest script, in bytes. Reading one is not metered, so it is kept short instead; the longest one that is known
-/// has a tenth of this.
+/// The maximum length of a script, in bytes. Parsing is not metered. The longest known script has a tenth of
+/// this.
 const LONGEST: usize = 256 << 10;
 
 impl Script {
-    /// Reads a script. It is text: Lua's own binary form is refused.
+    /// Checks the syntax of a script. Binary chunks are rejected.
     pub fn compile(source: &str) -> Result<Self, Mistake> {
         if source.len() > LONGEST {
             return Err(Mistake::too_long(LONGEST));
@@ -46,11 +45,11 @@ impl Script {
         Ok(Self { source: source.to_owned() })
     }
 
-    /// Runs the script on an object, at a time. Each run has a Lua state of its own.
+    /// Runs the script on an object. `now` is the time that it sees. Each run has its own Lua state.
     pub fn run(&self, object: &Value<'_>, now: Timestamp, budget: Budget) -> Result<Outcome, Failure> {
         let meter = Rc::new(Meter::new(budget));
         let result = self.attempt(object, now, &meter);
-        // Whatever the script made of it, a run that used up its budget has no outcome.
+        // A run that exceeded its budget has no outcome, even if the script returned one.
         match meter.over() {
             Some(of) => Err(Failure::too_expensive(of)),
             None => result,
@@ -96,7 +95,7 @@ fn outcome(returned: &Lua5) -> Result<Outcome, Failure> {
     }
 }
 
-/// A field of the returned table. Only the table itself is asked: no code of the script runs any more.
+/// A field of the returned table, read without metamethods: they would run code of the script.
 fn field(table: &Table, name: &str) -> Result<String, Failure> {
     match table.raw_get(name).map_err(|error| Failure::from_error(&error))? {
         Lua5::Nil => Ok(String::new()),
@@ -104,7 +103,7 @@ fn field(table: &Table, name: &str) -> Result<String, Failure> {
         other => Err(Failure::Error {
             line: None,
             text: format!(
-                "the {name} that the script returns must be a text, not a {}",
+                "{name} in the returned table must be a string, not a {}",
                 object::type_name(&other)
             ),
         }),

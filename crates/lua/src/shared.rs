@@ -1,4 +1,4 @@
-//! What our functions share during a run, and how they call those of the script.
+//! The state that native functions share, and their calls into the script.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,28 +15,27 @@ use crate::{
     meter::Meter,
 };
 
-/// How deep our functions and those of the script may call each other. Each level takes some of the stack of the process,
-/// and a process whose stack is used up dies.
+/// The maximum nesting of native and script functions. Each level uses the stack of the process, and a stack
+/// overflow aborts it.
 const DEEPEST: usize = 32;
 
-/// What our functions share during a run.
+/// The state that native functions share during a run.
 pub(crate) struct Shared {
     pub(crate) meter: Rc<Meter>,
     pub(crate) now: Timestamp,
-    /// Lua's own functions that ours are built upon.
     pub(crate) original: Originals,
-    /// The order in which the fields of tables are visited, by the table's address. The collector is off, so an address
-    /// means one table for the whole run.
+    /// The order of iteration of each table, by address. The collector is off, so an address stays that of
+    /// one table.
     pub(crate) walks: RefCell<HashMap<*const c_void, Rc<Walk>>>,
-    /// The numbers that stand for addresses in texts, in the order in which they were asked for.
+    /// Numbers that replace addresses in strings, in order of first use.
     addresses: RefCell<HashMap<*const c_void, usize>>,
-    /// How many functions of ours wait for code of the script that they called.
+    /// The number of native functions that wait for a call into the script.
     depth: Cell<usize>,
-    /// Threads that have done their work and can be used again.
+    /// Finished threads, for reuse.
     spare: RefCell<Vec<Thread>>,
 }
 
-/// Lua's own functions that ours are built upon.
+/// Lua's own functions, for use by native ones.
 pub(crate) struct Originals {
     pub(crate) format: Function,
     pub(crate) getmetatable: Function,
@@ -46,11 +45,11 @@ pub(crate) struct Originals {
     pub(crate) tostring: Function,
 }
 
-/// The order in which a table is visited.
+/// The order of iteration of a table.
 pub(crate) struct Walk {
-    /// The fields 1 to this come first.
+    /// Indexes from 1 to this come first.
     pub(crate) list: i64,
-    /// Then these, a list of keys. Lua keeps it, so that it counts as memory of the script.
+    /// The other keys, in order. They are in a table of Lua, so that they count as memory of the script.
     pub(crate) others: Table,
 }
 
@@ -82,11 +81,12 @@ impl Shared {
         }))
     }
 
-    /// Calls a function of the script, and gives what it returns or what it throws. The outer error is for what the script
-    /// may not catch.
+    /// Calls a function of the script, and returns its results or the value that it raised. The outer error
+    /// is one that the script must not catch.
     ///
-    /// It runs in a thread of its own, so that it can be left when the budget is used up. There Lua's own `pcall` calls it:
-    /// that hands over what is thrown as it is, where mlua would make a text of it by calling into the script once more.
+    /// The function runs in its own thread, which can be abandoned when the budget is exhausted. Lua's
+    /// `pcall` calls it there: it returns the raised value as it is, while mlua would convert it to a string
+    /// and call into the script for that.
     pub(crate) fn call(
         &self,
         lua: &Lua,
@@ -127,12 +127,12 @@ impl Shared {
         if failure::is_no_memory_thrown(&thrown) {
             return Err(self.meter.end(Resource::Memory));
         }
-        // An error in Rust that nobody caught on its way may have been the end of the budget.
+        // A native error may be the end of the budget.
         self.meter.charge_catch(lua)?;
         Ok(Err(thrown))
     }
 
-    /// The number that stands for an address in texts, so that they do not differ from run to run.
+    /// A number that replaces an address in strings, which must not differ from run to run.
     pub(crate) fn address(&self, of: *const c_void) -> usize {
         let mut addresses = self.addresses.borrow_mut();
         let next = addresses.len() + 1;

@@ -1,4 +1,4 @@
-//! Expressions into programs: names are looked up, types checked as far as they are known, constants worked out.
+//! The compiler: resolves names, checks types as far as they are known, and folds constants.
 
 use crate::{
     check,
@@ -21,7 +21,7 @@ use super::{
     syntax::{Expr, Kind, Literal},
 };
 
-/// What a text means in a scope.
+/// Parses, checks and compiles an expression; returns its node, its paths and its types.
 pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Types), Slip> {
     let expr = parse(text)?;
     let mut compiler = Compiler { scope, paths: Paths::default(), locals: Vec::new(), patterns: 0 };
@@ -32,16 +32,15 @@ pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Typ
 pub(super) struct Compiler<'a> {
     pub(super) scope: &'a Scope,
     pub(super) paths: Paths,
-    /// The variables of the loops around, the innermost last.
+    /// The variables of the enclosing loops, the innermost last.
     pub(super) locals: Vec<(String, Types)>,
-    /// How many regular expressions were compiled.
     patterns: usize,
 }
 
-/// The most regular expressions that are compiled for one expression: each takes time and memory.
+/// The most regular expressions in one expression: each one costs time and memory to compile.
 const MOST_PATTERNS: usize = 32;
 
-/// A compiled expression, and the types that it may have.
+/// A compiled expression and the types of its value.
 pub(super) type Typed = (Node, Types);
 
 impl Compiler<'_> {
@@ -111,11 +110,8 @@ impl Compiler<'_> {
                 (Op::Map(fields), Types::MAP)
             }
             Kind::Message { name } => {
-                return Err(Slip::new(
-                    at,
-                    format!("`{name}{{...}}` makes a message, and there are none here"),
-                )
-                .hint("write a map: {'field': value}"));
+                return Err(Slip::new(at, format!("messages such as `{name}{{...}}` are not supported"))
+                    .hint("write a map: {'field': value}"));
             }
         };
         Ok((Node { at, op }, types))
@@ -161,7 +157,7 @@ impl Compiler<'_> {
         Ok((op, gives))
     }
 
-    /// A variable, a part of one, or the name of a type.
+    /// A variable, a path into one, or the name of a type.
     fn known_name(&mut self, expr: &Expr) -> Result<Option<Typed>, Slip> {
         if let Kind::Name { name, absolute: false } = &expr.kind
             && let Some(slot) = self.locals.iter().rposition(|(own, _)| own == name)
@@ -182,7 +178,8 @@ impl Compiler<'_> {
         self.paths.keep(path).map_err(|text| Slip::new(at, text))
     }
 
-    /// The path that an expression is, if it is one: from a variable by fields and by entries that are known.
+    /// The path that an expression denotes: a variable, followed by constant fields and indexes. `None` for
+    /// any other expression.
     pub(super) fn path(&self, expr: &Expr) -> Result<Option<Path>, Slip> {
         let mut steps = Vec::new();
         let mut rest = expr;
@@ -221,7 +218,8 @@ impl Compiler<'_> {
         Ok(Some(Path { root, name: None, steps: steps.into() }))
     }
 
-    /// The variable of this name, or of the longest name with dots that the fields after it make, and how many those are.
+    /// The variable with this name, or with the longest dotted name that the fields continue. Returns its
+    /// index in the scope and the number of fields that belong to the name.
     fn declared(&self, name: &str, steps: &[Step]) -> Option<(usize, usize)> {
         let mut whole = name.to_owned();
         let mut longest = self.scope.position(name).map(|root| (root, 0));
@@ -233,7 +231,7 @@ impl Compiler<'_> {
         longest
     }
 
-    /// Objects may have any field at their top, but hardly one that is nearly `status`.
+    /// Objects may have any field at the top, so only a probable typo such as `stauts` is an error.
     fn check_top_field(at: u32, name: &str) -> Result<(), Slip> {
         if USUAL_FIELDS.contains(&name) {
             return Ok(());
@@ -242,7 +240,7 @@ impl Compiler<'_> {
         match hint.or_else(|| {
             nearest(name, USUAL_FIELDS.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
         }) {
-            Some(hint) => Err(Slip::new(at, format!("there is no `{name}`")).hint(hint)),
+            Some(hint) => Err(Slip::new(at, undeclared(name)).hint(hint)),
             None => Ok(()),
         }
     }
@@ -250,19 +248,19 @@ impl Compiler<'_> {
     fn unknown_name(&self, at: u32, name: &str) -> Slip {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let variables = self.scope.variables.iter().map(|name| &**name);
-        let there_is = || {
+        let declared = || {
             let names: Vec<_> = self.scope.variables.iter().map(|name| format!("`{name}`")).collect();
-            (!names.is_empty()).then(|| format!("there is {}", names.join(", ")))
+            (!names.is_empty()).then(|| format!("declared variables: {}", names.join(", ")))
         };
-        // Only a single object is its own self.
+        // Only the scope of a single object declares `self`.
         let hint = hints::for_name(name)
             .filter(|hint| self.scope.open.is_some() || !hint.contains(SELF))
             .map(str::to_owned)
             .or_else(|| {
                 nearest(name, locals.chain(variables)).map(|meant| format!("did you mean `{meant}`?"))
             })
-            .or_else(there_is);
-        Slip::new(at, format!("there is no `{name}`")).maybe_hint(hint)
+            .or_else(declared);
+        Slip::new(at, undeclared(name)).maybe_hint(hint)
     }
 
     fn call(&mut self, at: u32, on: Option<&Expr>, name: &str, arguments: &[Expr]) -> Result<Typed, Slip> {
@@ -294,7 +292,7 @@ impl Compiler<'_> {
         self.called(at, &candidates, nodes).map(|node| (node, gives))
     }
 
-    /// A call, or what it comes to if that is known beforehand.
+    /// A call, or its value if the arguments are constants.
     fn called(
         &mut self,
         at: u32,
@@ -324,7 +322,7 @@ impl Compiler<'_> {
             && nodes.len() <= MOST_ARGUMENTS
         {
             let argument = [constant.as_val()];
-            match functions::suited(candidates, &argument)
+            match functions::find_overload(candidates, &argument)
                 .map(|function| (function.run)(&mut Fuel::default(), &argument))
             {
                 Some(Ok(Val::Timestamp(moment))) => {
@@ -344,7 +342,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The name that an expression spells, in its parts: `a.b.c`.
+/// The parts of a dotted name: `a.b.c`.
 pub(super) fn spelled(expr: &Expr) -> Option<Vec<&str>> {
     match &expr.kind {
         Kind::Name { name, .. } => Some(vec![name]),
@@ -357,7 +355,11 @@ pub(super) fn spelled(expr: &Expr) -> Option<Vec<&str>> {
     }
 }
 
-/// `x == null` and `x != null`, whichever side the word is on.
+fn undeclared(name: &str) -> String {
+    format!("undeclared reference to `{name}`")
+}
+
+/// `x == null` and `x != null`, with `null` on either side.
 fn null_question<'e>(operator: Operator, left: &'e Expr, right: &'e Expr) -> Option<(&'e Expr, bool)> {
     let is_equal = match operator {
         Operator::Equal => true,
@@ -385,7 +387,7 @@ fn constant(literal: &Literal) -> (Op, Types) {
     (Op::Constant(constant), Types::of(one))
 }
 
-/// A list; one that is known beforehand is made once.
+/// A list. One of constants is created once, at compile time.
 fn list(elements: Box<[Element]>) -> Op {
     let known = elements
         .iter()

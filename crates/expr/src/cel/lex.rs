@@ -1,4 +1,4 @@
-//! Text into words and signs.
+//! The lexer.
 
 use crate::{hints, mistake::Slip};
 
@@ -8,13 +8,13 @@ use super::{
     token::{Token, TokenKind},
 };
 
-/// Longest first: the first that fits is the sign.
+/// Longer operators first: the first match wins.
 const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "+", "*", "/", "%", "?",
     ":", "!", "<", ">",
 ];
 
-/// The words and signs of a text, an end after the last one.
+/// The tokens of an expression, with `End` last.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut at = 0;
@@ -39,7 +39,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (sign.len(), TokenKind::Sign(sign))
         } else {
-            return Err(Slip::new(offset(at), format!("`{}` means nothing here", first.escape_debug()))
+            return Err(Slip::new(offset(at), format!("unexpected `{}`", first.escape_debug()))
                 .maybe_hint(hints::for_stray(rest)));
         };
         tokens.push(Token { at: offset(at), end: offset(at + length), kind });
@@ -56,7 +56,7 @@ fn shifted(mut slip: Slip, by: usize) -> Slip {
     slip
 }
 
-/// Blanks and comments.
+/// Skips whitespace and comments.
 fn skip_blank(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
@@ -79,14 +79,14 @@ fn word(word: &str) -> TokenKind {
     }
 }
 
-/// A name that is no word, such as `` `app.kubernetes.io/name` ``.
+/// A field name in backticks, such as `` `app.kubernetes.io/name` ``.
 fn escaped(rest: &str) -> Result<(usize, TokenKind), Slip> {
     let Some((name, _)) = rest[1..].split_once('`') else {
-        return Err(Slip::new(0, "the field name that begins here has no end").hint("close it with `"));
+        return Err(Slip::new(0, "unterminated field name").hint("close it with `"));
     };
     let is_legal = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
     if name.is_empty() || !name.chars().all(is_legal) {
-        return Err(Slip::new(0, format!("`{name}` cannot stand between backticks"))
+        return Err(Slip::new(0, format!("invalid field name `{name}` in backticks"))
             .hint(format!("write ['{name}']")));
     }
     Ok((name.len() + 2, TokenKind::Escaped(name.to_owned())))

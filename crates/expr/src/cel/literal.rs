@@ -1,4 +1,4 @@
-//! Numbers, text and bytes as they are written.
+//! Literals: numbers, strings and bytes.
 
 use crate::mistake::Slip;
 
@@ -6,7 +6,7 @@ use super::{syntax::Literal, token::TokenKind};
 
 type Read = Result<(usize, TokenKind), Slip>;
 
-/// A number at the start of a text, and how long it is.
+/// Reads a number, and returns its length in bytes.
 pub(super) fn number(text: &str) -> Read {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -33,17 +33,19 @@ pub(super) fn number(text: &str) -> Read {
     }
     match text[..end].parse::<f64>() {
         Ok(number) if number.is_finite() => followed(text, end, TokenKind::Literal(Literal::Double(number))),
-        _ => Err(Slip::new(0, format!("{} is too large for a number", &text[..end]))),
+        _ => Err(Slip::new(0, format!("{} is out of range for a double", &text[..end]))),
     }
 }
 
 fn whole(digits: &str, radix: u32, text: &str, end: usize) -> Read {
     let is_unsigned = text[end..].starts_with(['u', 'U']);
     if digits.is_empty() {
-        return Err(Slip::new(0, format!("`{}` is no number", &text[..end])));
+        return Err(Slip::new(0, format!("`{}` is not a number", &text[..end])));
     }
-    let number = u64::from_str_radix(digits, radix)
-        .map_err(|_| Slip::new(0, format!("{} is too large for a whole number", &text[..end])))?;
+    let number = u64::from_str_radix(digits, radix).map_err(|_| {
+        let kind = if is_unsigned { "a uint" } else { "an int" };
+        Slip::new(0, format!("{} is out of range for {kind}", &text[..end]))
+    })?;
     if is_unsigned {
         followed(text, end + 1, TokenKind::Literal(Literal::Uint(number)))
     } else {
@@ -51,7 +53,7 @@ fn whole(digits: &str, radix: u32, text: &str, end: usize) -> Read {
     }
 }
 
-/// `5m` is no number, and neither is it two words.
+/// Rejects a number that a word follows directly, such as `5m`.
 fn followed(text: &str, end: usize, kind: TokenKind) -> Read {
     let tail = text[end..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').count();
     if tail == 0 {
@@ -59,19 +61,17 @@ fn followed(text: &str, end: usize, kind: TokenKind) -> Read {
     }
     let word = &text[..end + tail];
     let hint = match &text[end..end + tail] {
-        "m" => {
-            Some(format!("write quantity('{word}') for a quantity, duration('{word}') for a length of time"))
-        }
+        "m" => Some(format!("write quantity('{word}') for a quantity, or duration('{word}') for a duration")),
         "s" | "h" | "ms" | "us" | "ns" => Some(format!("write duration('{word}')")),
         "k" | "M" | "G" | "T" | "P" | "E" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei" => {
             Some(format!("write quantity('{word}')"))
         }
         _ => None,
     };
-    Err(Slip::new(0, format!("`{word}` is no number")).maybe_hint(hint))
+    Err(Slip::new(0, format!("`{word}` is not a number")).maybe_hint(hint))
 }
 
-/// Text or bytes at the start of a text, and how long that is; none if it does not begin with a quote.
+/// Reads a string or bytes, and returns the length in bytes. `None` if there is no quote.
 pub(super) fn quoted(text: &str) -> Option<Read> {
     let prefix = text.bytes().take(2).take_while(|byte| b"rRbB".contains(byte)).count();
     let (letters, rest) = text.split_at(prefix);
@@ -96,7 +96,7 @@ pub(super) fn quoted(text: &str) -> Option<Read> {
     }))
 }
 
-/// What is between two marks.
+/// The content between two quotes.
 fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, Slip> {
     let inner = &text[mark.len()..];
     let mut at = 0;
@@ -113,7 +113,7 @@ fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, Slip>
         }
         at += inner[at..].chars().next().map_or(1, char::len_utf8);
     }
-    Err(Slip::new(0, "the text that begins here has no end").hint(format!("close it with {mark}")))
+    Err(Slip::new(0, "unterminated string").hint(format!("close it with {mark}")))
 }
 
 fn unescaped_text(inner: &str, start: usize) -> Result<String, Slip> {
@@ -140,24 +140,24 @@ fn unescaped_bytes(inner: &str, start: usize) -> Result<Vec<u8>, Slip> {
     Ok(bytes)
 }
 
-/// A piece of text: as it stands, or by its number, which may be that of a byte.
+/// A character as it is, or the code of an escape and whether it may be a byte.
 enum Piece {
     Char(char),
     Code(u32, bool),
 }
 
-/// Reads the escapes; `add` takes the pieces, or refuses one.
+/// Resolves escapes. `add` receives each piece, and returns `None` for an invalid code.
 fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) -> Result<(), Slip> {
     let mut rest = inner;
     while let Some(c) = rest.chars().next() {
         let at = start + inner.len() - rest.len();
         let slip = |what: &str| {
-            Slip::new(u32::try_from(at).unwrap_or(u32::MAX), format!("{what} is no escape"))
-                .hint("write \\\\ for a backslash, or r'...' for text without escapes")
+            Slip::new(u32::try_from(at).unwrap_or(u32::MAX), format!("invalid escape {what}"))
+                .hint("write \\\\ for a backslash, or r'...' for a raw string")
         };
         if c != '\\' {
             rest = &rest[c.len_utf8()..];
-            // Any character can be said.
+            // A plain character is always valid.
             let _ = add(Piece::Char(c));
             continue;
         }
@@ -193,7 +193,7 @@ fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) 
             let from = rest.len() - digits.len();
             let kind = if radix == 8 { "octal" } else { "hexadecimal" };
             slip(&format!("`{}`", &rest[..from + all]))
-                .hint(format!("it takes {length} {kind} digits that are the number of a character"))
+                .hint(format!("write {length} {kind} digits of a valid character code"))
         })?;
         rest = &digits[length..];
     }

@@ -1,4 +1,4 @@
-//! Calls whose arguments are not values: `has()`, and those that name a variable.
+//! The macros: `has()`, and those with a variable.
 
 use crate::{
     check,
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Compiler<'_> {
-    /// What such a call means; none if it is an ordinary one.
+    /// Expands a macro; `None` if the call is an ordinary one.
     pub(super) fn expand(
         &mut self,
         at: u32,
@@ -24,7 +24,7 @@ impl Compiler<'_> {
         let Some(on) = on else {
             return match (name, arguments) {
                 ("has", [field]) => self.has(at, field).map(Some),
-                ("has", _) => Err(Slip::new(at, "has() takes one field").hint("write has(status.phase)")),
+                ("has", _) => Err(Slip::new(at, "has() takes 1 argument").hint("write has(status.phase)")),
                 _ => Ok(None),
             };
         };
@@ -52,15 +52,15 @@ impl Compiler<'_> {
                 return self.mapped(at, on, variable, body, name == "optFlatMap").map(Some);
             }
             ("all" | "exists" | "exists_one" | "existsOne" | "filter", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes a variable and a question"))
+                return Err(Slip::new(at, format!("`{name}` takes a variable and a predicate"))
                     .hint(format!("write list.{name}(x, x > 0)")));
             }
             ("map" | "sortBy" | "optMap" | "optFlatMap", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes a variable and what to make of it"))
+                return Err(Slip::new(at, format!("`{name}` takes a variable and an expression"))
                     .hint(format!("write list.{name}(x, x.name)")));
             }
             ("transformList" | "transformMap" | "transformMapEntry", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes two variables and what to make of them"))
+                return Err(Slip::new(at, format!("`{name}` takes two variables and an expression"))
                     .hint(format!("write list.{name}(index, entry, entry.name)")));
             }
             _ => return Ok(None),
@@ -69,7 +69,6 @@ impl Compiler<'_> {
         self.loop_over(at, on, (name, kind), variables, filter, body).map(Some)
     }
 
-    /// Whether a field is there.
     fn has(&mut self, at: u32, field: &Expr) -> Result<Typed, Slip> {
         if let Some(path) = self.path(field)?
             && !path.steps.is_empty()
@@ -85,9 +84,9 @@ impl Compiler<'_> {
                     Types::BOOL,
                 ))
             }
-            Kind::Index { .. } => Err(Slip::new(field.at, "has() asks for a field by its name")
+            Kind::Index { .. } => Err(Slip::new(field.at, "invalid argument to has() macro: an index")
                 .hint("write key in map, or size(list) > index")),
-            _ => Err(Slip::new(field.at, "has() asks for a field").hint("write has(status.phase)")),
+            _ => Err(Slip::new(field.at, "invalid argument to has() macro").hint("write has(status.phase)")),
         }
     }
 
@@ -102,14 +101,14 @@ impl Compiler<'_> {
     ) -> Result<Typed, Slip> {
         let (range, types) = self.expression(range)?;
         if !types.meets(Types::LIST.or(Types::MAP)) {
-            return Err(Slip::new(at, format!("{types} has no entries to go through")));
+            return Err(Slip::new(at, format!("cannot iterate over {types}")));
         }
         let pairs = variables.len() == 2;
         let names = variables.iter().map(variable).collect::<Result<Vec<_>, _>>()?;
         if let [first, second] = &names[..]
             && first == second
         {
-            return Err(Slip::new(variables[1].at, format!("both variables are called `{first}`")));
+            return Err(Slip::new(variables[1].at, format!("duplicate variable `{first}`")));
         }
         let outside = self.locals.len();
         for name in names {
@@ -141,10 +140,9 @@ impl Compiler<'_> {
         Ok((Node { at, op: Op::Loop(Box::new(Loop { kind, range, pairs, filter, body })) }, gives))
     }
 
-    /// `cel.bind(name, value, expression)`.
     fn bind(&mut self, at: u32, arguments: &[Expr]) -> Result<Typed, Slip> {
         let [name, value, body] = arguments else {
-            return Err(Slip::new(at, "cel.bind() takes a name, its value and an expression"));
+            return Err(Slip::new(at, "cel.bind() takes a variable, its value and an expression"));
         };
         let name = variable(name)?;
         let (value, types) = self.expression(value)?;
@@ -168,11 +166,9 @@ impl Compiler<'_> {
     }
 }
 
-/// The name of a variable.
 fn variable(expr: &Expr) -> Result<String, Slip> {
     match &expr.kind {
         Kind::Name { name, absolute: false } => Ok(name.clone()),
-        _ => Err(Slip::new(expr.at, "the first argument is the name of a variable")
-            .hint("write list.all(x, x > 0)")),
+        _ => Err(Slip::new(expr.at, "the variable must be a simple name").hint("write list.all(x, x > 0)")),
     }
 }

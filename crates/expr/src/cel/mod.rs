@@ -1,4 +1,4 @@
-//! CEL: from text to a program.
+//! CEL: lexer, parser and compiler.
 
 mod compile;
 mod lex;

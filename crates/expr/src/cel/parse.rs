@@ -1,4 +1,4 @@
-//! Words and signs into expressions.
+//! The parser.
 
 use crate::{hints, mistake::Slip, operator::Operator};
 
@@ -8,16 +8,16 @@ use super::{
     token::{Token, TokenKind},
 };
 
-/// The longest text, in bytes. What a person writes is far shorter.
+/// The maximum length of an expression, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// How deep expressions may be in each other. Whoever walks through them needs a little of the stack for each level.
+/// The maximum nesting of expressions. Checker, compiler and evaluator recurse once per level.
 const DEEPEST: u16 = 96;
 
-/// How deep brackets may be in each other: reading them takes more of the stack than walking through what was read.
+/// The maximum nesting of brackets. The parser needs more stack per level than the evaluator.
 const DEEPEST_BRACKETS: u16 = 48;
 
-/// Words that may not be names; as the name of a field they are welcome.
+/// Identifiers that CEL reserves. They are valid as field names.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -38,13 +38,13 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// What a text says.
+/// Parses an expression.
 pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
     if text.len() > LONGEST {
-        return Err(Slip::new(0, format!("the expression has {} bytes, more than {LONGEST}", text.len())));
+        return Err(Slip::new(0, format!("the expression has {} bytes, the limit is {LONGEST}", text.len())));
     }
     let tokens = tokens(text).map_err(|slip| match text.split_whitespace().next() {
-        // `let x = 1` stumbles over its equals sign, which is not what is wrong with it.
+        // In `let x = 1` the lexer fails at `=`, but `let` is the cause.
         Some("let" | "var" | "const") => slip.maybe_hint(hints::for_reserved("let")),
         _ => slip,
     })?;
@@ -52,7 +52,7 @@ pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
     let expr = parser.expression()?;
     match parser.peek().kind {
         TokenKind::End => Ok(expr),
-        _ => Err(parser.unexpected("an operator or the end")),
+        _ => Err(parser.after_expression()),
     }
 }
 
@@ -65,7 +65,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn peek(&self) -> &Token {
-        // The end is never passed.
+        // `End` stays next, however often it is consumed.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -79,7 +79,7 @@ impl Parser<'_> {
         matches!(self.peek().kind, TokenKind::Sign(own) if own == sign)
     }
 
-    /// Takes the sign, if it is next, and says where it was.
+    /// Consumes an operator, if it is next, and returns its offset.
     fn take(&mut self, sign: &str) -> Option<u32> {
         self.is(sign).then(|| self.advance().at)
     }
@@ -88,46 +88,57 @@ impl Parser<'_> {
         self.take(sign).ok_or_else(|| self.unexpected(what))
     }
 
+    /// The error for a token after a complete expression.
+    fn after_expression(&self) -> Slip {
+        let slip = self.unexpected("an operator or end of expression");
+        // No expression starts with two words, but prose does. Where the second is an operator of another
+        // language (`a and b`, `phase is 'Up'`), its own hint is better; `it is broken` is prose.
+        let words = self.tokens.iter().take_while(|token| matches!(token.kind, TokenKind::Word(_))).count();
+        let is_verb = words > 2 && matches!(&self.peek().kind, TokenKind::Word(word) if word == "is");
+        if self.next == 1 && words > 1 && (slip.hint.is_none() || is_verb) {
+            return slip.hint(hints::for_plain_text(self.text));
+        }
+        slip
+    }
+
     fn unexpected(&self, wanted: &str) -> Slip {
         let token = self.peek();
         let found = match &token.kind {
-            TokenKind::End => "the end".to_owned(),
+            TokenKind::End => "end of expression".to_owned(),
             _ => format!("`{}`", &self.text[token.at as usize..token.end as usize]),
         };
         let before = self.next.checked_sub(1).map(|before| &self.tokens[before].kind);
         let is_after = |sign: &str| matches!(before, Some(TokenKind::Sign(own)) if *own == sign);
         let hint = match &token.kind {
             _ if matches!(before, Some(TokenKind::Word(word)) if word == "not") => {
-                Some("write ! before what is not so".to_owned())
+                Some("write !x".to_owned())
             }
-            TokenKind::Sign(".") if is_after("?") => {
-                Some("write a.?b for a field that may not be there".to_owned())
-            }
+            TokenKind::Sign(".") if is_after("?") => Some("write a.?b for an optional field".to_owned()),
             TokenKind::Sign("?") if is_after("?") => Some("write a.?b.orValue(other)".to_owned()),
             _ if found.starts_with("`.") && wanted.contains("operator") => {
-                Some(format!("write [{}] for an entry of a list", found.trim_matches(['`', '.'])))
+                Some(format!("write [{}] to index a list", found.trim_matches(['`', '.'])))
             }
             TokenKind::Word(word) if wanted.contains("operator") => hints::for_word_after_expression(word),
             TokenKind::Sign(">") if self.text[..token.at as usize].ends_with('<') => {
-                Some("write != for not equal".to_owned())
+                Some("write !=".to_owned())
             }
             _ => None,
         };
         Slip::new(token.at, format!("expected {wanted}, found {found}")).maybe_hint(hint)
     }
 
-    /// `condition ? one : other`, or anything else.
+    /// `condition ? a : b`, or an expression that binds tighter.
     fn expression(&mut self) -> Result<Expr, Slip> {
         let condition = self.any()?;
         let Some(at) = self.take("?") else { return Ok(condition) };
         let then = self.any()?;
-        self.expect(":", "`:` and what it is otherwise")?;
+        self.expect(":", "`:` and a value")?;
         let otherwise = self.nested(Self::expression)?;
         let depth = condition.depth.max(then.depth).max(otherwise.depth);
         node(at, depth, Kind::Conditional(Box::new([condition, then, otherwise])))
     }
 
-    /// One level deeper in brackets, or in what comes after a colon.
+    /// Parses one level deeper, and fails at the limit.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Slip>) -> Result<T, Slip> {
         if self.brackets == DEEPEST_BRACKETS {
             return Err(too_deep(self.peek().at));
@@ -162,7 +173,7 @@ impl Parser<'_> {
         node(at, depth, kind(operands))
     }
 
-    /// Comparisons, sums and products, by how tightly they bind.
+    /// Comparisons, sums and products, by precedence.
     fn binary(&mut self, level: usize) -> Result<Expr, Slip> {
         const LEVELS: [&[Operator]; 3] = [
             &[
@@ -200,7 +211,7 @@ impl Parser<'_> {
         }
         let is_operator = (self.is("!") || self.is("-")) && !self.is_negative_number();
         let operand = if is_operator { self.nested(Self::unary)? } else { self.member()? };
-        // Twice is not at all.
+        // An even number of signs cancels out.
         if signs % 2 == 0 {
             return Ok(operand);
         }
@@ -212,13 +223,13 @@ impl Parser<'_> {
         )
     }
 
-    /// Whether a minus comes next that belongs to a number.
+    /// Whether the next tokens are a minus and a number literal.
     fn is_negative_number(&self) -> bool {
         let after = self.tokens.get(self.next + 1).map(|token| &token.kind);
         self.is("-") && matches!(after, Some(TokenKind::Digits(_) | TokenKind::Literal(Literal::Double(_))))
     }
 
-    /// A value and what follows it: fields, entries, calls.
+    /// A primary expression with its fields, indexes and calls.
     fn member(&mut self) -> Result<Expr, Slip> {
         let mut expr = self.primary()?;
         loop {
@@ -254,7 +265,7 @@ impl Parser<'_> {
         let name = match &self.peek().kind {
             TokenKind::Word(name) => (name.clone(), true),
             TokenKind::Escaped(name) => (name.clone(), false),
-            _ => return Err(self.unexpected("the name of a field")),
+            _ => return Err(self.unexpected("a field name")),
         };
         self.advance();
         Ok(name)
@@ -270,8 +281,8 @@ impl Parser<'_> {
             TokenKind::Digits(digits) => {
                 self.advance();
                 let number = i64::try_from(digits).map_err(|_| {
-                    Slip::new(at, format!("{digits} is too large for a whole number"))
-                        .hint("write it with a u at its end")
+                    Slip::new(at, format!("{digits} is out of range for an int"))
+                        .hint(format!("write {digits}u for a uint"))
                 })?;
                 node(at, 0, Kind::Literal(Literal::Int(number)))
             }
@@ -306,7 +317,7 @@ impl Parser<'_> {
             TokenKind::Literal(Literal::Double(number)) => Literal::Double(-number),
             TokenKind::Digits(digits) => match 0_i64.checked_sub_unsigned(digits) {
                 Some(number) => Literal::Int(number),
-                None => return Err(Slip::new(at, format!("-{digits} is too small for a whole number"))),
+                None => return Err(Slip::new(at, format!("-{digits} is out of range for an int"))),
             },
             _ => {
                 self.next -= 1;
@@ -319,7 +330,7 @@ impl Parser<'_> {
     fn name_or_call(&mut self, at: u32, name: String, absolute: bool) -> Result<Expr, Slip> {
         if RESERVED.contains(&name.as_str()) {
             return Err(
-                Slip::new(at, format!("`{name}` is a reserved word")).maybe_hint(hints::for_reserved(&name))
+                Slip::new(at, format!("reserved identifier `{name}`")).maybe_hint(hints::for_reserved(&name))
             );
         }
         if !self.is("(") {
@@ -379,7 +390,7 @@ impl Parser<'_> {
         node(at, depth, Kind::Map(fields))
     }
 
-    /// Passes over the fields of a message: nothing here has messages, and the compiler says so.
+    /// Skips the fields of a message. The compiler rejects it with a better error.
     fn skip_braces(&mut self) -> Result<(), Slip> {
         let mut open = 0;
         loop {
@@ -397,7 +408,7 @@ impl Parser<'_> {
     }
 }
 
-/// The name that an expression spells: `a.b.c`.
+/// The dotted name that an expression denotes: `a.b.c`.
 fn qualified(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Name { name, .. } => Some(name.clone()),
@@ -414,5 +425,5 @@ fn node(at: u32, below: u16, kind: Kind) -> Result<Expr, Slip> {
 }
 
 fn too_deep(at: u32) -> Slip {
-    Slip::new(at, "the expression is nested too deeply here").hint("write it as several, or join fewer parts")
+    Slip::new(at, "the expression is nested too deeply here").hint("split it into several expressions")
 }

@@ -1,12 +1,12 @@
-//! What a text says, before anybody asks what it means.
+//! The syntax tree of CEL.
 
 use crate::operator::Operator;
 
-/// An expression, and where it begins or, for operators, where the operator stands.
+/// An expression. `at` is the offset of its first token or, for operators, of the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expr {
     pub(crate) at: u32,
-    /// How many expressions deep it is.
+    /// The nesting depth, for the limit of the parser.
     pub(crate) depth: u16,
     pub(crate) kind: Kind,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Literal(Literal),
-    /// A name; with a dot before it, it is nobody's but the scope's.
+    /// A name. With a leading dot it is absolute: variables of loops do not shadow it.
     Name {
         name: String,
         absolute: bool,
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Conditional(Box<[Expr; 3]>),
     List(Vec<Element>),
     Map(Vec<Field>),
-    /// A message of protocol buffers: `Name{field: value}`.
+    /// A protobuf message: `Name{field: value}`. The compiler rejects it.
     Message {
         name: String,
     },
@@ -62,14 +62,14 @@ pub(crate) enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// An entry of a list; an optional one is left out if it is not there.
+/// An entry of a list. An optional one is left out if it has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Element {
     pub(crate) value: Expr,
     pub(crate) optional: bool,
 }
 
-/// A field of a map; an optional one is left out if it is not there.
+/// A field of a map. An optional one is left out if it has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) key: Expr,

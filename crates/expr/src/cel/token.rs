@@ -1,8 +1,8 @@
-//! Words and signs.
+//! Tokens.
 
 use super::syntax::Literal;
 
-/// A word or a sign, and the bytes of the text that it takes.
+/// A token and its byte range.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
     pub(crate) at: u32,
@@ -12,12 +12,12 @@ pub(crate) struct Token {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TokenKind {
-    /// A name, a keyword, or a word that is reserved.
+    /// An identifier, keyword or reserved identifier.
     Word(String),
-    /// A name between backticks: only the name of a field can be one.
+    /// A field name in backticks.
     Escaped(String),
     Literal(Literal),
-    /// The digits of a whole number: with a minus before them they may be one more than without.
+    /// The digits of an integer. Their limit depends on a minus before them, which only the parser knows.
     Digits(u64),
     Sign(&'static str),
     End,

@@ -1,4 +1,4 @@
-//! What calendars and clocks show at a moment, and how many hours, minutes and seconds a length of time has.
+//! Calendar fields of timestamps, and durations in hours, minutes, seconds and milliseconds.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use jiff::{
     tz::{Offset, TimeZone, TimeZoneDatabase},
 };
 
-use super::{Function, time::offset, unreadable, unsuited};
+use super::{Function, invalid_text, no_such_overload, time::offset};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -42,35 +42,35 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::method("getMilliseconds", &[M, Z], I, milliseconds),
 ];
 
-/// The zones of the world as they were when this was built; a machine may have others, or none.
+/// The time zones of the build. Those of the machine may differ or be missing.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 fn year<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getFullYear", arguments).map(|local| Val::Int(local.year().into()))
 }
 
-/// The month, counted from zero.
+/// Counted from 0.
 fn month<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getMonth", arguments).map(|local| Val::Int(i64::from(local.month()) - 1))
 }
 
-/// The day of the month, counted from one.
+/// Counted from 1.
 fn date<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getDate", arguments).map(|local| Val::Int(local.day().into()))
 }
 
-/// The day of the month, counted from zero.
+/// Counted from 0.
 fn day_of_month<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getDayOfMonth", arguments).map(|local| Val::Int(i64::from(local.day()) - 1))
 }
 
-/// The day of the week, from zero for Sunday.
+/// Counted from 0 for Sunday.
 fn day_of_week<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getDayOfWeek", arguments)
         .map(|local| Val::Int(local.weekday().to_sunday_zero_offset().into()))
 }
 
-/// The day of the year, counted from zero.
+/// Counted from 0.
 fn day_of_year<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     local(fuel, "getDayOfYear", arguments).map(|local| Val::Int(i64::from(local.day_of_year()) - 1))
 }
@@ -103,23 +103,23 @@ fn milliseconds<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     }
 }
 
-/// What calendars and clocks show at a moment, in a zone or else in UTC.
+/// The civil time at a timestamp, in the given zone or in UTC.
 fn local<'v>(fuel: &mut Fuel, name: &str, arguments: &[Val<'v>]) -> Result<DateTime, Stop<'v>> {
     match arguments {
         [Val::Timestamp(moment)] => Ok(Offset::UTC.to_datetime(*moment)),
         [Val::Timestamp(moment), Val::Text(zone)] => {
-            // A zone has to be found first, and then what holds in it at the moment.
+            // For the lookup of the zone and of its offset.
             fuel.burn(8 + zone.len() / 16)?;
             match zone_of(zone) {
                 Some(zone) => Ok(zone.to_datetime(*moment)),
-                None => Err(unreadable(zone, "a time zone (Europe/Berlin, +02:00)")),
+                None => Err(invalid_text(zone, "a time zone (Europe/Berlin, +02:00)")),
             }
         }
-        _ => Err(unsuited(name, arguments)),
+        _ => Err(no_such_overload(name, arguments)),
     }
 }
 
-/// A zone by its name, or by its offset.
+/// A time zone by name or by offset.
 fn zone_of(zone: &str) -> Option<TimeZone> {
     if zone.is_empty() || zone == "UTC" {
         return Some(TimeZone::UTC);
@@ -134,7 +134,7 @@ fn zone_of(zone: &str) -> Option<TimeZone> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("getFullYear()", "2009")]
@@ -162,7 +162,7 @@ mod tests {
     #[case("getHours('+24:00')", "error: '+24:00' is not a time zone (Europe/Berlin, +02:00)")]
     #[case("getHours('+01:60')", "error: '+01:60' is not a time zone (Europe/Berlin, +02:00)")]
     fn clocks(#[case] call: &str, #[case] expected: &str) {
-        assert_eq!(worth(&format!("timestamp('2009-02-13T23:31:20.123456789Z').{call}")), expected);
+        assert_eq!(evaluated(&format!("timestamp('2009-02-13T23:31:20.123456789Z').{call}")), expected);
     }
 
     #[rstest]
@@ -170,8 +170,11 @@ mod tests {
     #[case("getMinutes()", "-166")]
     #[case("getSeconds()", "-10000")]
     #[case("getMilliseconds()", "-10000500")]
-    #[case("getHours('UTC')", "error: `getHours` takes (timestamp, string), not (duration, string)")]
+    #[case(
+        "getHours('UTC')",
+        "error: no such overload: getHours(duration, string), expected (timestamp, string)"
+    )]
     fn counted(#[case] call: &str, #[case] expected: &str) {
-        assert_eq!(worth(&format!("duration('-10000.5s').{call}")), expected);
+        assert_eq!(evaluated(&format!("duration('-10000.5s').{call}")), expected);
     }
 }

@@ -1,8 +1,8 @@
-//! Conversions between types, and sizes.
+//! Conversions between types, and `size`.
 
 use std::str;
 
-use super::{Function, unreadable, unsuited};
+use super::{Function, invalid_text, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("dyn", &[Types::ANY], Types::ANY, itself),
 ];
 
-/// The text of a scalar value, as `string(x)` gives it; none for other values, and for bytes that are no text.
+/// The value of `string(x)`; `None` for null, types and collections, and for bytes that are not UTF-8.
 pub(crate) fn text_of(value: &Val<'_>) -> Option<String> {
     Some(match value {
         Val::Bool(truth) => truth.to_string(),
@@ -52,7 +52,7 @@ pub(crate) fn text_of(value: &Val<'_>) -> Option<String> {
     })
 }
 
-/// The fewest digits that mean the same number, with an exponent where there would be many zeros.
+/// The shortest decimal that parses to the same double, with an exponent where Go uses one.
 fn shortest(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -73,7 +73,7 @@ fn shortest(number: f64) -> String {
     }
 }
 
-/// How many characters, bytes, entries or fields there are.
+/// The number of characters, bytes, entries or fields.
 fn size<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let size = match arguments {
         [Val::Text(text)] => {
@@ -83,7 +83,7 @@ fn size<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Bytes(bytes)] => bytes.len(),
         [Val::List(list)] => list.len(),
         [Val::Map(fields)] => fields.len(),
-        _ => return Err(unsuited("size", arguments)),
+        _ => return Err(no_such_overload("size", arguments)),
     };
     Ok(Val::Int(i64::try_from(size).unwrap_or(i64::MAX)))
 }
@@ -95,11 +95,11 @@ fn int<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Double(number)] => whole_signed(*number),
         [Val::Text(text)] => {
             fuel.burn_bytes(text.len())?;
-            return text.parse().map(Val::Int).map_err(|_| unreadable(text, "an int"));
+            return text.parse().map(Val::Int).map_err(|_| invalid_text(text, "an int"));
         }
         [Val::Timestamp(moment)] => Some(moment.as_second()),
         [Val::Duration(length)] => i64::try_from(length.as_nanos()).ok(),
-        _ => return Err(unsuited("int", arguments)),
+        _ => return Err(no_such_overload("int", arguments)),
     };
     number.map(Val::Int).ok_or_else(|| Stop::error("integer overflow"))
 }
@@ -111,22 +111,22 @@ fn uint<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Double(number)] => whole_unsigned(*number),
         [Val::Text(text)] => {
             fuel.burn_bytes(text.len())?;
-            // What has no sign is written without one.
+            // A `uint` has no sign.
             let digits = if text.starts_with('+') { "" } else { &**text };
-            return digits.parse().map(Val::Uint).map_err(|_| unreadable(text, "a uint"));
+            return digits.parse().map(Val::Uint).map_err(|_| invalid_text(text, "a uint"));
         }
-        _ => return Err(unsuited("uint", arguments)),
+        _ => return Err(no_such_overload("uint", arguments)),
     };
     number.map(Val::Uint).ok_or_else(|| Stop::error("unsigned integer overflow"))
 }
 
-/// What is before the point, if it fits. Both ends of the range are excluded: as doubles they are not exact.
+/// Truncates, if the result fits. Both limits are excluded because they are not exact as doubles.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 fn whole_signed(number: f64) -> Option<i64> {
     (number > i64::MIN as f64 && number < i64::MAX as f64).then_some(number as i64)
 }
 
-/// What is before the point, if it fits. As a double, the greatest number is the one that no longer does.
+/// Truncates, if the result fits. As a double, `u64::MAX` is already out of range.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 fn whole_unsigned(number: f64) -> Option<u64> {
     (number >= 0.0 && number < u64::MAX as f64).then_some(number as u64)
@@ -141,14 +141,14 @@ fn double<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Text(text)] => {
             fuel.burn_bytes(text.len())?;
             match text.parse::<f64>() {
-                // Infinity has to be asked for: digits that lead there are too many.
+                // Only `inf` is infinite. Digits that overflow are an error.
                 Ok(number) if number.is_finite() || !text.contains(|char: char| char.is_ascii_digit()) => {
                     number
                 }
-                _ => return Err(unreadable(text, "a double")),
+                _ => return Err(invalid_text(text, "a double")),
             }
         }
-        _ => return Err(unsuited("double", arguments)),
+        _ => return Err(no_such_overload("double", arguments)),
     }))
 }
 
@@ -161,8 +161,8 @@ fn string<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
                 .map(Val::text)
                 .map_err(|_| Stop::error("invalid UTF-8 in bytes, cannot convert to string"))
         }
-        [value] => text_of(value).map(Val::text).ok_or_else(|| unsuited("string", arguments)),
-        _ => Err(unsuited("string", arguments)),
+        [value] => text_of(value).map(Val::text).ok_or_else(|| no_such_overload("string", arguments)),
+        _ => Err(no_such_overload("string", arguments)),
     }
 }
 
@@ -173,7 +173,7 @@ fn bytes<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
             fuel.burn_bytes(text.len())?;
             Ok(Val::Bytes(text.as_bytes().into()))
         }
-        _ => Err(unsuited("bytes", arguments)),
+        _ => Err(no_such_overload("bytes", arguments)),
     }
 }
 
@@ -183,23 +183,23 @@ fn bool<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Text(text)] => match &**text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Val::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Val::Bool(false)),
-            _ => Err(unreadable(text, "a bool")),
+            _ => Err(invalid_text(text, "a bool")),
         },
-        _ => Err(unsuited("bool", arguments)),
+        _ => Err(no_such_overload("bool", arguments)),
     }
 }
 
 fn type_of<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [value] => Ok(Val::Type(value.type_of())),
-        _ => Err(unsuited("type", arguments)),
+        _ => Err(no_such_overload("type", arguments)),
     }
 }
 
 fn itself<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [value] => Ok(value.clone()),
-        _ => Err(unsuited("dyn", arguments)),
+        _ => Err(no_such_overload("dyn", arguments)),
     }
 }
 
@@ -207,7 +207,7 @@ fn itself<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("size('hé日')", "3")]
@@ -216,7 +216,7 @@ mod tests {
     #[case("[1, 2].size() + size({'a': 1})", "3")]
     #[case("size(dyn(1))", "error: no such overload: size(int)")]
     fn sizes(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -235,7 +235,7 @@ mod tests {
     #[case("int(duration('1.5s'))", "1500000000")]
     #[case("int(dyn([]))", "error: no such overload: int(list)")]
     fn signed(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -248,7 +248,7 @@ mod tests {
     #[case("uint(18446744073709551616.0)", "error: unsigned integer overflow")]
     #[case("uint(18446744073709549568.0)", "18446744073709549568u")]
     fn unsigned(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -263,7 +263,7 @@ mod tests {
     #[case("double(3)", "3.0")]
     #[case("double(3u)", "3.0")]
     fn fractional(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -290,7 +290,7 @@ mod tests {
     #[case("string(quantity('1.5Gi'))", "'1536Mi'")]
     #[case("string(dyn(null))", "error: no such overload: string(null)")]
     fn printed(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -306,12 +306,12 @@ mod tests {
     #[case("type(duration('1s')) == google.protobuf.Duration", "true")]
     #[case("dyn([1])", "[1]")]
     fn others(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[test]
     fn long_text_is_cut_in_an_error() {
-        let error = worth(&format!("int('{}')", "é".repeat(1000)));
+        let error = evaluated(&format!("int('{}')", "é".repeat(1000)));
         assert_eq!(error, format!("error: '{}…' is not an int", "é".repeat(40)));
     }
 }

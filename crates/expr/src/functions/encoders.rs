@@ -1,11 +1,11 @@
-//! Bytes as text in base64.
+//! Base64.
 
 use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use super::{Function, unsuited};
+use super::{Function, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("base64.decode", &[Types::TEXT], Types::BYTES, decode),
 ];
 
-/// Writes the padding; reads with it and without. Bits that nobody needs may have any value, as in Go.
+/// Encodes with padding, decodes with or without it. Trailing bits are ignored, as in Go.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -27,7 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 fn encode<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Bytes(bytes)] = arguments else {
-        return Err(unsuited("base64.encode", arguments));
+        return Err(no_such_overload("base64.encode", arguments));
     };
     fuel.burn_bytes(bytes.len() / 3 * 4)?;
     Ok(Val::text(BASE64.encode(bytes)))
@@ -35,16 +35,16 @@ fn encode<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn decode<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("base64.decode", arguments));
+        return Err(no_such_overload("base64.decode", arguments));
     };
     fuel.burn_bytes(text.len())?;
-    // Text may be broken into lines anywhere.
+    // As in Go, line breaks are ignored.
     let unbroken: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    // The padding is there or not; to have some of it is neither.
+    // Padding must be complete or absent.
     let whole = unbroken.len().is_multiple_of(4) || unbroken.last() != Some(&b'=');
     match BASE64.decode(unbroken) {
         Ok(bytes) if whole => Ok(Val::Bytes(bytes.into())),
-        _ => Err(Stop::error("the text is not base64")),
+        _ => Err(Stop::error("invalid base64")),
     }
 }
 
@@ -52,7 +52,7 @@ fn decode<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("base64.encode(b'hello')", "'aGVsbG8='")]
@@ -61,11 +61,11 @@ mod tests {
     #[case("base64.decode('aGVsbG8')", "b'hello'")]
     #[case("base64.decode('aGVs\\nbG8=\\r\\n')", "b'hello'")]
     #[case("base64.decode('aGVsbG9=')", "b'hello'")]
-    #[case("base64.decode('a')", "error: the text is not base64")]
-    #[case("base64.decode('aGVsbA=')", "error: the text is not base64")]
-    #[case("base64.decode('aGVsbG8==')", "error: the text is not base64")]
-    #[case("base64.decode('aGV_')", "error: the text is not base64")]
+    #[case("base64.decode('a')", "error: invalid base64")]
+    #[case("base64.decode('aGVsbA=')", "error: invalid base64")]
+    #[case("base64.decode('aGVsbG8==')", "error: invalid base64")]
+    #[case("base64.decode('aGV_')", "error: invalid base64")]
     fn base64(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

@@ -1,8 +1,8 @@
-//! Text with places for values: `'%s has %d'.format([name, count])`.
+//! `'%s has %d'.format([name, count])`.
 
 use std::iter;
 
-use super::{Function, convert::text_of, unsuited};
+use super::{Function, convert::text_of, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -12,12 +12,12 @@ use crate::{
 pub(super) const FUNCTIONS: &[Function] =
     &[Function::method("format", &[Types::TEXT, Types::LIST], Types::TEXT, format)];
 
-/// The digits after the point unless somebody says otherwise.
+/// The default number of decimals.
 const USUAL_PRECISION: usize = 6;
 
 fn format<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text), Val::List(values)] = arguments else {
-        return Err(unsuited("format", arguments));
+        return Err(no_such_overload("format", arguments));
     };
     fuel.burn_bytes(text.len())?;
     let mut made = String::new();
@@ -41,14 +41,14 @@ fn format<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::text(made))
 }
 
-/// Writes a value as its clause says, and gives what comes after the clause.
+/// Formats a value by its clause, and returns the rest of the template.
 fn fill<'t, 'v>(
     fuel: &mut Fuel,
     made: &mut String,
     clause: &'t str,
     value: &Val<'v>,
 ) -> Result<&'t str, Stop<'v>> {
-    // Numbers take a while to write, however short they are.
+    // The cost of formatting a number, however short it is.
     fuel.burn(8)?;
     let (precision, clause) = precision(clause)?;
     let mut chars = clause.chars();
@@ -71,7 +71,7 @@ fn fill<'t, 'v>(
     Ok(chars.as_str())
 }
 
-/// Reads `.3`.
+/// Parses a precision such as `.3`.
 fn precision<'v>(clause: &str) -> Result<(usize, &str), Stop<'v>> {
     let Some(after) = clause.strip_prefix('.') else {
         return Ok((USUAL_PRECISION, clause));
@@ -115,7 +115,7 @@ fn string<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<(),
                 string(fuel, &mut text, &field)?;
                 written.push((name, text));
             }
-            // The order of a map means nothing: the same map is always the same text.
+            // Sorted, so that the same map always gives the same string.
             written.sort_by(|(left, _), (right, _)| left.cmp(right));
             let fields: Vec<_> = written.iter().map(|(name, text)| format!("{name}: {text}")).collect();
             push(fuel, made, &format!("{{{}}}", fields.join(", ")))
@@ -141,7 +141,7 @@ fn decimal<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<()
     }
 }
 
-/// `%f`: numbers, with so many digits after the point.
+/// `%f`: numbers with a fixed number of decimals.
 fn fixed<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>, precision: usize) -> Result<(), Stop<'v>> {
     let Some(number) = double(value) else {
         return Err(misfit("fixed-point clause can only be used on ints, uints, and doubles", value));
@@ -156,7 +156,7 @@ fn fixed<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>, precision: usi
     Ok(())
 }
 
-/// `%e`: numbers, with one digit before the point, so many after it, and an exponent.
+/// `%e`: numbers in scientific notation.
 fn scientific<'v>(
     fuel: &mut Fuel,
     made: &mut String,
@@ -179,7 +179,7 @@ fn scientific<'v>(
     push(fuel, made, &format!("e{sign}{exponent:0>2}"))
 }
 
-/// `%b`: whole numbers and truth values.
+/// `%b`: integers and bools.
 fn binary<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<(), Stop<'v>> {
     match value {
         Val::Bool(truth) => push(fuel, made, if *truth { "1" } else { "0" }),
@@ -189,7 +189,7 @@ fn binary<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<(),
     }
 }
 
-/// `%o`: whole numbers.
+/// `%o`: integers.
 fn octal<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<(), Stop<'v>> {
     match value {
         Val::Int(number) => push(fuel, made, &format!("{}{:o}", sign(*number), number.unsigned_abs())),
@@ -198,7 +198,7 @@ fn octal<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>) -> Result<(), 
     }
 }
 
-/// `%x` and `%X`: whole numbers, and the bytes of texts.
+/// `%x` and `%X`: integers, and the bytes of strings.
 fn hexadecimal<'v>(fuel: &mut Fuel, made: &mut String, value: &Val<'v>, upper: bool) -> Result<(), Stop<'v>> {
     let mut digits = String::new();
     let bytes = match value {
@@ -231,7 +231,7 @@ fn push<'v>(fuel: &mut Fuel, made: &mut String, text: &str) -> Result<(), Stop<'
     Ok(())
 }
 
-/// No double has more digits after the point than this; all others are zeros.
+/// Splits a precision into digits to format and zeros to append: no double has more than `MOST` decimals.
 fn known_digits(precision: usize) -> (usize, usize) {
     const MOST: usize = 1100;
     (precision.min(MOST), precision.saturating_sub(MOST))
@@ -267,7 +267,7 @@ fn misfit<'v>(clause: &str, value: &Val<'_>) -> Stop<'v> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("'%s and %s'.format(['a', b'b'])", "'a and b'")]
@@ -290,7 +290,7 @@ mod tests {
          maps, lists, types, durations, and timestamps, was given optional_type"
     )]
     fn strings(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -315,7 +315,7 @@ mod tests {
         "error: error during formatting: only ints, uints, and bools can be formatted as binary, was given double"
     )]
     fn numbers(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -343,6 +343,6 @@ mod tests {
     #[case("'%.100000f'.format([1]).size()", "100002")]
     #[case("'%.100000e'.format([1]).size()", "100006")]
     fn clauses(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

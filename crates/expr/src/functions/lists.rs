@@ -1,8 +1,8 @@
-//! Lists: put in order, cut, and looked through.
+//! Functions of lists.
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use super::{Function, maths, optionals::some, unsuited};
+use super::{Function, maths, no_such_overload, optionals::some};
 use crate::{
     compare::{equal, order},
     stop::{Fuel, Outcome, Stop},
@@ -13,7 +13,7 @@ use crate::{
 const L: Types = Types::LIST;
 const I: Types = Types::INT;
 
-/// The types of keys that can be sorted.
+/// The types that have an order.
 const ORDERED: Types = Types::NUMBER
     .or(Types::BOOL)
     .or(Types::TEXT)
@@ -40,17 +40,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("lists.range", &[I], L, range),
 ];
 
-/// The sum of numbers or of lengths of time; zero if there are none.
+/// The sum of numbers or durations; 0 for an empty list.
 fn sum<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("sum", arguments));
+        return Err(no_such_overload("sum", arguments));
     };
     fuel.burn(list.len())?;
     let mut entries = list.iter();
     let mut sum = match entries.next() {
         None => return Ok(Val::Int(0)),
         Some(first @ (Val::Int(_) | Val::Uint(_) | Val::Double(_) | Val::Duration(_))) => first,
-        Some(other) => return Err(unsuited("sum", &[other])),
+        Some(other) => return Err(no_such_overload("sum", &[other])),
     };
     for entry in entries {
         sum = maths::add(fuel, &sum, &entry)?;
@@ -66,17 +66,17 @@ fn max<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     extreme(fuel, arguments, "max", Ordering::Greater)
 }
 
-/// The first entry that no other one is beyond.
+/// The first of the smallest or greatest entries.
 fn extreme<'v>(fuel: &mut Fuel, arguments: &[Val<'v>], name: &str, beyond: Ordering) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited(name, arguments));
+        return Err(no_such_overload(name, arguments));
     };
     let mut entries = list.iter();
     let Some(mut best) = entries.next() else {
         return Err(Stop::error(format!("{name} called on empty list")));
     };
     if !ORDERED.meets(Types::of(best.type_of())) {
-        return Err(unsuited(name, &[best]));
+        return Err(no_such_overload(name, &[best]));
     }
     for entry in entries {
         fuel.burn(1)?;
@@ -89,14 +89,14 @@ fn extreme<'v>(fuel: &mut Fuel, arguments: &[Val<'v>], name: &str, beyond: Order
 
 fn is_sorted<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("isSorted", arguments));
+        return Err(no_such_overload("isSorted", arguments));
     };
     let mut entries = list.iter();
     let Some(mut before) = entries.next() else {
         return Ok(Val::Bool(true));
     };
     if !ORDERED.meets(Types::of(before.type_of())) {
-        return Err(unsuited("isSorted", &[before]));
+        return Err(no_such_overload("isSorted", &[before]));
     }
     for entry in entries {
         fuel.burn(1)?;
@@ -111,18 +111,18 @@ fn is_sorted<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 fn index_of<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(list), wanted] => search(fuel, list.iter().enumerate(), wanted),
-        _ => Err(unsuited("indexOf", arguments)),
+        _ => Err(no_such_overload("indexOf", arguments)),
     }
 }
 
 fn last_index_of<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(list), wanted] => search(fuel, list.iter().enumerate().rev(), wanted),
-        _ => Err(unsuited("lastIndexOf", arguments)),
+        _ => Err(no_such_overload("lastIndexOf", arguments)),
     }
 }
 
-/// The place of the first that is equal; -1 if none is.
+/// The index of the first equal entry; -1 if there is none.
 fn search<'v>(
     fuel: &mut Fuel,
     entries: impl Iterator<Item = (usize, Val<'v>)>,
@@ -137,10 +137,10 @@ fn search<'v>(
     Ok(Val::Int(-1))
 }
 
-/// The entries from a place up to another, which is not included.
+/// The entries of a half-open range.
 fn slice<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list), Val::Int(start), Val::Int(end)] = arguments else {
-        return Err(unsuited("slice", arguments));
+        return Err(no_such_overload("slice", arguments));
     };
     let (Ok(first), Ok(beyond)) = (usize::try_from(*start), usize::try_from(*end)) else {
         return Err(Stop::error(format!("cannot slice({start}, {end}), negative indexes not supported")));
@@ -161,12 +161,12 @@ fn slice<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     })
 }
 
-/// The entries of lists in lists, one level deep or so many.
+/// Flattens nested lists, one level deep or as deep as given.
 fn flatten<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (list, depth) = match arguments {
         [Val::List(list)] => (list, 1),
         [Val::List(list), Val::Int(depth)] => (list, *depth),
-        _ => return Err(unsuited("flatten", arguments)),
+        _ => return Err(no_such_overload("flatten", arguments)),
     };
     if depth < 0 {
         return Err(Stop::error("level must be non-negative"));
@@ -192,14 +192,14 @@ fn flatten_into<'v>(
     Ok(())
 }
 
-/// Each entry once, where it is first.
+/// Removes duplicates, and keeps the first of each.
 fn distinct<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("distinct", arguments));
+        return Err(no_such_overload("distinct", arguments));
     };
     fuel.burn(list.len())?;
     let entries: Vec<_> = list.iter().collect();
-    // Most lists are of texts: those are found at once, everything else by comparison.
+    // Strings, the usual case, are hashed. All other values are compared one by one.
     let mut texts = HashSet::new();
     let mut others: Vec<&Val<'v>> = Vec::new();
     let mut kept = Vec::new();
@@ -225,13 +225,13 @@ fn distinct<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn sort<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("sort", arguments));
+        return Err(no_such_overload("sort", arguments));
     };
     fuel.burn(list.len())?;
     sort_by(fuel, list.iter().map(|entry| (entry.clone(), entry)).collect())
 }
 
-/// The values in the order of their keys, which have to be of one type. What is equal stays in order.
+/// A stable sort by keys of one type.
 pub(crate) fn sort_by<'v>(fuel: &mut Fuel, mut entries: Vec<(Val<'v>, Val<'v>)>) -> Outcome<'v> {
     let Some((first, _)) = entries.first() else {
         return Ok(Val::list([]));
@@ -240,7 +240,7 @@ pub(crate) fn sort_by<'v>(fuel: &mut Fuel, mut entries: Vec<(Val<'v>, Val<'v>)>)
     if !ORDERED.meets(Types::of(one_type)) {
         return Err(Stop::error("list elements must be comparable"));
     }
-    // What sorting may cost is paid before, so that nothing can stop it half-way.
+    // Pays for the whole sort in advance: a comparison cannot stop it.
     let rounds = entries.len().ilog2() as usize + 1;
     for (key, _) in &entries {
         if key.type_of() != one_type {
@@ -265,7 +265,7 @@ pub(crate) fn sort_by<'v>(fuel: &mut Fuel, mut entries: Vec<(Val<'v>, Val<'v>)>)
 
 fn reverse<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("reverse", arguments));
+        return Err(no_such_overload("reverse", arguments));
     };
     fuel.burn(list.len())?;
     Ok(Val::list(list.iter().rev().collect::<Vec<_>>()))
@@ -274,21 +274,21 @@ fn reverse<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 fn first<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(list)] => Ok(list.get(0).map_or(Val::Optional(None), |entry| some(&entry))),
-        _ => Err(unsuited("first", arguments)),
+        _ => Err(no_such_overload("first", arguments)),
     }
 }
 
 fn last<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(list)] => Ok(list.iter().next_back().map_or(Val::Optional(None), |entry| some(&entry))),
-        _ => Err(unsuited("last", arguments)),
+        _ => Err(no_such_overload("last", arguments)),
     }
 }
 
-/// The whole numbers from zero on, so many.
+/// The integers from 0 to `size` - 1.
 fn range<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Int(size)] = arguments else {
-        return Err(unsuited("lists.range", arguments));
+        return Err(no_such_overload("lists.range", arguments));
     };
     let Ok(steps) = usize::try_from(*size) else {
         return Err(Stop::error(format!("lists.range: size must be non-negative, got {size}")));
@@ -301,7 +301,7 @@ fn range<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("[1, 3].sum()", "4")]
@@ -319,10 +319,10 @@ mod tests {
     #[case("[true, false].min()", "false")]
     #[case("[].min()", "error: min called on empty list")]
     #[case("[].max()", "error: max called on empty list")]
-    #[case("[1, 'a'].max()", "error: a string and an int cannot be put in order")]
+    #[case("[1, 'a'].max()", "error: cannot order string and int")]
     #[case("[{}].max()", "error: no such overload: max(map)")]
     fn extremes(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -336,7 +336,7 @@ mod tests {
     #[case("['a'].indexOf('b')", "-1")]
     #[case("[].indexOf('b')", "-1")]
     fn searched(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -363,7 +363,7 @@ mod tests {
     #[case("[].first()", "none")]
     #[case("[].last()", "none")]
     fn parts(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -383,6 +383,6 @@ mod tests {
     #[case("[1.0, double('nan')].sort()", "error: NaN values cannot be ordered")]
     #[case("['ab', 'b', 'aa', 'c'].sortBy(e, e.size())", "['b', 'c', 'ab', 'aa']")]
     fn ordered(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

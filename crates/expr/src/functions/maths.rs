@@ -1,8 +1,8 @@
-//! Arithmetic: the operators, and the functions of `math`.
+//! Arithmetic operators, and the functions of `math`.
 
 use std::cmp::Ordering;
 
-use super::{Function, time, unsuited};
+use super::{Function, no_such_overload, time};
 use crate::{
     compare::order,
     stop::{Fuel, Outcome, Stop},
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("math.bitShiftRight", &[WHOLE, Types::INT], WHOLE, bit_shift_right),
 ];
 
-/// `left + right`: numbers, texts, bytes, lists, and times.
+/// Adds numbers and times, and concatenates strings, bytes and lists.
 pub(crate) fn add<'v>(fuel: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outcome<'v> {
     match (left, right) {
         (Val::Int(left), Val::Int(right)) => int(left.checked_add(*right)),
@@ -64,7 +64,7 @@ pub(crate) fn add<'v>(fuel: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outco
     }
 }
 
-/// `left - right`: numbers and times.
+/// Subtracts numbers and times.
 pub(crate) fn subtract<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outcome<'v> {
     match (left, right) {
         (Val::Int(left), Val::Int(right)) => int(left.checked_sub(*right)),
@@ -77,7 +77,6 @@ pub(crate) fn subtract<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Out
     }
 }
 
-/// `left * right`.
 pub(crate) fn multiply<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outcome<'v> {
     match (left, right) {
         (Val::Int(left), Val::Int(right)) => int(left.checked_mul(*right)),
@@ -87,7 +86,7 @@ pub(crate) fn multiply<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Out
     }
 }
 
-/// `left / right`, towards zero for whole numbers.
+/// Integer division truncates toward zero.
 pub(crate) fn divide<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outcome<'v> {
     match (left, right) {
         (Val::Int(_), Val::Int(0)) | (Val::Uint(_), Val::Uint(0)) => Err(Stop::error("division by zero")),
@@ -98,7 +97,7 @@ pub(crate) fn divide<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outco
     }
 }
 
-/// `left % right`, with the sign of what is divided.
+/// The result has the sign of the dividend.
 pub(crate) fn modulo<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outcome<'v> {
     match (left, right) {
         (Val::Int(_), Val::Int(0)) | (Val::Uint(_), Val::Uint(0)) => Err(Stop::error("modulus by zero")),
@@ -108,7 +107,6 @@ pub(crate) fn modulo<'v>(_: &mut Fuel, left: &Val<'v>, right: &Val<'v>) -> Outco
     }
 }
 
-/// `-value`.
 pub(crate) fn negate<'v>(value: &Val<'v>) -> Outcome<'v> {
     match value {
         Val::Int(number) => int(number.checked_neg()),
@@ -138,18 +136,18 @@ fn least<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     extreme(fuel, arguments, "math.least", Ordering::Less)
 }
 
-/// The first of several numbers that no other one is beyond; of one number, itself.
+/// The first of the smallest or greatest numbers. A single number is its own extreme.
 fn extreme<'v>(fuel: &mut Fuel, arguments: &[Val<'v>], name: &str, beyond: Ordering) -> Outcome<'v> {
     let list = match arguments {
         [number @ (Val::Int(_) | Val::Uint(_) | Val::Double(_))] => return Ok(number.clone()),
         [Val::List(list)] => list,
-        _ => return Err(unsuited(name, arguments)),
+        _ => return Err(no_such_overload(name, arguments)),
     };
     let mut best: Option<Val<'v>> = None;
     for number in list.iter() {
         fuel.burn(1)?;
         if !matches!(number, Val::Int(_) | Val::Uint(_) | Val::Double(_)) {
-            return Err(unsuited(name, &[number]));
+            return Err(no_such_overload(name, &[number]));
         }
         best = match best {
             None => Some(number),
@@ -171,7 +169,7 @@ fn floor<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     double("math.floor", arguments).map(|number| Val::Double(number.floor()))
 }
 
-/// To the nearest whole number; from the middle, away from zero.
+/// Half-way cases round away from zero.
 fn round<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     double("math.round", arguments).map(|number| Val::Double(number.round()))
 }
@@ -195,7 +193,7 @@ fn is_finite<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 fn double<'v>(name: &str, arguments: &[Val<'v>]) -> Result<f64, Stop<'v>> {
     match arguments {
         [Val::Double(number)] => Ok(*number),
-        _ => Err(unsuited(name, arguments)),
+        _ => Err(no_such_overload(name, arguments)),
     }
 }
 
@@ -204,7 +202,7 @@ fn abs<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Int(number)] => int(number.checked_abs()),
         [Val::Uint(number)] => Ok(Val::Uint(*number)),
         [Val::Double(number)] => Ok(Val::Double(number.abs())),
-        _ => Err(unsuited("math.abs", arguments)),
+        _ => Err(no_such_overload("math.abs", arguments)),
     }
 }
 
@@ -212,10 +210,10 @@ fn sign<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Int(number)] => Ok(Val::Int(number.signum())),
         [Val::Uint(number)] => Ok(Val::Uint((*number).min(1))),
-        // Zero has no sign here, whichever zero it is.
+        // Both zeros give 0.0.
         [Val::Double(0.0)] => Ok(Val::Double(0.0)),
         [Val::Double(number)] => Ok(Val::Double(number.signum())),
-        _ => Err(unsuited("math.sign", arguments)),
+        _ => Err(no_such_overload("math.sign", arguments)),
     }
 }
 
@@ -225,7 +223,7 @@ fn sqrt<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Int(number)] => *number as f64,
         [Val::Uint(number)] => *number as f64,
         [Val::Double(number)] => *number,
-        _ => return Err(unsuited("math.sqrt", arguments)),
+        _ => return Err(no_such_overload("math.sqrt", arguments)),
     };
     Ok(Val::Double(number.sqrt()))
 }
@@ -234,7 +232,7 @@ fn bit_and<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Int(left), Val::Int(right)] => Ok(Val::Int(left & right)),
         [Val::Uint(left), Val::Uint(right)] => Ok(Val::Uint(left & right)),
-        _ => Err(unsuited("math.bitAnd", arguments)),
+        _ => Err(no_such_overload("math.bitAnd", arguments)),
     }
 }
 
@@ -242,7 +240,7 @@ fn bit_or<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Int(left), Val::Int(right)] => Ok(Val::Int(left | right)),
         [Val::Uint(left), Val::Uint(right)] => Ok(Val::Uint(left | right)),
-        _ => Err(unsuited("math.bitOr", arguments)),
+        _ => Err(no_such_overload("math.bitOr", arguments)),
     }
 }
 
@@ -250,7 +248,7 @@ fn bit_xor<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Int(left), Val::Int(right)] => Ok(Val::Int(left ^ right)),
         [Val::Uint(left), Val::Uint(right)] => Ok(Val::Uint(left ^ right)),
-        _ => Err(unsuited("math.bitXor", arguments)),
+        _ => Err(no_such_overload("math.bitXor", arguments)),
     }
 }
 
@@ -258,7 +256,7 @@ fn bit_not<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Int(number)] => Ok(Val::Int(!number)),
         [Val::Uint(number)] => Ok(Val::Uint(!number)),
-        _ => Err(unsuited("math.bitNot", arguments)),
+        _ => Err(no_such_overload("math.bitNot", arguments)),
     }
 }
 
@@ -266,15 +264,15 @@ fn bit_shift_left<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     shift("math.bitShiftLeft", arguments, u64::checked_shl)
 }
 
-/// The sign is a bit like any other.
+/// A logical shift: the sign bit moves like any other.
 fn bit_shift_right<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     shift("math.bitShiftRight", arguments, u64::checked_shr)
 }
 
-/// Moves the bits; beyond the last of them, all are gone.
+/// Shifts by 64 or more give 0.
 fn shift<'v>(name: &str, arguments: &[Val<'v>], moved: fn(u64, u32) -> Option<u64>) -> Outcome<'v> {
     let [number, Val::Int(by)] = arguments else {
-        return Err(unsuited(name, arguments));
+        return Err(no_such_overload(name, arguments));
     };
     if *by < 0 {
         return Err(Stop::error(format!("{name}() negative offset: {by}")));
@@ -283,7 +281,7 @@ fn shift<'v>(name: &str, arguments: &[Val<'v>], moved: fn(u64, u32) -> Option<u6
     match number {
         Val::Int(number) => Ok(Val::Int(moved(number.cast_unsigned(), by).unwrap_or(0).cast_signed())),
         Val::Uint(number) => Ok(Val::Uint(moved(*number, by).unwrap_or(0))),
-        _ => Err(unsuited(name, arguments)),
+        _ => Err(no_such_overload(name, arguments)),
     }
 }
 
@@ -291,7 +289,7 @@ fn shift<'v>(name: &str, arguments: &[Val<'v>], moved: fn(u64, u32) -> Option<u6
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("9223372036854775807 + 1", "error: integer overflow")]
@@ -316,7 +314,7 @@ mod tests {
     #[case("b'a' + b'b'", "b'ab'")]
     #[case("[1] + ['a'] + []", "[1, 'a']")]
     fn operators(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -335,7 +333,7 @@ mod tests {
     )]
     #[case("duration('2562047h') + duration('1h')", "error: duration overflow")]
     fn times(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -348,7 +346,7 @@ mod tests {
     #[case("math.greatest(dyn([1, 'a']))", "error: no such overload: math.greatest(string)")]
     #[case("math.greatest(1.0, double('nan'))", "error: NaN values cannot be ordered")]
     fn extremes(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -377,7 +375,7 @@ mod tests {
     #[case("math.sqrt(2u)", "1.4142135623730951")]
     #[case("math.sqrt(-1.0)", "NaN")]
     fn functions(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -396,6 +394,6 @@ mod tests {
     #[case("math.bitShiftLeft(1u, -1)", "error: math.bitShiftLeft() negative offset: -1")]
     #[case("math.bitAnd(dyn(1), 1u)", "error: no such overload: math.bitAnd(int, uint)")]
     fn bits(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The functions of CEL, and those that Kubernetes adds: a table of names, the types that they take, and what they do.
+//! The functions of CEL and of Kubernetes' extensions, in one table of overloads.
 
 mod clocks;
 mod convert;
@@ -28,22 +28,20 @@ use crate::{
     value::Val,
 };
 
-/// A function for arguments of certain types. One name may have several.
+/// One overload of a function.
 #[derive(Debug)]
 pub(crate) struct Function {
-    /// Its name; with what is before the dot for the functions of a library: `math.greatest`.
+    /// The name, with its namespace: `math.greatest`.
     pub(crate) name: &'static str,
-    /// How it is called.
     pub(crate) style: Style,
-    /// The types of its arguments; what it is called on comes first.
+    /// The types of the arguments. For a method, the receiver comes first.
     pub(crate) takes: &'static [Types],
-    /// The types of what it gives.
+    /// The types of the result.
     pub(crate) gives: Types,
-    /// What it does. There are as many arguments as `takes` has; their types may be others.
+    /// The implementation. It gets as many arguments as `takes` has, but must check their types.
     pub(crate) run: for<'v> fn(&mut Fuel, &[Val<'v>]) -> Outcome<'v>,
 }
 
-/// How a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `size(x)`, `math.abs(x)`.
@@ -72,10 +70,9 @@ impl Function {
     }
 }
 
-/// The most arguments that a function takes, what it is called on included.
+/// The most arguments of any function, the receiver included.
 pub(crate) const MOST_ARGUMENTS: usize = 4;
 
-/// All functions.
 pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     [
         clocks::FUNCTIONS,
@@ -95,20 +92,19 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     .flatten()
 }
 
-/// The first of the functions that takes these arguments.
-pub(crate) fn suited<'f>(candidates: &[&'f Function], arguments: &[Val<'_>]) -> Option<&'f Function> {
+/// The first overload that takes these arguments.
+pub(crate) fn find_overload<'f>(candidates: &[&'f Function], arguments: &[Val<'_>]) -> Option<&'f Function> {
     let fits = |(takes, argument): (&Types, &Val<'_>)| takes.meets(Types::of(argument.type_of()));
     candidates.iter().copied().find(|function| function.takes.iter().zip(arguments).all(fits))
 }
 
-/// The arguments have types that the function does not take.
-pub(crate) fn unsuited<'v>(name: &str, arguments: &[Val<'v>]) -> Stop<'v> {
+pub(crate) fn no_such_overload<'v>(name: &str, arguments: &[Val<'v>]) -> Stop<'v> {
     let types: Vec<_> = arguments.iter().map(|argument| argument.type_of().to_string()).collect();
     Stop::error(format!("no such overload: {name}({})", types.join(", ")))
 }
 
-/// The text cannot be read as what it should be. Long text is not repeated in full.
-fn unreadable<'v>(text: &str, wanted: &str) -> Stop<'v> {
+/// The error for a string that does not parse. Long strings are truncated.
+fn invalid_text<'v>(text: &str, wanted: &str) -> Stop<'v> {
     const SHOWN: usize = 40;
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };

@@ -1,8 +1,8 @@
-//! Values that may be there.
+//! Optional values.
 
 use std::rc::Rc;
 
-use super::{Function, unsuited};
+use super::{Function, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -24,29 +24,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn of<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [value] => Ok(some(value)),
-        _ => Err(unsuited("optional.of", arguments)),
+        _ => Err(no_such_overload("optional.of", arguments)),
     }
 }
 
-// All functions are called alike, those that cannot fail too.
+// All functions have one signature, even those that cannot fail.
 #[expect(clippy::unnecessary_wraps)]
 fn none<'v>(_: &mut Fuel, _: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::Optional(None))
 }
 
-/// A value that says something: neither zero nor empty.
 fn of_non_zero<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [value] if is_zero(value) => Ok(Val::Optional(None)),
         [value] => Ok(some(value)),
-        _ => Err(unsuited("optional.ofNonZeroValue", arguments)),
+        _ => Err(no_such_overload("optional.ofNonZeroValue", arguments)),
     }
 }
 
 fn has_value<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Optional(value)] => Ok(Val::Bool(value.is_some())),
-        _ => Err(unsuited("hasValue", arguments)),
+        _ => Err(no_such_overload("hasValue", arguments)),
     }
 }
 
@@ -54,7 +53,7 @@ fn value<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Optional(Some(value))] => Ok((**value).clone()),
         [Val::Optional(None)] => Err(Stop::error("optional.none() dereference")),
-        _ => Err(unsuited("value", arguments)),
+        _ => Err(no_such_overload("value", arguments)),
     }
 }
 
@@ -62,7 +61,7 @@ fn or<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Optional(None), other @ Val::Optional(_)] => Ok(other.clone()),
         [own @ Val::Optional(Some(_)), Val::Optional(_)] => Ok(own.clone()),
-        _ => Err(unsuited("or", arguments)),
+        _ => Err(no_such_overload("or", arguments)),
     }
 }
 
@@ -70,14 +69,14 @@ fn or_value<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Optional(Some(value)), _] => Ok((**value).clone()),
         [Val::Optional(None), other] => Ok(other.clone()),
-        _ => Err(unsuited("orValue", arguments)),
+        _ => Err(no_such_overload("orValue", arguments)),
     }
 }
 
-/// The values of those that have one.
+/// The values of the entries that have one.
 fn unwrapped<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = arguments else {
-        return Err(unsuited("optional.unwrap", arguments));
+        return Err(no_such_overload("optional.unwrap", arguments));
     };
     fuel.burn(list.len())?;
     let mut values = Vec::new();
@@ -85,7 +84,7 @@ fn unwrapped<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         match entry {
             Val::Optional(Some(value)) => values.push((*value).clone()),
             Val::Optional(None) => {}
-            other => return Err(unsuited("optional.unwrap", &[other])),
+            other => return Err(no_such_overload("optional.unwrap", &[other])),
         }
     }
     Ok(Val::list(values))
@@ -95,7 +94,7 @@ pub(super) fn some<'v>(value: &Val<'v>) -> Val<'v> {
     Val::Optional(Some(Rc::new(value.clone())))
 }
 
-/// Whether a value is what its type starts from.
+/// Whether a value is the zero value of its type, as in Go.
 fn is_zero(value: &Val<'_>) -> bool {
     match value {
         Val::Null => true,
@@ -108,7 +107,7 @@ fn is_zero(value: &Val<'_>) -> bool {
         Val::List(list) => list.is_empty(),
         Val::Map(fields) => fields.is_empty(),
         Val::Duration(length) => length.is_zero(),
-        // Time starts with the first year, as in Go.
+        // Go's zero time is the start of year 1.
         Val::Timestamp(moment) => *moment == super::time::FIRST,
         Val::Quantity(_) | Val::Type(_) | Val::Optional(_) => false,
     }
@@ -118,7 +117,7 @@ fn is_zero(value: &Val<'_>) -> bool {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("optional.of(1)", "some 1")]
@@ -138,11 +137,11 @@ mod tests {
     #[case("[optional.none()].unwrapOpt()", "[]")]
     #[case("[1].unwrapOpt()", "error: no such overload: optional.unwrap(int)")]
     fn functions(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
-    fn zero_is_no_value(
+    fn zero_values_are_none(
         #[values(
             "0",
             "0u",
@@ -159,6 +158,6 @@ mod tests {
         )]
         zero: &str,
     ) {
-        assert_eq!(worth(&format!("optional.ofNonZeroValue({zero})")), "none");
+        assert_eq!(evaluated(&format!("optional.ofNonZeroValue({zero})")), "none");
     }
 }

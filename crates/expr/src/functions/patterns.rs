@@ -1,25 +1,25 @@
-//! Patterns: what RE2 reads, told to an engine that reads some of it otherwise.
+//! Translation of RE2 patterns into those of the crate `regex`.
 //!
-//! CEL's patterns are those of RE2. The engine here knows nearly the same syntax, but to it `\d` is any digit of the world,
-//! a class may have classes in it, and a brace that repeats nothing is a mistake.
+//! CEL uses the syntax of RE2. The crate `regex` differs in details: its `\d` matches the digits of all
+//! scripts, its classes nest, and a brace that is not a repetition is an error.
 
 use std::mem;
 
 use regex::escape;
 
-/// A pattern as the engine reads it.
+/// A pattern in the syntax of the crate `regex`.
 #[derive(Debug)]
 pub(super) struct Translated {
-    /// Its text.
     pub(super) text: String,
-    /// How large it is when every repetition is written out: what it costs to compile, and to match a byte at worst.
+    /// The size of the pattern with all repetitions expanded. Compiling it, and matching one byte at worst,
+    /// costs as much.
     pub(super) weight: usize,
 }
 
-/// The most that anything may be repeated, as in RE2.
+/// RE2's limit for repeat counts.
 const MOST_REPEATED: usize = 1000;
 
-/// The classes that have a name, `[[:alpha:]]`.
+/// The named classes, as in `[[:alpha:]]`.
 const NAMED: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
@@ -29,11 +29,12 @@ const DIGIT: &str = "0-9";
 const SPACE: &str = r"\t\n\f\r ";
 const WORD: &str = "0-9A-Za-z_";
 
-/// How many states one of these makes, more or less.
+/// The approximate number of states of a class.
 const WEIGHT_OF_CLASS: usize = 8;
+/// The approximate number of states of a Unicode property.
 const WEIGHT_OF_PROPERTY: usize = 300;
 
-/// Reads a pattern of RE2.
+/// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
     let mut translation =
         Translation { rest: pattern, text: String::new(), groups: vec![0], last: 0, repeated: false };
@@ -45,21 +46,21 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
 }
 
 struct Translation<'p> {
-    /// What was not read yet.
+    /// The input that is not translated yet.
     rest: &'p str,
     text: String,
-    /// The weights of the groups that are open, outermost first, but for their last pieces.
+    /// The weights of the open groups, the outermost first, without their last pieces.
     groups: Vec<usize>,
-    /// The weight of the last piece, which may be repeated yet.
+    /// The weight of the last piece. A repetition multiplies it.
     last: usize,
-    /// Whether it was.
+    /// Whether the last piece is a repetition.
     repeated: bool,
 }
 
-/// What a class may have in it, as the engine reads it.
+/// A member of a class.
 enum Member {
     Character(String),
-    /// With its weight.
+    /// A set and its weight.
     Set(String, usize),
 }
 
@@ -70,7 +71,7 @@ impl<'p> Translation<'p> {
         Some(char)
     }
 
-    /// Takes what comes next, up to and with an end.
+    /// Consumes the input up to and including `end`.
     fn up_to(&mut self, end: &str) -> Option<&'p str> {
         let (taken, rest) = self.rest.split_once(end)?;
         self.rest = rest;
@@ -112,7 +113,7 @@ impl<'p> Translation<'p> {
         self.last = weight;
     }
 
-    /// Opens a group. Flags that only the engine knows are none here.
+    /// Opens a group. Only the flags of RE2 are accepted.
     fn open(&mut self) -> Result<(), String> {
         self.add("(", 0);
         self.groups.push(0);
@@ -121,8 +122,8 @@ impl<'p> Translation<'p> {
         {
             let end = after.find([':', ')']).unwrap_or(after.len());
             let (flags, rest) = after.split_at(end);
-            if let Some(unknown) = flags.chars().find(|char| !"imsU-".contains(*char)) {
-                return Err(format!("there is no flag '{unknown}'"));
+            if let Some((at, unknown)) = flags.char_indices().find(|(_, char)| !"imsU-".contains(*char)) {
+                return Err(format!("unsupported Perl syntax '(?{}{unknown}'", &flags[..at]));
             }
             self.text.extend(["?", flags]);
             self.rest = rest;
@@ -136,14 +137,14 @@ impl<'p> Translation<'p> {
 
     fn close(&mut self) {
         self.text.push(')');
-        // Without a group to close, the engine tells what is wrong.
+        // For a `)` without a group, the engine reports the error.
         if self.groups.len() > 1 {
             let inside = self.groups.pop().unwrap_or_default();
             self.last = inside.saturating_add(self.last);
         }
     }
 
-    /// `{2}`, `{2,}` or `{2,5}`; any other brace is a character.
+    /// `{2}`, `{2,}` or `{2,5}`. Any other brace is literal.
     fn repetition(&mut self, repeated: bool) -> Result<(), String> {
         let counts = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some((least, most, inside, after)) = self.rest.split_once('}').and_then(|(inside, after)| {
@@ -155,17 +156,17 @@ impl<'p> Translation<'p> {
         };
         match if most.is_empty() { least } else { most }.parse::<usize>() {
             Ok(times) if times <= MOST_REPEATED => self.last = self.last.saturating_mul(times.max(1)),
-            _ => return Err(format!("nothing can be repeated more than {MOST_REPEATED} times")),
+            _ => return Err(format!("invalid repeat count {{{inside}}}, the limit is {MOST_REPEATED}")),
         }
         self.text.extend(["{", inside, "}"]);
         self.rest = after;
         self.repeat(repeated)
     }
 
-    /// Ends a repetition, which cannot be that of another one.
+    /// Ends a repetition operator. It must not follow another one.
     fn repeat(&mut self, repeated: bool) -> Result<(), String> {
         if repeated {
-            return Err("a repetition cannot be repeated".to_owned());
+            return Err("invalid nested repetition operator".to_owned());
         }
         if let Some(rest) = self.rest.strip_prefix('?') {
             self.text.push('?');
@@ -175,9 +176,9 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What a backslash makes of what follows, outside of classes.
+    /// An escape outside of classes.
     fn escaped(&mut self) -> Result<(), String> {
-        let char = self.next().ok_or("a backslash is the last character")?;
+        let char = self.next().ok_or("trailing backslash")?;
         match char {
             'A' => self.add(r"\A", 0),
             'z' => self.add(r"\z", 0),
@@ -197,7 +198,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What a backslash makes of what follows, in a class or outside.
+    /// An escape that is valid inside and outside of classes.
     fn member(&mut self, char: char) -> Result<Member, String> {
         let text = match char {
             'd' => format!("[{DIGIT}]"),
@@ -215,24 +216,24 @@ impl<'p> Translation<'p> {
     /// `\pL`, `\p{Greek}` or `\p{^Greek}`.
     fn property(&mut self, others: bool) -> Result<Member, String> {
         let name = match self.next() {
-            Some('{') => self.up_to("}").ok_or("a brace is not closed")?.to_owned(),
+            Some('{') => self.up_to("}").ok_or("missing closing }")?.to_owned(),
             Some(letter) => letter.to_string(),
-            None => return Err("a property has no name".to_owned()),
+            None => return Err("missing property name".to_owned()),
         };
         let (name, reversed) = name.strip_prefix('^').map_or((&*name, false), |name| (name, true));
         let kind = if others == reversed { 'p' } else { 'P' };
         Ok(Member::Set(format!("\\{kind}{{{name}}}"), WEIGHT_OF_PROPERTY))
     }
 
-    /// The escapes that stand for one character.
+    /// An escape for one character.
     fn character(&mut self, char: char) -> Result<String, String> {
-        let unknown = || format!("there is no escape '\\{char}'");
+        let unknown = || format!("invalid escape sequence '\\{char}'");
         Ok(match char {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => format!("\\{char}"),
             'x' => {
                 let digits = if let Some(rest) = self.rest.strip_prefix('{') {
                     self.rest = rest;
-                    self.up_to("}").ok_or("a brace is not closed")?
+                    self.up_to("}").ok_or("missing closing }")?
                 } else {
                     let (digits, rest) = self.rest.split_at_checked(2).ok_or_else(unknown)?;
                     self.rest = rest;
@@ -246,7 +247,7 @@ impl<'p> Translation<'p> {
             '0'..='7' => {
                 let more = self.rest.bytes().take(2).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                 if more == 0 && char != '0' {
-                    // Elsewhere this would be what a group matched.
+                    // A back reference, which RE2 does not support.
                     return Err(unknown());
                 }
                 let (digits, rest) = self.rest.split_at(more);
@@ -259,7 +260,7 @@ impl<'p> Translation<'p> {
         })
     }
 
-    /// A class, up to its end.
+    /// A class up to its `]`.
     fn class(&mut self) -> Result<(), String> {
         let mut weight = WEIGHT_OF_CLASS;
         self.text.push('[');
@@ -269,8 +270,8 @@ impl<'p> Translation<'p> {
         }
         let mut first = true;
         loop {
-            let char = self.next().ok_or("a class is not closed")?;
-            // A class that would be empty starts with the bracket itself.
+            let char = self.next().ok_or("missing closing ]")?;
+            // A `]` at the start of a class is literal.
             if char == ']' && !first {
                 break;
             }
@@ -279,7 +280,7 @@ impl<'p> Translation<'p> {
                 && let Some((name, rest)) = self.rest.strip_prefix(':').and_then(|rest| rest.split_once(":]"))
             {
                 if !NAMED.contains(&name.strip_prefix('^').unwrap_or(name)) {
-                    return Err(format!("there is no class '[:{name}:]'"));
+                    return Err(format!("unknown character class '[:{name}:]'"));
                 }
                 self.text.extend(["[:", name, ":]"]);
                 self.rest = rest;
@@ -295,9 +296,9 @@ impl<'p> Translation<'p> {
             }
             if let Some(rest) = self.rest.strip_prefix('-').filter(|rest| !rest.starts_with(']')) {
                 self.rest = rest;
-                let high = self.next().ok_or("a class is not closed")?;
+                let high = self.next().ok_or("missing closing ]")?;
                 let Member::Character(high) = self.of_class(high)? else {
-                    return Err("a range ends with a set".to_owned());
+                    return Err("invalid character class range".to_owned());
                 };
                 self.text.extend(["-", &high]);
             }
@@ -310,7 +311,7 @@ impl<'p> Translation<'p> {
         if char != '\\' {
             return Ok(Member::Character(escape(&char.to_string())));
         }
-        let char = self.next().ok_or("a backslash is the last character")?;
+        let char = self.next().ok_or("trailing backslash")?;
         self.member(char)
     }
 }
@@ -341,26 +342,26 @@ mod tests {
     #[case(r"[[:alpha:]\d\]-]", r"[[:alpha:][0-9]\]\-]")]
     #[case("(?i)(?P<name>a)(?:b)(?is-U:c)", "(?i)(?P<name>a)(?:b)(?is-U:c)")]
     #[case("a*?b+?c??d{2}?", "a*?b+?c??d{2}?")]
-    fn told_to_the_engine(#[case] pattern: &str, #[case] expected: &str) {
+    fn translated(#[case] pattern: &str, #[case] expected: &str) {
         assert_eq!(translate(pattern).unwrap().text, expected);
     }
 
     #[rstest]
-    #[case(r"\", "a backslash is the last character")]
-    #[case(r"\q", r"there is no escape '\q'")]
-    #[case(r"\1", r"there is no escape '\1'")]
-    #[case(r"\é", r"there is no escape '\é'")]
-    #[case(r"\p", "a property has no name")]
-    #[case(r"\p{L", "a brace is not closed")]
-    #[case(r"\x4}", r"there is no escape '\x'")]
-    #[case(r"\x4", r"there is no escape '\x'")]
-    #[case("[a", "a class is not closed")]
-    #[case(r"[a-\d]", "a range ends with a set")]
-    #[case("(?x)a", "there is no flag 'x'")]
-    #[case("[[:nothing:]]", "there is no class '[:nothing:]'")]
-    #[case("a**", "a repetition cannot be repeated")]
-    #[case("a{2}{3}", "a repetition cannot be repeated")]
-    #[case("a{2000}", "nothing can be repeated more than 1000 times")]
+    #[case(r"\", "trailing backslash")]
+    #[case(r"\q", r"invalid escape sequence '\q'")]
+    #[case(r"\1", r"invalid escape sequence '\1'")]
+    #[case(r"\é", r"invalid escape sequence '\é'")]
+    #[case(r"\p", "missing property name")]
+    #[case(r"\p{L", "missing closing }")]
+    #[case(r"\x4}", r"invalid escape sequence '\x'")]
+    #[case(r"\x4", r"invalid escape sequence '\x'")]
+    #[case("[a", "missing closing ]")]
+    #[case(r"[a-\d]", "invalid character class range")]
+    #[case("(?x)a", "unsupported Perl syntax '(?x'")]
+    #[case("[[:nothing:]]", "unknown character class '[:nothing:]'")]
+    #[case("a**", "invalid nested repetition operator")]
+    #[case("a{2}{3}", "invalid nested repetition operator")]
+    #[case("a{2000}", "invalid repeat count {2000}, the limit is 1000")]
     fn refused(#[case] pattern: &str, #[case] expected: &str) {
         assert_eq!(translate(pattern).unwrap_err(), expected);
     }

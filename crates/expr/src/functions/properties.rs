@@ -1,4 +1,4 @@
-//! What holds for every function, whatever it is given.
+//! Properties of every function, for arguments of any type.
 
 use std::{iter, rc::Rc, sync::LazyLock};
 
@@ -21,7 +21,7 @@ use crate::{
     value::{List, Text, Val},
 };
 
-/// A part of an object.
+/// Borrowed values, as from an object.
 static READ: LazyLock<Value<'static>> = LazyLock::new(|| {
     let text = |text: &'static str| Value::Text(text.into());
     let list = Value::List(vec![text("b"), text("a"), Value::Int(3), Value::List(vec![Value::Null])]);
@@ -31,7 +31,6 @@ static READ: LazyLock<Value<'static>> = LazyLock::new(|| {
 const PATTERNS: [&str; 8] =
     ["a+", r"\d{2,4}", "(a|é)*z", "[^-]", "(", r"\pL{9}", "%.3f %s %x %d", "%.99999f%e"];
 
-/// A value of a type.
 fn value_of(one: Type) -> BoxedStrategy<Val<'static>> {
     let small = -3_i64..70;
     match one {
@@ -89,7 +88,7 @@ fn value_within(types: Types) -> BoxedStrategy<Val<'static>> {
     select(types.members().collect::<Vec<_>>()).prop_flat_map(value_of).boxed()
 }
 
-/// A function, and arguments that mostly fit.
+/// A function with arguments that mostly have the right types.
 fn call() -> impl Strategy<Value = (&'static Function, Vec<Val<'static>>)> {
     select(all().collect::<Vec<_>>()).prop_flat_map(|function| {
         let arguments: Vec<_> = function
@@ -101,7 +100,7 @@ fn call() -> impl Strategy<Value = (&'static Function, Vec<Val<'static>>)> {
     })
 }
 
-/// How many bytes a value takes, what is in it included.
+/// The bytes of a value and of all that it contains.
 fn bytes(value: &Val<'_>) -> usize {
     let own = size_of::<Val<'_>>();
     own + match value {
@@ -117,7 +116,7 @@ fn bytes(value: &Val<'_>) -> usize {
 proptest! {
     #![proptest_config(Config::with_cases(2000))]
 
-    /// Nothing panics, and nothing is made that was not paid for.
+    /// Nothing panics, and every allocation is paid for.
     #[test]
     fn every_function_pays_for_what_it_makes((function, arguments) in call(), steps in 0_u64..3000) {
         let mut fuel = Fuel::new(steps);
@@ -129,7 +128,6 @@ proptest! {
         }
     }
 
-    /// What a function gives has one of the types that it says.
     #[test]
     fn every_function_gives_what_it_says((function, arguments) in call()) {
         if let Ok(value) = (function.run)(&mut Fuel::default(), &arguments) {
@@ -147,7 +145,7 @@ proptest! {
         let _ = maths::negate(&left);
     }
 
-    /// Text that was made from a value is read as the same value again.
+    /// `string(x)` parses back to the same value.
     #[test]
     fn texts_come_back(value in value_within(Types::NUMBER.or(Types::TIMESTAMP).or(Types::DURATION))) {
         let name = match value.type_of() {
@@ -162,9 +160,9 @@ proptest! {
     }
 }
 
-/// Functions that could make much of little stop before they do.
+/// Functions with large results stop before they allocate them.
 #[test]
-fn much_is_refused_before_it_is_made() {
+fn large_results_are_rejected_before_they_are_allocated() {
     let long = Val::text("a".repeat(1_000_000));
     let many = Val::list(iter::repeat_n(long.clone(), 1000).collect::<Vec<_>>());
     let calls: [(&str, &[Val<'_>]); 6] = [

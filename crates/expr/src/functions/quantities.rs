@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, rc::Rc};
 
-use super::{Function, unreadable, unsuited};
+use super::{Function, invalid_text, no_such_overload};
 use crate::{
     quantity::Quantity,
     stop::{Fuel, Outcome, Stop},
@@ -30,18 +30,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn quantity<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("quantity", arguments));
+        return Err(no_such_overload("quantity", arguments));
     };
     fuel.burn_bytes(text.len())?;
     match text.parse() {
         Ok(quantity) => Ok(Val::Quantity(Rc::new(quantity))),
-        Err(error) => Err(unreadable(text, &format!("a quantity: {error}"))),
+        Err(error) => Err(invalid_text(text, &format!("a quantity: {error}"))),
     }
 }
 
 fn is_quantity<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("isQuantity", arguments));
+        return Err(no_such_overload("isQuantity", arguments));
     };
     fuel.burn_bytes(text.len())?;
     Ok(Val::Bool(text.parse::<Quantity>().is_ok()))
@@ -50,7 +50,7 @@ fn is_quantity<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 fn is_integer<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Quantity(quantity)] => Ok(Val::Bool(quantity.to_i64().is_some())),
-        _ => Err(unsuited("isInteger", arguments)),
+        _ => Err(no_such_overload("isInteger", arguments)),
     }
 }
 
@@ -59,21 +59,21 @@ fn as_integer<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
         [Val::Quantity(quantity)] => {
             quantity.to_i64().map(Val::Int).ok_or_else(|| Stop::error("cannot convert value to integer"))
         }
-        _ => Err(unsuited("asInteger", arguments)),
+        _ => Err(no_such_overload("asInteger", arguments)),
     }
 }
 
 fn as_approximate_float<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Quantity(quantity)] => Ok(Val::Double(quantity.to_f64())),
-        _ => Err(unsuited("asApproximateFloat", arguments)),
+        _ => Err(no_such_overload("asApproximateFloat", arguments)),
     }
 }
 
 fn sign<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Quantity(quantity)] => Ok(Val::Int(quantity.signum())),
-        _ => Err(unsuited("sign", arguments)),
+        _ => Err(no_such_overload("sign", arguments)),
     }
 }
 
@@ -93,11 +93,9 @@ fn calculate<'v>(
     let result = match arguments {
         [Val::Quantity(left), Val::Quantity(right)] => operation(left, right),
         [Val::Quantity(left), Val::Int(right)] => operation(left, &Quantity::from(*right)),
-        _ => return Err(unsuited(name, arguments)),
+        _ => return Err(no_such_overload(name, arguments)),
     };
-    result
-        .map(|quantity| Val::Quantity(Rc::new(quantity)))
-        .ok_or_else(|| Stop::error("the sum has more digits than can be counted"))
+    result.map(|quantity| Val::Quantity(Rc::new(quantity))).ok_or_else(|| Stop::error("quantity overflow"))
 }
 
 fn is_less_than<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
@@ -115,7 +113,7 @@ fn compare_to<'v>(_: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 fn compare<'v>(name: &str, arguments: &[Val<'v>]) -> Result<Ordering, Stop<'v>> {
     match arguments {
         [Val::Quantity(left), Val::Quantity(right)] => Ok(left.cmp(right)),
-        _ => Err(unsuited(name, arguments)),
+        _ => Err(no_such_overload(name, arguments)),
     }
 }
 
@@ -123,13 +121,13 @@ fn compare<'v>(name: &str, arguments: &[Val<'v>]) -> Result<Ordering, Stop<'v>> 
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("quantity('1.5G')", "1500M")]
     #[case(
         "quantity('200K')",
-        "error: '200K' is not a quantity: the unit is one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
+        "error: '200K' is not a quantity: the unit must be one of n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
     )]
     #[case("isQuantity('1.3Gi')", "true")]
     #[case("isQuantity('1,3G')", "false")]
@@ -155,8 +153,8 @@ mod tests {
     #[case("quantity('150Mi').isGreaterThan(quantity('100Mi'))", "true")]
     #[case("quantity('50M').isLessThan(quantity('100M'))", "true")]
     #[case("quantity('100M').isLessThan(quantity('50M'))", "false")]
-    #[case("quantity('1e1000').add(quantity('1'))", "error: the sum has more digits than can be counted")]
+    #[case("quantity('1e1000').add(quantity('1'))", "error: quantity overflow")]
     fn functions(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

@@ -1,6 +1,6 @@
-//! Lists as sets: the order of entries does not matter, nor how often they are there.
+//! Lists as sets: neither order nor duplicates count.
 
-use super::{Function, unsuited};
+use super::{Function, no_such_overload};
 use crate::{
     compare::equal,
     stop::{Fuel, Outcome, Stop},
@@ -14,28 +14,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("sets.intersects", &[Types::LIST, Types::LIST], Types::BOOL, intersects),
 ];
 
-/// Whether the first has everything that is in the second.
+/// Whether the first list contains all entries of the second.
 fn contains<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(whole), Val::List(part)] => has_all(fuel, whole, part).map(Val::Bool),
-        _ => Err(unsuited("sets.contains", arguments)),
+        _ => Err(no_such_overload("sets.contains", arguments)),
     }
 }
 
-/// Whether each has everything that is in the other.
+/// Whether each list contains all entries of the other.
 fn equivalent<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::List(left), Val::List(right)] => {
             Ok(Val::Bool(has_all(fuel, left, right)? && has_all(fuel, right, left)?))
         }
-        _ => Err(unsuited("sets.equivalent", arguments)),
+        _ => Err(no_such_overload("sets.equivalent", arguments)),
     }
 }
 
-/// Whether anything is in both.
+/// Whether the lists share an entry.
 fn intersects<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(left), Val::List(right)] = arguments else {
-        return Err(unsuited("sets.intersects", arguments));
+        return Err(no_such_overload("sets.intersects", arguments));
     };
     for entry in left.iter() {
         if has(fuel, right, &entry)? {
@@ -69,7 +69,7 @@ fn has<'v>(fuel: &mut Fuel, list: &List<'v>, wanted: &Val<'v>) -> Result<bool, S
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("sets.contains([1, 2, 3, 4], [2, 3])", "true")]
@@ -85,6 +85,6 @@ mod tests {
     #[case("sets.intersects([[1], [2]], [[1, 2], [2]])", "true")]
     #[case("sets.contains(lists.range(3000), lists.range(3000))", "too expensive")]
     fn lists_as_sets(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

@@ -1,8 +1,8 @@
-//! Texts: searched, cut, joined and changed. Places in a text are counted in characters.
+//! Functions of strings. Indexes count characters.
 
 use std::{ops::Range, rc::Rc};
 
-use super::{Function, unsuited};
+use super::{Function, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn contains<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text), Val::Text(part)] = arguments else {
-        return Err(unsuited("contains", arguments));
+        return Err(no_such_overload("contains", arguments));
     };
     fuel.burn_bytes(text.len() + part.len())?;
     Ok(Val::Bool(text.contains(&**part)))
@@ -46,7 +46,7 @@ fn contains<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn starts_with<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text), Val::Text(start)] = arguments else {
-        return Err(unsuited("startsWith", arguments));
+        return Err(no_such_overload("startsWith", arguments));
     };
     fuel.burn_bytes(text.len().min(start.len()))?;
     Ok(Val::Bool(text.starts_with(&**start)))
@@ -54,16 +54,16 @@ fn starts_with<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn ends_with<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text), Val::Text(end)] = arguments else {
-        return Err(unsuited("endsWith", arguments));
+        return Err(no_such_overload("endsWith", arguments));
     };
     fuel.burn_bytes(text.len().min(end.len()))?;
     Ok(Val::Bool(text.ends_with(&**end)))
 }
 
-/// The character at a place; nothing just behind the last one.
+/// The character at an index; an empty string at the end.
 fn char_at<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text), Val::Int(at)] = arguments else {
-        return Err(unsuited("charAt", arguments));
+        return Err(no_such_overload("charAt", arguments));
     };
     fuel.burn_bytes(text.len())?;
     let start = byte_at(text, *at).ok_or_else(|| out_of_range(*at))?;
@@ -71,37 +71,37 @@ fn char_at<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(cut(text, start..start + length))
 }
 
-/// Where a text is found first, from a place on; -1 if it is not.
+/// The index of the first occurrence at or after an index; -1 if there is none.
 fn index_of<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (text, wanted, from) = match arguments {
         [Val::Text(text), Val::Text(wanted)] => (text, wanted, 0),
         [Val::Text(text), Val::Text(wanted), Val::Int(from)] => (text, wanted, *from),
-        _ => return Err(unsuited("indexOf", arguments)),
+        _ => return Err(no_such_overload("indexOf", arguments)),
     };
     if from < 0 {
         return Err(out_of_range(from));
     }
     fuel.burn_bytes(text.len() + wanted.len())?;
     let Some(start) = byte_at(text, from) else {
-        // Nothing is found everywhere, at the end too.
+        // The empty string occurs everywhere, even at the end.
         return Ok(if wanted.is_empty() { place(text, text.len()) } else { Val::Int(-1) });
     };
     Ok(text[start..].find(&**wanted).map_or(Val::Int(-1), |found| place(text, start + found)))
 }
 
-/// Where a text is found last, starting at a place at most; -1 if it is not.
+/// The index of the last occurrence that starts at or before an index; -1 if there is none.
 fn last_index_of<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (text, wanted, until) = match arguments {
         [Val::Text(text), Val::Text(wanted)] => (text, wanted, None),
         [Val::Text(text), Val::Text(wanted), Val::Int(until)] => (text, wanted, Some(*until)),
-        _ => return Err(unsuited("lastIndexOf", arguments)),
+        _ => return Err(no_such_overload("lastIndexOf", arguments)),
     };
     fuel.burn_bytes(text.len() + wanted.len())?;
     let end = match until {
         None => text.len(),
         Some(until) if until < 0 => return Err(out_of_range(until)),
         Some(until) => match byte_at(text, until) {
-            // What starts there may reach beyond it.
+            // An occurrence that starts there may extend beyond it.
             Some(start) if start < text.len() || wanted.is_empty() => {
                 text.floor_char_boundary(start.saturating_add(wanted.len()))
             }
@@ -112,12 +112,12 @@ fn last_index_of<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(text[..end].rfind(&**wanted).map_or(Val::Int(-1), |found| place(text, found)))
 }
 
-/// The part from a place to the end, or to another place.
+/// The characters of a half-open range.
 fn substring<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (text, from, to) = match arguments {
         [Val::Text(text), Val::Int(from)] => (text, *from, None),
         [Val::Text(text), Val::Int(from), Val::Int(to)] => (text, *from, Some(*to)),
-        _ => return Err(unsuited("substring", arguments)),
+        _ => return Err(no_such_overload("substring", arguments)),
     };
     fuel.burn_bytes(text.len())?;
     if let Some(to) = to
@@ -135,7 +135,7 @@ fn substring<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn trim<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("trim", arguments));
+        return Err(no_such_overload("trim", arguments));
     };
     fuel.burn_bytes(text.len())?;
     let start = text.len() - text.trim_start().len();
@@ -144,7 +144,7 @@ fn trim<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn lower_ascii<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("lowerAscii", arguments));
+        return Err(no_such_overload("lowerAscii", arguments));
     };
     fuel.burn_bytes(text.len())?;
     Ok(Val::text(text.to_ascii_lowercase()))
@@ -152,7 +152,7 @@ fn lower_ascii<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn upper_ascii<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("upperAscii", arguments));
+        return Err(no_such_overload("upperAscii", arguments));
     };
     fuel.burn_bytes(text.len())?;
     Ok(Val::text(text.to_ascii_uppercase()))
@@ -160,18 +160,18 @@ fn upper_ascii<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
 
 fn reverse<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("reverse", arguments));
+        return Err(no_such_overload("reverse", arguments));
     };
     fuel.burn_bytes(text.len())?;
     Ok(Val::text(text.chars().rev().collect::<String>()))
 }
 
-/// Replaces one text by another wherever it is, or so many times. What is empty is before and after each character.
+/// Replaces all occurrences, or as many as the limit allows. The empty string occurs around each character.
 fn replace<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (text, old, new, limit) = match arguments {
         [Val::Text(text), Val::Text(old), Val::Text(new)] => (text, old, new, -1),
         [Val::Text(text), Val::Text(old), Val::Text(new), Val::Int(limit)] => (text, old, new, *limit),
-        _ => return Err(unsuited("replace", arguments)),
+        _ => return Err(no_such_overload("replace", arguments)),
     };
     fuel.burn_bytes(text.len() + old.len())?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -181,19 +181,19 @@ fn replace<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::text(text.replacen(&**old, new, times)))
 }
 
-/// The parts between separators, or so many parts at most. Without a separator, each character is a part.
+/// Splits at each separator, into as many parts as the limit allows. An empty separator splits characters.
 fn split<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (text, separator, limit) = match arguments {
         [Val::Text(text), Val::Text(separator)] => (text, separator, -1),
         [Val::Text(text), Val::Text(separator), Val::Int(limit)] => (text, separator, *limit),
-        _ => return Err(unsuited("split", arguments)),
+        _ => return Err(no_such_overload("split", arguments)),
     };
     fuel.burn_bytes(text.len() + separator.len())?;
     let mut parts = Vec::new();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut start = 0;
     while parts.len() < limit && (start < text.len() || !separator.is_empty()) {
-        // A part has a place of its own, however short it is.
+        // The cost of an entry, however short it is.
         fuel.burn(3)?;
         let rest = &text[start..];
         let found = if separator.is_empty() {
@@ -219,12 +219,12 @@ fn join<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let (list, separator) = match arguments {
         [Val::List(list)] => (list, ""),
         [Val::List(list), Val::Text(separator)] => (list, &**separator),
-        _ => return Err(unsuited("join", arguments)),
+        _ => return Err(no_such_overload("join", arguments)),
     };
     let mut joined = String::new();
     for (index, entry) in list.iter().enumerate() {
         let Val::Text(text) = &entry else {
-            return Err(Stop::error(format!("join: invalid input: a {}", entry.type_of())));
+            return Err(Stop::error(format!("join: expected string, found {}", entry.type_of())));
         };
         let separator = if index == 0 { "" } else { separator };
         fuel.burn(1)?;
@@ -235,10 +235,10 @@ fn join<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::text(joined))
 }
 
-/// The text as it would be written in an expression.
+/// The string as a literal of CEL.
 fn quote<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Text(text)] = arguments else {
-        return Err(unsuited("strings.quote", arguments));
+        return Err(no_such_overload("strings.quote", arguments));
     };
     fuel.burn_bytes(2 * text.len())?;
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -261,7 +261,7 @@ fn quote<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::text(quoted))
 }
 
-/// A part of a text; of one that was read, without a copy. The range is one of whole characters.
+/// A part of a string, without a copy if it is borrowed. The range must be at character boundaries.
 pub(super) fn cut<'v>(text: &Text<'v>, range: Range<usize>) -> Val<'v> {
     Val::Text(match text {
         Text::Read(text) => Text::Read(text.get(range).unwrap_or_default()),
@@ -269,13 +269,13 @@ pub(super) fn cut<'v>(text: &Text<'v>, range: Range<usize>) -> Val<'v> {
     })
 }
 
-/// Where in the bytes the character is that has so many before it, the end of the text included.
+/// The byte offset of a character, the end of the string included.
 fn byte_at(text: &str, at: i64) -> Option<usize> {
     let at = usize::try_from(at).ok()?;
     text.char_indices().map(|(byte, _)| byte).chain([text.len()]).nth(at)
 }
 
-/// How many characters are before a place in the bytes.
+/// Converts a byte offset into an index of characters.
 fn place<'v>(text: &str, byte: usize) -> Val<'v> {
     let characters = text.get(..byte).unwrap_or(text).chars().count();
     Val::Int(i64::try_from(characters).unwrap_or(i64::MAX))
@@ -289,7 +289,7 @@ fn out_of_range<'v>(index: i64) -> Stop<'v> {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("'hello'.contains('ell')", "true")]
@@ -302,8 +302,8 @@ mod tests {
     #[case("'hello'.charAt(5)", "''")]
     #[case("'hello'.charAt(6)", "error: index out of range: 6")]
     #[case("'hello'.charAt(-1)", "error: index out of range: -1")]
-    fn looked_at(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+    fn characters(#[case] expression: &str, #[case] expected: &str) {
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -328,7 +328,7 @@ mod tests {
     #[case("'日本日本'.lastIndexOf('日本', 1)", "0")]
     #[case("''.lastIndexOf('a', 0)", "-1")]
     fn places(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -346,7 +346,7 @@ mod tests {
     #[case("'tacoCÆt xii'.upperAscii()", "'TACOCÆT XII'")]
     #[case("'héo'.reverse()", "'oéh'")]
     fn changed(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -359,7 +359,7 @@ mod tests {
     #[case("'hello hello'.replace('h', '')", "'ello ello'")]
     #[case("'aaa'.replace('aa', 'b')", "'ba'")]
     fn replaced(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -376,15 +376,15 @@ mod tests {
     #[case("['a', 'b'].join()", "'ab'")]
     #[case("['a', '', 'b'].join('-')", "'a--b'")]
     #[case("[].join('-')", "''")]
-    #[case("[1].join('-')", "error: join: invalid input: a int")]
+    #[case("[1].join('-')", "error: join: expected string, found int")]
     fn split_and_joined(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
     #[case(r#"strings.quote('say "no"')"#, r#"'"say \"no\""'"#)]
     #[case(r"strings.quote('\a\b\f\n\r\t\v\\é')", r#"'"\a\b\f\n\r\t\v\\é"'"#)]
     fn quoted(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 }

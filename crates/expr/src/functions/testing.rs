@@ -1,4 +1,4 @@
-//! Expressions as the tests of the functions write them, and their values as text.
+//! Helpers to test functions by expressions.
 
 use std::iter;
 
@@ -10,8 +10,8 @@ use crate::{
     value::Val,
 };
 
-/// What an expression is worth, or what is wrong with it.
-pub(super) fn worth(expression: &str) -> String {
+/// The value of an expression as text, or `error: ...`.
+pub(super) fn evaluated(expression: &str) -> String {
     let scope = Scope::variables(iter::empty(), Absence::AsInCel);
     let program = match Program::cel(expression, &scope) {
         Ok(program) => program,
@@ -26,7 +26,7 @@ pub(super) fn worth(expression: &str) -> String {
     }
 }
 
-/// A value as it would be written in an expression.
+/// A value as a literal of CEL.
 pub(super) fn shown(value: &Val<'_>) -> String {
     match value {
         Val::Null => "null".to_owned(),

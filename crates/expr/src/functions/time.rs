@@ -1,10 +1,10 @@
-//! Moments and lengths of time, read from texts and numbers.
+//! Timestamps and durations: conversions from strings and integers.
 
 use std::ops::RangeInclusive;
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::Offset};
 
-use super::{Function, unreadable, unsuited};
+use super::{Function, invalid_text, no_such_overload};
 use crate::{
     stop::{Fuel, Outcome, Stop},
     types::Types,
@@ -20,14 +20,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("duration", &[Types::TEXT.or(L)], L, duration),
 ];
 
-/// The start of the first year: nothing is earlier.
+/// The earliest timestamp of CEL.
 pub(super) const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// The longest times there are, as many nanoseconds as can be counted: almost three centuries.
+/// The range of a duration: as many nanoseconds as an `i64` holds, about 292 years.
 const LENGTHS: RangeInclusive<SignedDuration> =
     SignedDuration::from_nanos(i64::MIN)..=SignedDuration::from_nanos(i64::MAX);
 
-/// A moment, if it is in range.
+/// Checks the range of a timestamp.
 pub(super) fn moment<'v>(moment: Option<Timestamp>) -> Outcome<'v> {
     moment
         .filter(|moment| *moment >= FIRST)
@@ -35,7 +35,7 @@ pub(super) fn moment<'v>(moment: Option<Timestamp>) -> Outcome<'v> {
         .ok_or_else(|| Stop::error("timestamp overflow"))
 }
 
-/// A length of time, if it is in range.
+/// Checks the range of a duration.
 pub(super) fn length<'v>(length: Option<SignedDuration>) -> Outcome<'v> {
     length
         .filter(|length| LENGTHS.contains(length))
@@ -43,7 +43,7 @@ pub(super) fn length<'v>(length: Option<SignedDuration>) -> Outcome<'v> {
         .ok_or_else(|| Stop::error("duration overflow"))
 }
 
-/// A length of time in seconds: `90s`, `-0.5s`.
+/// A duration in seconds: `90s`, `-0.5s`.
 pub(super) fn seconds(length: SignedDuration) -> String {
     let sign = if length.is_negative() { "-" } else { "" };
     let fraction = format!(".{:09}", length.subsec_nanos().unsigned_abs());
@@ -54,8 +54,8 @@ pub(super) fn seconds(length: SignedDuration) -> String {
     )
 }
 
-/// Certificates that never expire do so on the last day of 9999, of which the clock here has only a part: all of it is the
-/// last moment that there is.
+/// Certificates that never expire end on the last day of 9999, which is partly beyond `Timestamp::MAX`. Such
+/// timestamps become the maximum.
 fn last(local: DateTime) -> Option<Timestamp> {
     (local.year() == 9999).then_some(Timestamp::MAX)
 }
@@ -68,14 +68,14 @@ fn timestamp<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
             fuel.burn_bytes(text.len())?;
             match civil(text) {
                 Some((local, offset)) => moment(offset.to_timestamp(local).ok().or_else(|| last(local))),
-                None => Err(unreadable(text, "a timestamp (2006-01-02T15:04:05Z)")),
+                None => Err(invalid_text(text, "a timestamp (2006-01-02T15:04:05Z)")),
             }
         }
-        _ => Err(unsuited("timestamp", arguments)),
+        _ => Err(no_such_overload("timestamp", arguments)),
     }
 }
 
-/// Reads a date and time with its offset, as RFC 3339 writes it and no other way.
+/// Parses RFC 3339, and no other format.
 fn civil(text: &str) -> Option<(DateTime, Offset)> {
     let (date_time, rest) = text.split_at_checked(19)?;
     let bytes = date_time.as_bytes();
@@ -89,7 +89,7 @@ fn civil(text: &str) -> Option<(DateTime, Offset)> {
         Some(fraction) => {
             let end = fraction.find(|char: char| !char.is_ascii_digit())?;
             let (digits, zone) = fraction.split_at(end);
-            // What is finer than a nanosecond is left out.
+            // Digits beyond nanoseconds are dropped.
             let digits = digits.get(..9).unwrap_or(digits);
             (number(&format!("{digits:0<9}")).filter(|_| !digits.is_empty())?, zone)
         }
@@ -106,7 +106,7 @@ fn civil(text: &str) -> Option<(DateTime, Offset)> {
     Some((local.ok()?, offset_of(zone)?))
 }
 
-/// `Z`, `+02:00`.
+/// `Z` or an offset such as `+02:00`.
 fn offset_of(zone: &str) -> Option<Offset> {
     if zone == "Z" {
         return Some(Offset::UTC);
@@ -115,7 +115,7 @@ fn offset_of(zone: &str) -> Option<Offset> {
     if complete { offset(zone) } else { None }
 }
 
-/// Hours and minutes, with a sign or without.
+/// Hours and minutes with an optional sign.
 pub(super) fn offset(text: &str) -> Option<Offset> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(unsigned) => (-1, unsigned),
@@ -131,7 +131,7 @@ fn two_digits(text: &str, at: usize) -> Option<i8> {
     i8::try_from(number(text.get(at..at + 2)?)?).ok()
 }
 
-/// A number of digits alone, without a sign.
+/// An unsigned number.
 fn number(digits: &str) -> Option<i32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
@@ -140,14 +140,14 @@ fn duration<'v>(fuel: &mut Fuel, arguments: &[Val<'v>]) -> Outcome<'v> {
     match arguments {
         [Val::Duration(own)] => Ok(Val::Duration(*own)),
         [Val::Text(text)] => {
-            // It may have many parts.
+            // A duration may have many parts.
             fuel.burn(text.len() / 4)?;
             match nanoseconds(text) {
                 Some(nanoseconds) => length(duration_of(nanoseconds)),
-                None => Err(unreadable(text, "a duration (1h30m5s)")),
+                None => Err(invalid_text(text, "a duration (1h30m5s)")),
             }
         }
-        _ => Err(unsuited("duration", arguments)),
+        _ => Err(no_such_overload("duration", arguments)),
     }
 }
 
@@ -158,7 +158,7 @@ fn duration_of(nanoseconds: i128) -> Option<SignedDuration> {
     Some(SignedDuration::new(seconds, rest))
 }
 
-/// Reads a length of time as Go writes it: `1h30m`, `-1.5s`, `300ms`. Beyond any range, it is as long as can be.
+/// Parses a duration of Go: `1h30m`, `-1.5s`, `300ms`. Saturates instead of overflowing.
 fn nanoseconds(text: &str) -> Option<i128> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -190,7 +190,7 @@ fn nanoseconds(text: &str) -> Option<i128> {
             _ => return None,
         };
         total = total.saturating_add(amount(whole).saturating_mul(unit));
-        // More digits of a fraction than this make no nanosecond.
+        // Further digits are less than a nanosecond.
         let fraction = fraction.get(..18).unwrap_or(fraction);
         let scale = (0..fraction.len()).fold(1, |scale: i128, _| scale * 10);
         total = total.saturating_add(amount(fraction) * unit / scale);
@@ -203,7 +203,7 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// What digits are worth; no digits are nothing, and too many are as much as can be.
+/// The value of digits: 0 for none, `i128::MAX` for too many.
 fn amount(digits: &str) -> i128 {
     if digits.is_empty() { 0 } else { digits.parse().unwrap_or(i128::MAX) }
 }
@@ -212,7 +212,7 @@ fn amount(digits: &str) -> i128 {
 mod tests {
     use rstest::rstest;
 
-    use crate::functions::testing::worth;
+    use crate::functions::testing::evaluated;
 
     #[rstest]
     #[case("2009-02-13T23:31:30Z", "2009-02-13T23:31:30Z")]
@@ -221,8 +221,8 @@ mod tests {
     #[case("2009-02-13T23:31:30.1234567899Z", "2009-02-13T23:31:30.123456789Z")]
     #[case("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z")]
     #[case("2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z")]
-    fn moments(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(worth(&format!("timestamp('{text}')")), expected);
+    fn timestamps(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(evaluated(&format!("timestamp('{text}')")), expected);
     }
 
     #[rstest]
@@ -246,9 +246,9 @@ mod tests {
     #[case("2009-02-1éT23:31:30Z")]
     #[case("10000-01-01T00:00:00Z")]
     #[case("")]
-    fn no_moments(#[case] text: &str) {
+    fn invalid_timestamps(#[case] text: &str) {
         let expected = format!("error: '{text}' is not a timestamp (2006-01-02T15:04:05Z)");
-        assert_eq!(worth(&format!("timestamp('{text}')")), expected);
+        assert_eq!(evaluated(&format!("timestamp('{text}')")), expected);
     }
 
     #[rstest]
@@ -261,7 +261,7 @@ mod tests {
     #[case("timestamp('0001-01-01T00:00:00+00:01')", "error: timestamp overflow")]
     #[case("timestamp(9223372036854775807)", "error: timestamp overflow")]
     fn seconds_since_1970(#[case] expression: &str, #[case] expected: &str) {
-        assert_eq!(worth(expression), expected);
+        assert_eq!(evaluated(expression), expected);
     }
 
     #[rstest]
@@ -279,8 +279,8 @@ mod tests {
     #[case("1m1m", "120s")]
     #[case("2562047h47m16.854775807s", "9223372036.854775807s")]
     #[case("-2562047h47m16.854775808s", "-9223372036.854775808s")]
-    fn lengths(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(worth(&format!("duration('{text}')")), expected);
+    fn durations(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(evaluated(&format!("duration('{text}')")), expected);
     }
 
     #[rstest]
@@ -294,9 +294,9 @@ mod tests {
     #[case("1h-1m")]
     #[case("--1s")]
     #[case("1S")]
-    fn no_lengths(#[case] text: &str) {
+    fn invalid_durations(#[case] text: &str) {
         let expected = format!("error: '{text}' is not a duration (1h30m5s)");
-        assert_eq!(worth(&format!("duration('{text}')")), expected);
+        assert_eq!(evaluated(&format!("duration('{text}')")), expected);
     }
 
     #[rstest]
@@ -305,6 +305,6 @@ mod tests {
     #[case("-320000000000s")]
     #[case("999999999999999999999999999999999999999999999999h")]
     fn too_long(#[case] text: &str) {
-        assert_eq!(worth(&format!("duration('{text}')")), "error: duration overflow");
+        assert_eq!(evaluated(&format!("duration('{text}')")), "error: duration overflow");
     }
 }

@@ -1,16 +1,16 @@
-//! The three meanings of a field that is not there.
+//! The three meanings of a missing field.
 
 use bellwether_expr::{Absence, Program, Scope};
 use rstest::rstest;
 
 use crate::sample::{of_row, of_widget};
 
-/// One expression, and what it comes to as in CEL, as what is not yet there, and as SQL's null.
+/// Checks the value of an expression with each meaning: as in CEL, not yet, and SQL's null.
 #[track_caller]
 fn means(text: &str, expected: [&str; 3]) {
     let given = [Absence::AsInCel, Absence::NotYet, Absence::Null].map(|absence| {
         let given = of_widget(text, absence);
-        // Which field is missing is for another table.
+        // `names_of_missing_fields` checks which field is missing.
         if given.starts_with("missing") { "missing".to_owned() } else { given }
     });
     assert_eq!(given, expected, "{text}");
@@ -28,10 +28,10 @@ const FALSE: [&str; 3] = ["false"; 3];
 #[case::before_the_last("has(status.absent.deeper)", ["missing", "false", "false"])]
 #[case::far_before_the_last("has(absent.b.c.d)", ["missing", "false", "false"])]
 #[case::of_text("has(status.phase.deeper)", [
-    "error: line 1, column 1: status.phase has no fields, so it has no `deeper`", "false", "false"
+    "error: line 1, column 1: cannot read field `deeper`: status.phase is not a map", "false", "false"
 ])]
 #[case::of_a_number("has(spec.replicas.deeper)", [
-    "error: line 1, column 1: spec.replicas has no fields, so it has no `deeper`", "false", "false"
+    "error: line 1, column 1: cannot read field `deeper`: spec.replicas is not a map", "false", "false"
 ])]
 #[case::null("has(spec.nothing)", ["true", "true", "false"])]
 #[case::under_null("has(spec.nothing.deeper)", FALSE)]
@@ -41,7 +41,7 @@ const FALSE: [&str; 3] = ["false"; 3];
 #[case::under_a_variable("status.conditions.exists(c, has(c.absent.deeper))", ["missing", "false", "false"])]
 #[case::null_of_a_map_that_was_made("has({'a': null}.a)", ["true", "true", "false"])]
 #[case::of_what_may_be_there("has(status.?absent.deeper)", FALSE)]
-fn asking_for_it(#[case] text: &str, #[case] expected: [&str; 3]) {
+fn has_macro(#[case] text: &str, #[case] expected: [&str; 3]) {
     means(text, expected);
 }
 
@@ -78,7 +78,7 @@ fn asking_for_it(#[case] text: &str, #[case] expected: [&str; 3]) {
 #[case("metadata.labels['absent']", MISSING)]
 #[case("spec.sizes[3]", MISSING)]
 #[case("spec.sizes[spec.replicas]", MISSING)]
-fn using_it(#[case] text: &str, #[case] expected: [&str; 3]) {
+fn values(#[case] text: &str, #[case] expected: [&str; 3]) {
     means(text, expected);
 }
 
@@ -99,8 +99,8 @@ fn using_it(#[case] text: &str, #[case] expected: [&str; 3]) {
 #[case("spec.nothing.deeper", MISSING)]
 #[case("spec.nothing.deeper == null", ["missing", "missing", "true"])]
 #[case("spec.nothing < 1", [
-    "error: line 1, column 14: null and an int cannot be put in order",
-    "error: line 1, column 14: null and an int cannot be put in order",
+    "error: line 1, column 14: cannot order null and int",
+    "error: line 1, column 14: cannot order null and int",
     "missing",
 ])]
 #[case("spec.holes[1]", ["null", "null", "missing"])]
@@ -112,15 +112,15 @@ fn null_in_the_data(#[case] text: &str, #[case] expected: [&str; 3]) {
     means(text, expected);
 }
 
-/// A variable of a loop is null where the entry is, and nothing equals it where null is SQL's.
+/// The variable of a loop can be null. With SQL's null, nothing equals it.
 #[rstest]
 #[case("spec.holes.exists(x, x == null)", TRUE)]
 #[case("spec.holes.filter(x, x != null)", ["[1]"; 3])]
 #[case("spec.holes.map(x, x == null)", ["[false, true]"; 3])]
 #[case("spec.holes.all(x, x == 1)", ["false", "false", "missing"])]
 #[case("spec.holes.exists(x, x > 1)", [
-    "error: line 1, column 24: null and an int cannot be put in order",
-    "error: line 1, column 24: null and an int cannot be put in order",
+    "error: line 1, column 24: cannot order null and int",
+    "error: line 1, column 24: cannot order null and int",
     "missing",
 ])]
 fn null_in_a_loop(#[case] text: &str, #[case] expected: [&str; 3]) {
@@ -133,15 +133,14 @@ fn null_in_a_loop(#[case] text: &str, #[case] expected: [&str; 3]) {
 #[case("status.absent.?deeper.orValue(1)", ["missing", "1", "1"])]
 #[case("status.absent[?0].orValue(1)", ["missing", "1", "1"])]
 #[case("spec.nothing.?deeper.orValue(1)", [
-    "error: line 1, column 13: null has no fields, so it has no `deeper`", "1", "1"
+    "error: line 1, column 13: cannot read field `deeper` of null", "1", "1"
 ])]
 #[case("spec.?nothing.orValue(1)", ["null", "null", "1"])]
 #[case("spec.holes[?1].orValue(1)", ["null", "null", "1"])]
-fn what_may_be_there(#[case] text: &str, #[case] expected: [&str; 3]) {
+fn optionals(#[case] text: &str, #[case] expected: [&str; 3]) {
     means(text, expected);
 }
 
-/// Which field it is that is not there.
 #[rstest]
 #[case("status.absent", "no such key: absent")]
 #[case("status.absent.deeper", "no such key: absent")]
@@ -149,13 +148,13 @@ fn what_may_be_there(#[case] text: &str, #[case] expected: [&str; 3]) {
 #[case("absent.deeper", "no such attribute(s): absent.deeper")]
 #[case("{'a': 1}.b", "no such key: b")]
 #[case("{'a': 1}[2]", "no such key: 2")]
-fn its_name(#[case] text: &str, #[case] expected: &str) {
+fn names_of_missing_fields(#[case] text: &str, #[case] expected: &str) {
     for absence in [Absence::AsInCel, Absence::NotYet, Absence::Null] {
         assert_eq!(of_widget(text, absence), format!("missing: {expected}"), "{text}");
     }
 }
 
-/// The three truth values of SQL: true, false, and nothing.
+/// Operands with the three truth values of SQL: true, false and null.
 const TRUTHS: [(&str, Option<bool>); 4] = [
     ("propagation.found", Some(true)),
     ("propagation.stale", Some(false)),
@@ -201,7 +200,7 @@ fn truth_tables_of_a_row() {
     }
 }
 
-/// A whole column may be without a value: what a cluster that never reported has returned.
+/// A column has no value if its cluster never reported.
 #[test]
 fn a_row_without_a_report() {
     use bellwether_expr::{Val, Variables};

@@ -1,5 +1,5 @@
-//! Expressions that were written to do harm. Each ends with a mistake, with a value, or because the fuel is used up: on a
-//! small stack, and with little memory. What they cost is printed under `--nocapture`.
+//! Hostile expressions. Each one ends with a compile error, a value, or an exceeded cost limit, on a small
+//! stack and with little memory. Run with `--nocapture` to see the costs.
 
 use std::{thread, time::Instant};
 
@@ -8,40 +8,40 @@ use bellwether_model::{Object, Plan};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-/// Threads of a server have no more.
+/// The default stack of a thread.
 const STACK: usize = 2 << 20;
 
-/// No evaluation may take more memory than this.
+/// The limit for one evaluation, in bytes.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// Reads and evaluates an expression over an object on a small stack, and says what came of it.
+/// Compiles and evaluates an expression on a small stack, and describes the outcome.
 fn defused(text: &str, json: &str) -> String {
     let (text, json) = (text.to_owned(), json.to_owned());
     on_a_small_stack(move || {
         let object = Object::from_json(json.as_bytes(), &Plan::whole()).expect("the object of the test");
-        let mut told = String::new();
+        let mut outcome = String::new();
         let begin = Instant::now();
         let memory = allocation_counter::measure(|| {
-            told = match Program::cel(&text, &Scope::object(Absence::AsInCel)) {
+            outcome = match Program::cel(&text, &Scope::object(Absence::AsInCel)) {
                 Err(mistake) => format!("mistake: {mistake}"),
-                Ok(program) => evaluated(&program, &object),
+                Ok(program) => evaluate(&program, &object),
             };
         });
         let start: String = text.chars().take(60).collect();
-        println!("{start}: {told}; {:?}, {} kB", begin.elapsed(), memory.bytes_max / 1024);
+        println!("{start}: {outcome}; {:?}, {} kB", begin.elapsed(), memory.bytes_max / 1024);
         assert!(memory.bytes_max < MOST_MEMORY, "{start}: {} bytes", memory.bytes_max);
-        told
+        outcome
     })
 }
 
-fn evaluated(program: &Program, object: &Object<'_>) -> String {
+fn evaluate(program: &Program, object: &Object<'_>) -> String {
     let mut fuel = Fuel::USUAL;
-    let told = match program.evaluate(object, &mut fuel) {
+    let outcome = match program.evaluate(object, &mut fuel) {
         Ok(value) => format!("a {}", value.type_of()),
         Err(stop) => program.describe(&stop),
     };
     println!("fuel: {}", Fuel::USUAL.left() - fuel.left());
-    told
+    outcome
 }
 
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -49,9 +49,9 @@ fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     worker.join().expect("no panic")
 }
 
-const TOO_EXPENSIVE: &str = "it takes more steps than it is given";
+const TOO_EXPENSIVE: &str = "cost limit exceeded";
 const TOO_DEEP: &str = "nested too deeply here";
-const TOO_LONG: &str = "more than 65536";
+const TOO_LONG: &str = "the limit is 65536";
 
 #[rstest]
 #[case::loops("lists.range(900).all(i, lists.range(900).all(j, lists.range(900).all(k, true)))")]
@@ -81,7 +81,7 @@ fn runs_out_of_fuel(#[case] text: &str) {
     assert_eq!(defused(text, "{}"), TOO_EXPENSIVE);
 }
 
-/// What is given all the fuel there is makes as much as it can, and not more.
+/// These use nearly all fuel, and so show the largest lists that it allows.
 #[rstest]
 #[case("lists.range(999000)")]
 #[case("lists.range(499000).reverse()")]
@@ -105,7 +105,7 @@ fn makes_a_long_text(#[case] text: &str) {
     assert_eq!(defused(text, "{}"), "a string");
 }
 
-/// Each round doubles what there is.
+/// Each round doubles the size of the value.
 #[rstest]
 #[case::text("'0123456789abcdef'", "a + a")]
 #[case::bytes("b'0123456789abcdef'", "a + a")]
@@ -120,12 +120,12 @@ fn doubling(#[case] first: &str, #[case] twice: &str) {
     assert_eq!(defused(&text, "{}"), TOO_EXPENSIVE);
 }
 
-/// What is shared is small, but not for who goes through it.
+/// The value is small because its parts are shared. Walking it is expensive.
 #[rstest]
 #[case::compared("a == a")]
 #[case::written("'%s'.format([a])")]
 #[case::flat("a.flatten(100)")]
-fn a_small_thing_that_looks_large(#[case] then: &str) {
+fn shared_parts(#[case] then: &str) {
     let small = (0..30).fold("[1]".to_owned(), |text, _| format!("cel.bind(a, {text}, [a, a])"));
     assert_eq!(defused(&format!("cel.bind(a, {small}, {then})"), "{}"), TOO_EXPENSIVE);
 }
@@ -152,8 +152,8 @@ fn a_small_thing_that_looks_large(#[case] then: &str) {
 fn deep_in_brackets(#[case] open: &str, #[case] inner: &str, #[case] close: &str) {
     for times in [10, 46, 200, 2_000, 100_000 / (open.len() + close.len())] {
         let text = format!("{}{inner}{}", open.repeat(times), close.repeat(times));
-        let told = defused(&text, r#"{"a": true}"#);
-        assert!(times <= 46 || told.contains("mistake: "), "{times} times: {told}");
+        let outcome = defused(&text, r#"{"a": true}"#);
+        assert!(times <= 46 || outcome.contains("mistake: "), "{times} times: {outcome}");
     }
 }
 
@@ -178,9 +178,9 @@ fn deep_in_brackets(#[case] open: &str, #[case] inner: &str, #[case] close: &str
 #[case::literals(" + 'a'")]
 fn long_chains(#[case] link: &str) {
     for times in [10, 150, 2_000, 100_000 / link.len()] {
-        let told = defused(&format!("a{}", link.repeat(times)), r#"{"a": 1, "x": 0}"#);
-        let is_over = told.contains(TOO_DEEP) || told.contains(TOO_LONG);
-        assert!(is_over || times <= 2_000 || link.trim().is_empty(), "{times} times: {told}");
+        let outcome = defused(&format!("a{}", link.repeat(times)), r#"{"a": 1, "x": 0}"#);
+        let is_over = outcome.contains(TOO_DEEP) || outcome.contains(TOO_LONG);
+        assert!(is_over || times <= 2_000 || link.trim().is_empty(), "{times} times: {outcome}");
     }
 }
 
@@ -203,7 +203,7 @@ fn long_chains_of_loops(#[case] link: &str) {
     assert!(chain(150).contains("nested too deeply"));
 }
 
-/// A value may be nested far deeper than the expression that makes it: each loop puts it into more lists.
+/// A value may be nested far deeper than its expression: each loop wraps it into more lists.
 fn deep_value(times: usize) -> String {
     let inner = format!("{}x{}", "[".repeat(45), "]".repeat(45));
     format!("[1]{}", format!(".map(x, {inner})").repeat(times))
@@ -251,8 +251,8 @@ fn many_operands() {
 #[case::classes("'a'.matches('\\\\pL{1000}\\\\w{1000}')")]
 #[case::stars("'a'.matches('(x+x+)+(y+y+)+(x+x+)+(y+y+)+(x+x+)+(y+y+)+z')")]
 fn regular_expressions(#[case] text: &str) {
-    let told = defused(text, "{}");
-    assert!(told == "a bool" || told.starts_with("mistake: "), "{told}");
+    let outcome = defused(text, "{}");
+    assert!(outcome == "a bool" || outcome.starts_with("mistake: "), "{outcome}");
 }
 
 #[test]
@@ -290,16 +290,16 @@ fn large_objects(#[case] text: &str) {
     let fields: Vec<_> = (0..1_500).map(|number| format!(r#""key-{number}": {number}"#)).collect();
     let object =
         format!(r#"{{"data": {{"list": [{}], "map": {{{}}}}}}}"#, entries.join(","), fields.join(","));
-    let told = defused(text, &object);
-    assert!(told == "a bool" || told == TOO_EXPENSIVE, "{told}");
+    let outcome = defused(text, &object);
+    assert!(outcome == "a bool" || outcome == TOO_EXPENSIVE, "{outcome}");
 }
 
-/// What a step costs must not depend on how many fields its object has, or be paid for.
+/// A lookup pays for the fields that it searches.
 #[rstest]
 #[case("lists.range(100).all(i, !has(data.absent))")]
 #[case("lists.range(100).all(i, data.key0 == 1)")]
 #[case("lists.range(100).all(i, !('absent' in data))")]
-fn fields_that_are_looked_through_are_paid_for(#[case] text: &str) {
+fn lookups_pay_for_the_fields_they_search(#[case] text: &str) {
     let fields: Vec<_> = (0..5_000).map(|number| format!(r#""key{number}": 1"#)).collect();
     let json = format!(r#"{{"data": {{{}}}}}"#, fields.join(","));
     let object = Object::from_json(json.as_bytes(), &Plan::whole()).expect("the object of the test");
@@ -308,7 +308,7 @@ fn fields_that_are_looked_through_are_paid_for(#[case] text: &str) {
 }
 
 #[test]
-fn bytes_are_not_copied_for_nothing() {
+fn copies_of_bytes_are_paid_for() {
     defused(&format!("lists.range(20000).map(i, b'{}')", "x".repeat(5_000)), "{}");
 }
 
@@ -317,7 +317,6 @@ fn characters_of_a_text() {
     defused("data.t.lowerAscii().split('')", &format!(r#"{{"data": {{"t": "{}"}}}}"#, "a".repeat(840_000)));
 }
 
-/// An operation in an operation, so many times.
 fn deep_tree(op: &str, times: usize) -> Json {
     (0..times).fold(json!({"op": "Literal", "value": true}), |tree, _| {
         let mut fields = serde_json::Map::new();
@@ -327,7 +326,7 @@ fn deep_tree(op: &str, times: usize) -> Json {
     })
 }
 
-/// Drops a tree from its root on: to drop it as a whole takes as much of the stack as it is deep.
+/// Drops a tree level by level: dropping it at once would recurse as deep as it is nested.
 fn dismantle(mut tree: Json) {
     loop {
         let inner = match &mut tree {
@@ -351,11 +350,11 @@ fn deep_trees(#[case] op: &'static str) {
     for times in [90, 1_000, 100_000] {
         on_a_small_stack(move || {
             let tree = deep_tree(op, times);
-            let told = Program::tree(&tree, &Scope::row()).map(|_| ()).map_err(|mistake| mistake.text);
+            let outcome = Program::tree(&tree, &Scope::row()).map(|_| ()).map_err(|mistake| mistake.text);
             dismantle(tree);
             let expected =
                 if times > 100 { Err("the tree is nested too deeply here".to_owned()) } else { Ok(()) };
-            assert_eq!(told, expected, "{op}");
+            assert_eq!(outcome, expected, "{op}");
         });
     }
 }

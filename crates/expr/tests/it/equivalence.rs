@@ -1,4 +1,4 @@
-//! The two languages say the same: what a tree comes to is what CEL comes to, value, nothing or error.
+//! CEL and trees are equivalent: the same operation has the same value, missing field or error.
 
 use bellwether_expr::{Fuel, Program, Scope, Stop, Val, Variables};
 use bellwether_model::Object;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::sample::{object, shown};
 
-/// Values of every kind that an object can have. The last is one that it does not have.
+/// Values of every type that an object can have. The last one, empty, is missing from the object.
 const OPERANDS: [&str; 27] = [
     "null",
     "true",
@@ -38,7 +38,7 @@ const OPERANDS: [&str; 27] = [
     "",
 ];
 
-/// The operations that take two, and how CEL writes them.
+/// Binary operations and their operators in CEL.
 const OPERATIONS: [(&str, &str); 9] = [
     ("Equal", "=="),
     ("NotEqual", "!="),
@@ -51,7 +51,7 @@ const OPERATIONS: [(&str, &str); 9] = [
     ("Or", "||"),
 ];
 
-/// An object that has the operands in its spec, under names by their numbers.
+/// An object with the operands in its spec, as `v0`, `v1` and so on.
 fn operands() -> String {
     let fields: Vec<_> = OPERANDS
         .iter()
@@ -66,16 +66,16 @@ fn row<'a>(obj: &'a Object<'a>) -> Variables<'a> {
     Variables(vec![None, Some(Val::from(obj.fields())), None, None])
 }
 
-/// What a program comes to. Both languages have the same sentences; only the places differ.
+/// The outcome without the place of an error, which differs between the two languages.
 fn outcome(program: &Program, row: &Variables<'_>) -> String {
     match program.evaluate(row, &mut Fuel::default()) {
         Ok(value) => shown(&value),
         Err(Stop::Missing(_)) => "missing".to_owned(),
         Err(Stop::TooExpensive) => "too expensive".to_owned(),
         Err(stop @ Stop::Error(_)) => {
-            let told = program.describe(&stop);
+            let error = program.describe(&stop);
             let sentence =
-                told.split_once(": ").filter(|(place, _)| is_place(place)).map_or(&*told, |(_, rest)| rest);
+                error.split_once(": ").filter(|(place, _)| is_place(place)).map_or(&*error, |(_, rest)| rest);
             format!("error: {sentence}")
         }
     }
@@ -85,7 +85,7 @@ fn is_place(text: &str) -> bool {
     text.is_empty() || text.starts_with("line ") || text.starts_with("args[")
 }
 
-/// Compares the two forms of one expression; gives what they come to.
+/// Compares both forms of an expression, and returns their outcome.
 #[track_caller]
 fn same(cel: &str, tree: &Json, row: &Variables<'_>) -> String {
     match (Program::cel(cel, &Scope::row()), Program::tree(tree, &Scope::row())) {
@@ -94,7 +94,7 @@ fn same(cel: &str, tree: &Json, row: &Variables<'_>) -> String {
             assert_eq!(left, right, "`{cel}` and {tree}");
             left
         }
-        // Both refuse it beforehand, each in its own words.
+        // Both are compile errors. Their texts may differ.
         (Err(_), Err(_)) => "mistake".to_owned(),
         (Ok(_), Err(mistake)) => panic!("`{cel}` is fine, but {tree} is not: {mistake}"),
         (Err(mistake), Ok(_)) => panic!("{tree} is fine, but `{cel}` is not: {mistake}"),
@@ -121,14 +121,14 @@ fn every_operation_on_every_pair_of_values() {
             }
         }
     }
-    // The grid reaches all that can happen.
+    // The grid covers every kind of outcome.
     for kind in ["true", "false", "missing", "error"] {
         assert!(seen.get(kind).is_some_and(|times| *times > 100), "{kind}: {seen:?}");
     }
 }
 
-/// The same with a literal on one side, which lets both refuse what can never be. `null` is left out: in CEL the word asks
-/// a question, in a tree it is SQL's.
+/// The same with a literal operand, which allows type checks. `null` is left out: in CEL a comparison with it
+/// is a test, in a tree it is SQL's null.
 #[test]
 fn every_operation_with_every_literal() {
     let json = operands();
@@ -171,7 +171,7 @@ fn operations_on_one_value() {
     }
 }
 
-/// Both forms of one expression, made at once.
+/// An expression in both forms.
 fn both_forms() -> impl Strategy<Value = (String, Json)> {
     let leaf = prop_oneof![
         3 => (0..OPERANDS.len()).prop_map(read),

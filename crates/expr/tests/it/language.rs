@@ -1,4 +1,4 @@
-//! CEL, as the language says it: every kind of literal, operator and macro, and what they come to.
+//! The language: every literal, operator and macro of CEL.
 
 use bellwether_expr::Absence;
 use rstest::rstest;
@@ -152,7 +152,7 @@ fn comparisons(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }
 
-/// Every whole number of an object is an `int`, as in Kubernetes, whatever JSON could also mean by it.
+/// Every integer in an object is an `int`, as in Kubernetes.
 #[rstest]
 #[case("spec.replicas", "5")]
 #[case("spec.replicas / 2", "2")]
@@ -182,14 +182,17 @@ fn numbers_of_objects(#[case] text: &str, #[case] expected: &str) {
 #[case("1 / 0", "error: line 1, column 3: division by zero")]
 #[case("1 % 0", "error: line 1, column 3: modulus by zero")]
 #[case("status.phase + 1", "error: line 1, column 14: no such overload: string + int")]
-#[case("status.phase < 1", "error: line 1, column 14: a string and an int cannot be put in order")]
+#[case("status.phase < 1", "error: line 1, column 14: cannot order string and int")]
 #[case("!status.phase", "error: line 1, column 1: no such overload: !(string)")]
 #[case("status.phase && true", "error: line 1, column 7: no such overload: &&(string)")]
 #[case("status.phase ? 1 : 2", "error: line 1, column 14: no such overload: ?:(string)")]
-#[case("status.phase.length", "error: line 1, column 13: status.phase has no fields, so it has no `length`")]
-#[case("spec.parts['hub']", "error: line 1, column 11: spec.parts has no fields, so it has no `hub`")]
-#[case("{'a': 1, 'a': 2}", "error: line 1, column 1: the key `a` is given twice")]
-#[case("{spec.ratio: 1}", "error: line 1, column 1: a double cannot be the key of a map")]
+#[case(
+    "status.phase.length",
+    "error: line 1, column 13: cannot read field `length`: status.phase is not a map"
+)]
+#[case("spec.parts['hub']", "error: line 1, column 11: cannot read field `hub`: spec.parts is not a map")]
+#[case("{'a': 1, 'a': 2}", "error: line 1, column 1: duplicate map key `a`")]
+#[case("{spec.ratio: 1}", "error: line 1, column 1: invalid map key: a double")]
 #[case("1 in status.phase", "error: line 1, column 3: no such overload: in(int, string)")]
 fn errors(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
@@ -260,7 +263,7 @@ fn presence(#[case] text: &str, #[case] expected: &str) {
 #[case("spec.limits.transformMap(k, v, k == 'cpu', v)", r#"{"cpu": "100m"}"#)]
 #[case("spec.parts.transformMap(i, part, part)", r#"{0: "hub", 1: "rim", 2: "spoke"}"#)]
 #[case("spec.limits.transformMapEntry(k, v, {v: k})", r#"{"250Mi": "memory", "100m": "cpu"}"#)]
-#[case("[1, 1].transformMapEntry(i, v, {v: i})", "error: line 1, column 7: the key `1` is given twice")]
+#[case("[1, 1].transformMapEntry(i, v, {v: i})", "error: line 1, column 7: duplicate map key `1`")]
 #[case("spec.sizes.map(x, spec.sizes.map(y, x * y))", "[[9, 3, 6], [3, 1, 2], [6, 2, 4]]")]
 #[case("spec.sizes.map(x, [x].map(x, x + 1))", "[[4], [2], [3]]")]
 #[case("[1].map(spec, spec)", "[1]")]
@@ -296,7 +299,7 @@ fn optionals(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }
 
-/// What decides does so whatever the other side is: missing, wrong, or of another type.
+/// A decisive operand wins over a missing field or an error of the other, as in CEL.
 #[rstest]
 #[case("true || 1 / 0 == 1", "true")]
 #[case("1 / 0 == 1 || true", "true")]
@@ -317,6 +320,6 @@ fn optionals(#[case] text: &str, #[case] expected: &str) {
 #[case("true ? 1 : 1 / 0", "1")]
 #[case("false ? 1 / 0 : 1", "1")]
 #[case("1 / 0 == 1 ? 1 : 1", "error: line 1, column 3: division by zero")]
-fn what_decides_absorbs_errors(#[case] text: &str, #[case] expected: &str) {
+fn decisive_operands_win_over_errors(#[case] text: &str, #[case] expected: &str) {
     gives(text, expected);
 }

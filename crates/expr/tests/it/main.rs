@@ -1,10 +1,10 @@
-//! Expressions, as their users write them.
+//! Expressions, as users write them.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a mistake in a table fails the test that uses it, and bombs say what they cost"
+    reason = "a mistake in a table fails the test that uses it, and bombs print what they cost"
 )]
 
 mod absence;

@@ -1,4 +1,4 @@
-//! Simple questions are answered without any memory: there are many objects, and they change often.
+//! Simple predicates do not allocate: there are many objects, and they change often.
 
 use bellwether_expr::{Absence, Facts, Fuel, Program, Scope};
 use rstest::rstest;
@@ -28,7 +28,7 @@ fn nothing_is_allocated(#[case] text: &str) {
         let widget = object(WIDGET);
         let facts: Vec<_> =
             program.paths().iter().map(|path| path.find(widget.fields(), &mut 0).ok().cloned()).collect();
-        // The first time may set up what the process needs once.
+        // The first evaluation may initialize statics.
         let _ = program.evaluate(&widget, &mut Fuel::default());
         let of_object = allocation_counter::measure(|| {
             let _ = program.evaluate(&widget, &mut Fuel::default());
@@ -40,7 +40,7 @@ fn nothing_is_allocated(#[case] text: &str) {
     }
 }
 
-/// A loop takes room for its variables, once, and nothing for each entry.
+/// A loop allocates once, for its variables, and not per entry.
 #[test]
 fn a_loop_allocates_once() {
     let text = "status.conditions.exists(c, c.type == 'Stalled' && c.status == 'False')";

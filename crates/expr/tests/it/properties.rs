@@ -1,4 +1,4 @@
-//! What holds for every expression and every object.
+//! Properties of every expression and every object.
 
 use bellwether_expr::{Absence, Facts, Fuel, Input, Mistake, Place, Program, Scope, Stop};
 use bellwether_model::{Object, Plan};
@@ -9,7 +9,7 @@ use crate::sample::{WIDGET, object, shown};
 
 const ABSENCES: [Absence; 3] = [Absence::AsInCel, Absence::NotYet, Absence::Null];
 
-/// Words and signs, so that what is drawn from them is often nearly an expression.
+/// Tokens whose random sequences are often nearly valid expressions.
 const WORDS: &[&str] = &[
     "status",
     "spec",
@@ -98,7 +98,7 @@ const WORDS: &[&str] = &[
     "lists.range(",
 ];
 
-/// Expressions that are right, whatever they come to.
+/// Valid expressions with any outcome.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "status.phase",
@@ -147,7 +147,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Any tree, right or wrong.
+/// Trees, valid or invalid.
 fn tree() -> impl Strategy<Value = Json> {
     let word = prop::sample::select(vec![
         "Path",
@@ -192,7 +192,7 @@ fn tree() -> impl Strategy<Value = Json> {
     })
 }
 
-/// A place that is told is a place of the text.
+/// Whether a reported place is inside the text.
 fn is_inside(place: &Place, text: &str) -> bool {
     match place {
         Place::Text { line, column } => {
@@ -203,14 +203,14 @@ fn is_inside(place: &Place, text: &str) -> bool {
     }
 }
 
-/// Reads and evaluates a text in every scope, and looks at every place that is told on the way.
+/// Compiles and evaluates a text in every scope, and checks all reported places.
 fn check_text(text: &str) -> Result<(), TestCaseError> {
     let widget = object(WIDGET);
     for scope in ABSENCES.map(Scope::object).into_iter().chain([Scope::row()]) {
         match Program::cel(text, &scope) {
-            Err(Mistake { place, text: told, .. }) => {
+            Err(Mistake { place, text: error, .. }) => {
                 prop_assert!(is_inside(&place, text), "{place} is not in {text:?}");
-                prop_assert!(!told.is_empty());
+                prop_assert!(!error.is_empty());
             }
             Ok(program) => {
                 if let Err(Stop::Error(error)) = program.evaluate(&widget, &mut Fuel::new(10_000)) {
@@ -226,7 +226,7 @@ fn check_text(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What a program comes to, as far as a caller can tell; of what is missing only that it is.
+/// The outcome as a caller sees it, without the name of a missing field.
 fn outcome(program: &Program, input: &dyn Input, fuel: u64) -> String {
     match program.evaluate(input, &mut Fuel::new(fuel)) {
         Ok(value) => shown(&value),
@@ -280,7 +280,7 @@ proptest! {
         prop_assert_eq!(program.paths(), again.paths());
     }
 
-    /// Fuel decides whether there is an answer, never which one.
+    /// The fuel decides whether there is an outcome, never which one.
     #[test]
     fn less_fuel(text in expression(), absence in prop::sample::select(&ABSENCES), fuel in 0..400_u64) {
         let Ok(program) = Program::cel(&text, &Scope::object(absence)) else { return Ok(()) };
@@ -296,8 +296,8 @@ proptest! {
         }
     }
 
-    /// What was kept of an object answers as the object does. Facts cannot tell where a path ended, so this is so where
-    /// nobody asks for it.
+    /// Facts give the same outcome as the object. `Absence::AsInCel` is left out: it depends on the step
+    /// where a path ends, which facts do not record.
     #[test]
     fn facts_are_enough(text in expression(), absence in prop::sample::select(&ABSENCES[1..])) {
         let Ok(program) = Program::cel(&text, &Scope::object(absence)) else { return Ok(()) };
@@ -308,7 +308,7 @@ proptest! {
         prop_assert_eq!(outcome(&program, &Facts(&facts), PLENTY), outcome(&program, &widget, PLENTY));
     }
 
-    /// An object of which only those fields were read that the program asks for is as good as the whole.
+    /// The paths of a program are complete: on an object that keeps only them, the outcome is the same.
     #[test]
     fn the_paths_are_all_it_reads(text in expression(), absence in prop::sample::select(&ABSENCES)) {
         let Ok(program) = Program::cel(&text, &Scope::object(absence)) else { return Ok(()) };

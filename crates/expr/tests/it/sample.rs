@@ -1,9 +1,9 @@
-//! The object and the row that the tables are about, and how they write what an expression gives.
+//! The object and the row of the tables, and how the tests print values.
 
 use bellwether_expr::{Absence, Fuel, Input, Program, Scope, Stop, Val, Variables};
 use bellwether_model::{Object, Plan, Value};
 
-/// An object with something of every kind in it.
+/// An object with values of every type.
 pub(crate) const WIDGET: &str = r#"{
   "apiVersion": "acme.io/v1", "kind": "Widget",
   "metadata": {"name": "wheel", "generation": 4, "labels": {"app.kubernetes.io/name": "wheel", "tier": "gold"}},
@@ -17,7 +17,7 @@ pub(crate) const WIDGET: &str = r#"{
   }
 }"#;
 
-/// A row: the object in one cluster. The cluster reports less than the hub's copy says.
+/// A row: an object in one cluster. What the cluster returned differs from the copy of the hub.
 pub(crate) const ROW: [&str; 4] = [
     r#"{"name": "north", "uid": "u-1", "labels": {"region": "eu"}, "annotations": {}}"#,
     r#"{"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 3}, "status": {"phase": "of the hub"}}"#,
@@ -29,7 +29,7 @@ pub(crate) fn object(json: &str) -> Object<'_> {
     Object::from_json(json.as_bytes(), &Plan::whole()).expect("the object of the test")
 }
 
-/// What CEL says of the widget.
+/// The value of a CEL expression on the widget, as text.
 pub(crate) fn of_widget(text: &str, absence: Absence) -> String {
     let widget = object(WIDGET);
     match Program::cel(text, &Scope::object(absence)) {
@@ -38,14 +38,14 @@ pub(crate) fn of_widget(text: &str, absence: Absence) -> String {
     }
 }
 
-/// What a program says of the row.
+/// The value of a program on the row, as text.
 pub(crate) fn of_row(program: &Program) -> String {
     let columns = ROW.map(object);
     let values = columns.iter().map(|column| Some(Val::from(column.fields()))).collect();
     result(program, &Variables(values))
 }
 
-/// What a program says of an input: a value, or why there is none.
+/// The value of a program on an input, or why there is none.
 pub(crate) fn result(program: &Program, input: &dyn Input) -> String {
     match program.evaluate(input, &mut Fuel::default()) {
         Ok(value) => shown(&value),
@@ -55,7 +55,7 @@ pub(crate) fn result(program: &Program, input: &dyn Input) -> String {
     }
 }
 
-/// A value with its type: `1` is not `1u`, and neither is `1.0`.
+/// A value with its type: `1`, `1u` and `1.0` differ.
 pub(crate) fn shown(value: &Val<'_>) -> String {
     let written = || match value.to_value() {
         Some(Value::Text(text)) => text.into_owned(),

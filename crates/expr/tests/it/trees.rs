@@ -1,4 +1,4 @@
-//! Trees of operations: what each comes to on a row, and on an object.
+//! Trees of operations, on a row and on an object.
 
 use bellwether_expr::{Absence, Program, Scope};
 use rstest::rstest;
@@ -26,7 +26,7 @@ fn gives(tree: &Json, expected: &str) {
     assert_eq!(given, expected, "{tree}");
 }
 
-/// `$` is the object as its user knows it, with the status that the cluster reported.
+/// `$` is the object of the hub with the status that the cluster reported.
 #[rstest]
 #[case("$.spec.replicas", "3")]
 #[case("$.metadata.name", r#""web""#)]
@@ -43,7 +43,7 @@ fn gives(tree: &Json, expected: &str) {
 #[case("$.absent", "missing")]
 #[case("$.obj", "missing")]
 #[case("$.returned", "missing")]
-#[case("$.kind.deeper", "error: obj.kind has no fields, so it has no `deeper`")]
+#[case("$.kind.deeper", "error: cannot read field `deeper`: obj.kind is not a map")]
 fn paths(#[case] from: &str, #[case] expected: &str) {
     gives(&path(from), expected);
 }
@@ -61,7 +61,7 @@ fn the_whole_row_as_one_object() {
     );
 }
 
-/// Over one object, `$` is that object.
+/// In the scope of one object, `$` is that object.
 #[rstest]
 #[case("$.status.phase", r#""Up""#)]
 #[case("$.spec.sizes[1]", "1")]
@@ -119,7 +119,7 @@ fn comparing_three_replicas(#[case] name: &str, #[case] with: &str, #[case] expe
 
 #[rstest]
 #[case("Equal", "$.status.phase", "$.spec.replicas", "false")]
-#[case("Less", "$.status.phase", "$.spec.replicas", "error: a string and an int cannot be put in order")]
+#[case("Less", "$.status.phase", "$.spec.replicas", "error: cannot order string and int")]
 #[case("Equal", "$.status", "$.status", "true")]
 #[case("Equal", "$.status.absent", "$.status.absent", "missing")]
 #[case("NotEqual", "$.status.absent", "$.spec.replicas", "missing")]
@@ -142,21 +142,21 @@ fn a_key_of_a_map_is_in_it() {
 #[case("$.propagation.observedGeneration", "false")]
 #[case("$.inventory.annotations", "true")]
 #[case("$.propagation.stale", "true")]
-fn whether_something_is_there(#[case] at: &str, #[case] expected: &str) {
+fn exists(#[case] at: &str, #[case] expected: &str) {
     gives(&json!({"op": "Exists", "path": at}), expected);
     gives(&op("Exists", [path(at)]), expected);
 }
 
 #[test]
-fn whether_a_comparison_has_an_answer() {
+fn exists_on_a_comparison() {
     gives(&op("Exists", [op("Equal", [path("$.status.absent"), literal(1)])]), "false");
     gives(&op("Exists", [op("Equal", [path("$.spec.replicas"), literal(1)])]), "true");
     gives(&op("Exists", [literal(Json::Null)]), "false");
 }
 
-/// The three truth values in every operation that joins them, by twos and by threes.
+/// Three-valued logic, for two and three operands.
 #[test]
-fn logic_of_three_values() {
+fn three_valued_logic() {
     let truths = [
         (path("$.propagation.found"), Some(true)),
         (path("$.propagation.stale"), Some(false)),
@@ -193,7 +193,7 @@ fn logic_of_three_values() {
     }
 }
 
-/// What decides does so whatever the others are; an error is told before what is missing.
+/// A decisive operand wins over the others, and an error over a missing field.
 #[rstest]
 #[case("And", "$.propagation.stale", "false")]
 #[case("And", "$.propagation.found", "error: args[0]: no such overload: &&(string)")]
@@ -201,36 +201,36 @@ fn logic_of_three_values() {
 #[case("Or", "$.propagation.found", "true")]
 #[case("Or", "$.propagation.stale", "error: args[0]: no such overload: ||(string)")]
 #[case("Or", "$.propagation.absent", "error: args[0]: no such overload: ||(string)")]
-fn text_beside_a_truth(#[case] name: &str, #[case] beside: &str, #[case] expected: &str) {
+fn string_operands(#[case] name: &str, #[case] beside: &str, #[case] expected: &str) {
     gives(&op(name, [path("$.status.phase"), path(beside)]), expected);
 }
 
 #[test]
-fn an_error_says_where_in_the_tree_it_arose() {
+fn an_error_has_a_place_in_the_tree() {
     let wrong = op("Not", [path("$.status.phase")]);
     let tree = op("And", [literal(true), op("Or", [literal(false), wrong])]);
     gives(&tree, "error: args[1].args[1]: no such overload: !(string)");
 }
 
-/// The examples that people start from, in their own words.
+/// The collectors of the documentation.
 #[test]
 fn the_usual_collectors() {
-    // Which clusters have not been heard from lately.
+    // The clusters that have not reported lately.
     gives(&path("$.propagation.stale"), "false");
     gives(&path("$.inventory.name"), r#""north""#);
-    // How many Pods are in which phase.
+    // The number of Pods by phase.
     gives(&path("$.status.phase"), r#""Up""#);
-    // How many clusters have how many replicas available.
+    // The number of clusters by available replicas.
     gives(&path("$.status.availableReplicas"), "2");
-    // Where a Deployment lacks replicas.
+    // The clusters where a Deployment has too few replicas.
     let lacking = op("Not", [op("Equal", [path("$.spec.replicas"), path("$.status.availableReplicas")])]);
     gives(&lacking, "true");
-    // Everything that a cluster reports.
+    // The whole reported status.
     gives(&path("$.status"), r#"{"phase": "Up", "availableReplicas": 2}"#);
 }
 
 #[test]
-fn what_a_tree_reads() {
+fn paths_of_a_tree() {
     let tree = op("Equal", [path("$.spec.replicas"), path("$.status.availableReplicas")]);
     let tree =
         op("And", [tree, path("$.propagation.found"), op("Equal", [path("$.spec.replicas"), literal(3)])]);

@@ -1,4 +1,4 @@
-//! Functions without a library.
+//! The global functions.
 
 use mlua::{LuaString, MultiValue, Result, Value};
 
@@ -8,7 +8,7 @@ use crate::{failure, object::type_name};
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("collectgarbage", collectgarbage),
     ("pcall", pcall),
-    // Nobody listens.
+    // There is no output.
     ("print", |_| Ok(MultiValue::new())),
     ("select", select),
     ("setmetatable", setmetatable),
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("xpcall", xpcall),
 ];
 
-/// There is no garbage: a run is over before it matters.
+/// The collector is off.
 fn collectgarbage(call: &mut Call<'_>) -> Result<MultiValue> {
     call.one(0)
 }
@@ -33,14 +33,13 @@ fn select(call: &mut Call<'_>) -> Result<MultiValue> {
     Ok(call.arguments.drain(1..).skip(skipped).collect())
 }
 
-/// A metatable must not have `__gc`: such a function runs when the state is thrown away, where nothing counts what it
-/// does.
+/// Rejects `__gc`: Lua would call it when the state is dropped, where nothing meters it.
 fn setmetatable(call: &mut Call<'_>) -> Result<MultiValue> {
     let table = call.table(1)?;
     match call.given(2).map_err(|_| call.bad(2, "nil or table expected"))? {
         Value::Nil => {}
         Value::Table(metatable) if metatable.raw_get::<Value>("__gc")?.is_nil() => {}
-        Value::Table(_) => return Err(complain("a metatable cannot have __gc here")),
+        Value::Table(_) => return Err(complain("__gc is not supported in a metatable")),
         _ => return Err(call.bad(2, "nil or table expected")),
     }
     call.shared.original.setmetatable.call((table, call.any(2)))
@@ -59,7 +58,7 @@ fn tonumber(call: &mut Call<'_>) -> Result<MultiValue> {
     call.one(digits(&text, base))
 }
 
-/// A whole number in some base. One that is too large wraps around, as in Lua.
+/// An integer in a given base. It wraps around on overflow, as in Lua.
 fn digits(text: &LuaString, base: u32) -> Option<i64> {
     let text = text.as_bytes();
     let text = text.trim_ascii();
@@ -78,7 +77,7 @@ fn tostring(call: &mut Call<'_>) -> Result<MultiValue> {
     call.one(text)
 }
 
-/// What `tostring` says of a value: whole numbers without a point, and no real addresses.
+/// The result of `tostring`: integral floats without a decimal point, and no real addresses.
 pub(super) fn text_of(call: &Call<'_>, value: &Value) -> Result<LuaString> {
     match value {
         Value::Error(error) => call.lua.create_string(failure::root_text(error)),
@@ -90,7 +89,7 @@ pub(super) fn text_of(call: &Call<'_>, value: &Value) -> Result<LuaString> {
     }
 }
 
-/// The text of something that Lua tells apart by its address, which differs from run to run: a number stands for it.
+/// The string of a table or function. Its address differs from run to run, so a number replaces it.
 fn text_of_reference(call: &Call<'_>, value: &Value) -> Result<LuaString> {
     if let Value::Table(metatable) = call.shared.original.getmetatable.call(value)?
         && let Value::Function(method) = metatable.raw_get("__tostring")?
@@ -109,7 +108,7 @@ fn pcall(call: &mut Call<'_>) -> Result<MultiValue> {
     attempt(call, arguments)
 }
 
-/// The handler is called when the stack is unwound already: there is no `debug` that could look at it.
+/// The handler runs after the stack is unwound. Without `debug`, a script cannot tell the difference.
 fn xpcall(call: &mut Call<'_>) -> Result<MultiValue> {
     let handler = call.function(2)?;
     call.arguments.remove(1);
@@ -123,7 +122,7 @@ fn xpcall(call: &mut Call<'_>) -> Result<MultiValue> {
     Ok(results)
 }
 
-/// Calls a function and catches what it throws, except for the end of the budget.
+/// Calls a function and catches what it raises, except for the end of the budget.
 fn attempt(call: &Call<'_>, mut arguments: MultiValue) -> Result<MultiValue> {
     let function = arguments.pop_front().unwrap_or_default();
     let thrown = match call.shared.call(call.lua, function, arguments)? {
@@ -131,7 +130,7 @@ fn attempt(call: &Call<'_>, mut arguments: MultiValue) -> Result<MultiValue> {
             results.push_front(Value::Boolean(true));
             return Ok(results);
         }
-        // Our own errors are texts for the script.
+        // To the script, native errors are strings.
         Err(Value::Error(error)) => Value::String(call.lua.create_string(failure::root_text(&error))?),
         Err(thrown) => thrown,
     };

@@ -1,4 +1,4 @@
-//! A call from a script: its arguments, its price and its errors.
+//! Calls of native functions: arguments, costs and errors.
 
 use std::rc::Rc;
 
@@ -11,10 +11,8 @@ use crate::{
     shared::Shared,
 };
 
-/// A function of the library.
 pub(crate) type Native = fn(&mut Call<'_>) -> Result<MultiValue>;
 
-/// A call of one of our functions.
 pub(crate) struct Call<'a> {
     pub(crate) lua: &'a Lua,
     pub(crate) shared: &'a Rc<Shared>,
@@ -23,7 +21,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Shared {
-    /// Makes a function of ours one of Lua's.
+    /// Creates a function of Lua that calls a native one.
     pub(crate) fn function(
         self: &Rc<Self>,
         lua: &Lua,
@@ -36,14 +34,12 @@ impl Shared {
         })
     }
 
-    /// A table of functions.
     pub(crate) fn table(self: &Rc<Self>, lua: &Lua, natives: &[(&'static str, Native)]) -> Result<Table> {
         let table = lua.create_table_with_capacity(0, natives.len())?;
         self.add(lua, &table, natives)?;
         Ok(table)
     }
 
-    /// Adds functions to a table.
     pub(crate) fn add(
         self: &Rc<Self>,
         lua: &Lua,
@@ -54,10 +50,10 @@ impl Shared {
     }
 }
 
-/// The longest text that is read as a number. Lua reads numerals of any length, and nothing counts the time.
+/// The maximum length of a numeral. Lua parses any length, and nothing meters that.
 const LONGEST_NUMERAL: usize = 256;
 
-/// An error that the code of the script raised while one of our functions called it: it says already where it was.
+/// An error of the script that passes through a native function. It already has a line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Passed(String);
@@ -82,22 +78,20 @@ impl<'a> Call<'a> {
         &self.shared.meter
     }
 
-    /// How many arguments there are.
     pub(crate) fn count(&self) -> usize {
         self.arguments.len()
     }
 
-    /// An argument, counted from 1 as in messages; nil if it is not given.
+    /// An argument, counted from 1 as in Lua's messages; nil if it is missing.
     pub(crate) fn any(&self, index: usize) -> Value {
         self.arguments.get(index - 1).cloned().unwrap_or_default()
     }
 
-    /// An argument that must be given, even if it is nil.
+    /// An argument that is required, but may be nil.
     pub(crate) fn given(&self, index: usize) -> Result<Value> {
         self.arguments.get(index - 1).cloned().ok_or_else(|| self.bad(index, "value expected"))
     }
 
-    /// A table.
     pub(crate) fn table(&self, index: usize) -> Result<Table> {
         match self.any(index) {
             Value::Table(table) => Ok(table),
@@ -105,7 +99,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A function.
     pub(crate) fn function(&self, index: usize) -> Result<Function> {
         match self.any(index) {
             Value::Function(function) => Ok(function),
@@ -113,23 +106,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A text; numbers are texts too.
+    /// A string. Numbers are converted.
     pub(crate) fn text(&self, index: usize) -> Result<LuaString> {
         self.as_text(&self.any(index))?.ok_or_else(|| self.expected(index, "string"))
     }
 
-    /// A text, or nothing.
     pub(crate) fn text_or_nil(&self, index: usize) -> Result<Option<LuaString>> {
         if self.any(index).is_nil() { Ok(None) } else { self.text(index).map(Some) }
     }
 
-    /// A number; texts that say a number are numbers too.
+    /// A number. Numeric strings are converted.
     pub(crate) fn number(&self, index: usize) -> Result<Value> {
         self.as_number(&self.any(index))?.ok_or_else(|| self.expected(index, "number"))
     }
 
-    /// A float.
-    #[expect(clippy::cast_precision_loss, reason = "As in Lua.")]
+    #[expect(clippy::cast_precision_loss, reason = "as in Lua")]
     pub(crate) fn float(&self, index: usize) -> Result<f64> {
         Ok(match self.number(index)? {
             Value::Integer(number) => number as f64,
@@ -138,17 +129,16 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// A whole number; what stands behind the point is left off, as in Lua 5.1.
+    /// An integer. Fractions are truncated, as in Lua 5.1.
     pub(crate) fn integer(&self, index: usize) -> Result<i64> {
         Ok(truncated(&self.number(index)?))
     }
 
-    /// A whole number, or what it is when it is not given.
     pub(crate) fn integer_or(&self, index: usize, default: i64) -> Result<i64> {
         if self.any(index).is_nil() { Ok(default) } else { self.integer(index) }
     }
 
-    /// A value as text, if it is one or a number.
+    /// A string, if the value is a string or a number.
     pub(crate) fn as_text(&self, value: &Value) -> Result<Option<LuaString>> {
         Ok(match value {
             Value::String(text) => Some(text.clone()),
@@ -158,7 +148,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// A value as a number, if it is one or a text that says one.
+    /// A number, if the value is a number or a numeric string.
     pub(crate) fn as_number(&self, value: &Value) -> Result<Option<Value>> {
         match value {
             Value::Integer(_) | Value::Number(_) => Ok(Some(value.clone())),
@@ -170,35 +160,32 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// One result.
     pub(crate) fn one(&self, value: impl IntoLua) -> Result<MultiValue> {
         Ok(MultiValue::from_vec(vec![value.into_lua(self.lua)?]))
     }
 
-    /// Makes a text of bytes, and pays for it.
+    /// Creates a string, and pays for it.
     pub(crate) fn make_text(&self, bytes: &[u8]) -> Result<Value> {
         self.meter().charge_bytes(bytes.len())?;
         Ok(Value::String(self.lua.create_string(bytes)?))
     }
 
-    /// Calls a function of the script; what it throws goes on.
+    /// Calls a function of the script, and passes on what it raises.
     pub(crate) fn invoke(&self, function: &Function, arguments: MultiValue) -> Result<MultiValue> {
         let result = self.shared.call(self.lua, Value::Function(function.clone()), arguments)?;
         result.map_err(|thrown| Error::external(Passed(thrown_text(&thrown))))
     }
 
-    /// The complaint about an argument of the wrong type.
     pub(crate) fn expected(&self, index: usize, wanted: &str) -> Error {
         let got = self.arguments.get(index - 1).map_or("no value", type_name);
         self.bad(index, &format!("{wanted} expected, got {got}"))
     }
 
-    /// A complaint about an argument.
     pub(crate) fn bad(&self, index: usize, what: &str) -> Error {
         Error::RuntimeError(format!("bad argument #{index} to '{}' ({what})", self.name))
     }
 
-    /// Turns what went wrong into what the script is told: with the line, unless the run is over.
+    /// Adds the line of the call to an error, unless the run is over.
     fn blame(&self, error: Error) -> Error {
         if failure::is_no_memory(&error) {
             let _ = self.meter().end(Resource::Memory);
@@ -217,29 +204,28 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a value says that was thrown. A table says nothing: no code of the script runs while an error is on its way.
+/// The message of a raised value. Metamethods of a table are not called: no code of the script runs while an
+/// error unwinds.
 fn thrown_text(thrown: &Value) -> String {
     match thrown {
         Value::String(text) => text.to_string_lossy(),
         Value::Integer(number) => number.to_string(),
         Value::Number(number) => number.to_string(),
         Value::Error(error) => failure::root_text(error),
-        other => format!("an error that is a {}, not a text", type_name(other)),
+        other => failure::error_object(other),
     }
 }
 
-/// The line that a function is at, if it has lines.
 fn line_of(function: &Debug<'_>) -> Option<usize> {
     function.current_line()
 }
 
-/// A complaint that is not about one argument.
+/// An error that is not about one argument.
 pub(crate) fn complain(text: impl Into<String>) -> Error {
     Error::RuntimeError(text.into())
 }
 
-/// A number without what stands behind the point.
-#[expect(clippy::cast_possible_truncation, reason = "Too large is as large as can be; not a number is 0.")]
+#[expect(clippy::cast_possible_truncation, reason = "saturates, and NaN is 0")]
 pub(crate) fn truncated(number: &Value) -> i64 {
     match number {
         Value::Integer(number) => *number,

@@ -40,7 +40,7 @@ fn match_once(call: &mut Call<'_>) -> Result<MultiValue> {
     }
 }
 
-/// Where to begin: the argument counts from 1, or from the end if it is negative.
+/// The offset of a start position, which counts from 1, or from the end if it is negative.
 fn start(call: &Call<'_>, length: usize, index: usize) -> Result<Option<usize>> {
     let from = call.integer_or(index, 1)?;
     let start = if from < 0 {
@@ -88,7 +88,7 @@ fn search(call: &Call<'_>, text: &[u8], pattern: &[u8], start: usize, positions:
     call.one(Value::Nil)
 }
 
-/// The captures of a match, at least so many.
+/// The captures of a match, at least `least`.
 fn captures(
     call: &Call<'_>,
     matcher: &Matcher<'_>,
@@ -114,14 +114,14 @@ fn position(at: usize) -> Value {
 fn gmatch(call: &mut Call<'_>) -> Result<MultiValue> {
     let (text, pattern) = (call.text(1)?, call.text(2)?);
     let length = text.as_bytes().len();
-    // Past the end there is nothing to go through.
+    // Beyond the end, there are no matches.
     let next = Cell::new(start(call, length, 3)?.unwrap_or(length + 1));
     let last_end = Cell::new(None);
     let iterator = call.shared.function(call.lua, "gmatch", move |call| {
         let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
         let mut matcher = Matcher::new(&text, &pattern, call.meter());
         for start in next.get()..=text.len() {
-            // An empty match right behind the last one is none.
+            // An empty match directly behind the last one does not count.
             if let Some(end) = matcher.at(start)?
                 && last_end.get() != Some(end)
             {
@@ -181,7 +181,7 @@ fn gsub(call: &mut Call<'_>) -> Result<MultiValue> {
     Ok(MultiValue::from_vec(vec![result, Value::Integer(count)]))
 }
 
-/// Adds what stands in the place of a match.
+/// Appends the replacement of a match.
 fn replace(
     call: &Call<'_>,
     matcher: &Matcher<'_>,
@@ -217,7 +217,7 @@ fn replace(
     Ok(())
 }
 
-/// Adds a template in which `%1` stands for the first capture and `%0` for the whole match.
+/// Appends a template: `%1` is the first capture, `%0` the whole match.
 fn fill(
     call: &Call<'_>,
     matcher: &Matcher<'_>,

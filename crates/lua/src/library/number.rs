@@ -1,4 +1,4 @@
-//! `math`, and what texts do as numbers.
+//! `math`, and arithmetic with strings.
 
 use mlua::{MultiValue, Result, Value};
 
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("type", kind),
 ];
 
-/// What happens when a text stands in a calculation: it counts as the number that it says.
+/// The metamethods of strings: numeric strings work in arithmetic.
 pub(super) const OF_TEXTS: &[(&str, Native)] = &[
     ("__add", |call| calculate(call, i64::checked_add, |one, other| one + other)),
     ("__sub", |call| calculate(call, i64::checked_sub, |one, other| one - other)),
@@ -95,11 +95,7 @@ fn extreme(call: &mut Call<'_>, better: impl Fn(&Value, &Value) -> bool) -> Resu
     call.one(best)
 }
 
-/// Whether one number is less than another.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "A script that compares such numbers with fractions asks for no more."
-)]
+#[expect(clippy::cast_precision_loss, reason = "large integers compare with fractions as floats")]
 pub(super) fn less(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Integer(one), Value::Integer(other)) => one < other,
@@ -127,7 +123,7 @@ fn kind(call: &mut Call<'_>) -> Result<MultiValue> {
     })
 }
 
-/// A calculation with at least one text. Whole numbers that become too large go on as floats, as in Lua 5.1.
+/// Arithmetic with at least one string. Integers become floats on overflow, as in Lua 5.1.
 fn calculate(
     call: &mut Call<'_>,
     whole: impl Fn(i64, i64) -> Option<i64>,
@@ -153,7 +149,7 @@ fn floored_rest(one: i64, other: i64) -> Option<i64> {
     Some(if rest != 0 && (rest < 0) != (other < 0) { rest + other } else { rest })
 }
 
-/// Numbers without what stands behind the point, for the conversions of `string.format` that want them so.
+/// Truncates a number, for the conversions of `string.format` that require integers.
 pub(super) fn whole_argument(number: &Value) -> Value {
     Value::Integer(truncated(number))
 }

@@ -1,7 +1,7 @@
-//! Going through tables in an order that is always the same.
+//! Iteration over tables in a fixed order.
 //!
-//! Lua visits the fields of a table in an order that differs from run to run. Here a list comes first, in its order; then
-//! numbers, texts and truth values, each sorted.
+//! Lua's own order differs from run to run. Here the list part comes first, then numbers, strings and
+//! booleans, each sorted.
 
 use std::{cmp::Ordering, rc::Rc};
 
@@ -27,7 +27,7 @@ pub(super) fn open(lua: &Lua, shared: &Rc<Shared>, globals: &Table) -> Result<()
     globals.raw_set("ipairs", ipairs)
 }
 
-/// The next entry of a list. Only the table itself is asked, as in Lua 5.1.
+/// The next entry of a list, without metamethods, as in Lua 5.1.
 fn step(call: &mut Call<'_>) -> Result<MultiValue> {
     let index = call.integer(2)?.wrapping_add(1);
     match call.table(1)?.raw_get(index)? {
@@ -42,7 +42,7 @@ fn next(call: &mut Call<'_>) -> Result<MultiValue> {
     let known = call.shared.walks.borrow().get(&table.to_pointer()).cloned();
     let walk = match known {
         Some(walk) if !key.is_nil() => walk,
-        // Whoever begins anew wants to see what is there now.
+        // A new iteration sees the current keys.
         _ => {
             let walk = Rc::new(Walk::new(call, &table)?);
             call.shared.walks.borrow_mut().insert(table.to_pointer(), Rc::clone(&walk));
@@ -55,7 +55,7 @@ fn next(call: &mut Call<'_>) -> Result<MultiValue> {
         if !value.is_nil() {
             return Ok(MultiValue::from_vec(vec![key, value]));
         }
-        // It was there when the walk began.
+        // Removed since the iteration started.
         call.meter().charge(1)?;
         place += 1;
     }
@@ -80,7 +80,7 @@ impl Walk {
         })?;
         if addresses > 1 {
             return Err(complain(
-                "cannot go through a table with several keys that are tables or functions, which have no order",
+                "cannot iterate over a table with several keys that are tables or functions: they have no order",
             ));
         }
         let rounds = others.len().checked_ilog2().unwrap_or(0) as usize;
@@ -91,7 +91,7 @@ impl Walk {
         Ok(Self { list, others })
     }
 
-    /// The key at a place, counted from 1.
+    /// The key at a position, counted from 1.
     fn key(&self, place: i64) -> Result<Option<Value>> {
         if place <= self.list {
             return Ok(Some(Value::Integer(place)));
@@ -100,7 +100,7 @@ impl Walk {
         Ok((!key.is_nil()).then_some(key))
     }
 
-    /// The place behind a key.
+    /// The position behind a key.
     fn after(&self, call: &Call<'_>, key: &Value) -> Result<i64> {
         match key {
             Value::Nil => return Ok(1),
@@ -124,12 +124,12 @@ impl Walk {
     }
 }
 
-/// The order of keys. At most one of them is neither a number nor a text nor a truth value.
+/// The order of keys. At most one of them is not a number, string or boolean.
 fn by_key(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
         (Value::Integer(_) | Value::Number(_), Value::Integer(_) | Value::Number(_)) => {
-            // An integer that is the same as a float among the keys would be the same key.
+            // Keys that are the same integer and float would be the same key.
             float(one).total_cmp(&float(other)).then_with(|| rank(one).cmp(&rank(other)))
         }
         (Value::String(one), Value::String(other)) => one.as_bytes().cmp(&other.as_bytes()),
@@ -138,7 +138,7 @@ fn by_key(one: &Value, other: &Value) -> Ordering {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "Where it matters, the rank decides.")]
+#[expect(clippy::cast_precision_loss, reason = "where it matters, the rank decides")]
 fn float(number: &Value) -> f64 {
     match number {
         Value::Integer(number) => *number as f64,

@@ -1,7 +1,8 @@
 //! `table.sort`.
 //!
-//! Lua's own chooses its pivots by the clock, so that equal entries change places from run to run, and an order that
-//! contradicts itself raises an error or not. This one merges: equal entries stay in their order, and any order ends.
+//! Lua's own quicksort picks pivots by the clock: equal entries change places from run to run, and an
+//! inconsistent comparison function may raise an error or not. This merge sort is stable, and ends for any
+//! comparison function.
 
 use mlua::{Function, MultiValue, Result, Value};
 
@@ -34,7 +35,7 @@ pub(super) fn sort(call: &mut Call<'_>) -> Result<MultiValue> {
 struct Sorter<'c, 'a> {
     call: &'c Call<'a>,
     order: Option<Function>,
-    /// Lua's operator `<` as a function, once values need it that may have a metatable.
+    /// Lua's operator `<` as a function, for tables with a metatable. Created on first use.
     by_operator: Option<Function>,
 }
 

@@ -20,11 +20,11 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("unpack", unpack),
 ];
 
-/// The most values that a function returns: Lua's stack has room for a million.
+/// The most results of a function: Lua's stack has a million slots.
 const MOST_RESULTS: i64 = 250_000;
 
-/// The length of a list. It can be forged: a table with a few fields may say that it has 2⁶² of them. So whoever goes
-/// through a list pays before.
+/// The length of a list. Scripts can forge it: a table with a few fields may have the length 2⁶². Loops pay
+/// before they start.
 fn length(table: &Table) -> i64 {
     i64::try_from(table.raw_len()).unwrap_or(i64::MAX)
 }
@@ -117,7 +117,7 @@ fn move_entries(call: &mut Call<'_>) -> Result<MultiValue> {
     let to = if call.any(5).is_nil() { from.clone() } else { call.table(5)? };
     pay_for_range(call, first, last)?;
     if first <= last {
-        // Paid for, so it is short; but it may still lie at the end of all numbers.
+        // The range is paid for, so it is short. It may still end at `i64::MAX`.
         let shift = i128::from(target) - i128::from(first);
         if i64::try_from(i128::from(last) + shift).is_err() {
             return Err(call.bad(4, "destination wrap around"));
@@ -126,7 +126,7 @@ fn move_entries(call: &mut Call<'_>) -> Result<MultiValue> {
             let place = i64::try_from(i128::from(index) + shift).unwrap_or(i64::MAX);
             to.raw_set(place, from.raw_get::<Value>(index)?)
         };
-        // Away from what is still to be read.
+        // Copy in the direction that does not overwrite unread entries.
         if target > first && target <= last {
             (first..=last).rev().try_for_each(move_one)?;
         } else {

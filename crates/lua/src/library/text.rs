@@ -1,4 +1,4 @@
-//! `string`, but for patterns.
+//! `string`, except for patterns.
 
 use mlua::{LuaString, MultiValue, Result, Value};
 
@@ -21,10 +21,10 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("upper", |call| map(call, <[u8]>::to_ascii_uppercase)),
 ];
 
-/// The most values that a function returns: Lua's stack has room for a million.
+/// The most results of a function: Lua's stack has a million slots.
 const MOST_RESULTS: usize = 250_000;
 
-/// The part of a text that two positions mean, each counted from 1, or from the end if it is negative.
+/// The byte range of two positions, which count from 1, or from the end if they are negative.
 fn range(length: usize, first: i64, last: i64) -> std::ops::Range<usize> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let first = if first < 0 { (length + 1).saturating_add(first).max(1) } else { first.max(1) };
@@ -96,8 +96,8 @@ fn sub(call: &mut Call<'_>) -> Result<MultiValue> {
     call.one(part)
 }
 
-/// Lua's own function does the work, on arguments that are made fit for it: texts that never show an address, and whole
-/// numbers where it insists on them.
+/// Lua's own `format`, with converted arguments: strings without addresses, and integers where it requires
+/// them.
 fn format(call: &mut Call<'_>) -> Result<MultiValue> {
     let template = call.text(1)?;
     let template_bytes = template.as_bytes();

@@ -1,4 +1,4 @@
-//! `os`, of which there is only the time: that of the run, in UTC.
+//! `os`, which has only the time of the run, in UTC.
 
 use jiff::{Timestamp, Zoned, civil, fmt::strtime, tz::TimeZone};
 use mlua::{MultiValue, Result, Table, Value};
@@ -7,11 +7,11 @@ use super::call::{Call, Native, complain, truncated};
 
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[("date", date), ("time", time)];
 
-/// The conversions of `os.date` that stand for others.
+/// The conversions of `os.date` that are made of others.
 const COMPOSED: [(u8, &str); 4] =
     [(b'c', "%a %b %e %H:%M:%S %Y"), (b'x', "%m/%d/%y"), (b'X', "%H:%M:%S"), (b'r', "%I:%M:%S %p")];
 
-/// The conversions of `os.date`.
+/// The other conversions of `os.date`.
 const KNOWN: &[u8] = b"aAbBCdDeFgGhHIjmMnprRStTuUVwWyYzZ";
 
 fn time(call: &mut Call<'_>) -> Result<MultiValue> {
@@ -37,7 +37,8 @@ fn field(call: &Call<'_>, table: &Table, name: &str, default: Option<i64>) -> Re
     }
 }
 
-/// The seconds since 1970. The 14th month is the February after, the day 0 the last one of the month before.
+/// Seconds since 1970. Fields may be out of range: month 14 is the February of the next year, and day 0 the
+/// last day of the previous month.
 fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
     let months = month.checked_sub(1)?;
     let year = i16::try_from(year.checked_add(months.div_euclid(12))?).ok()?;
@@ -52,7 +53,7 @@ fn date(call: &mut Call<'_>) -> Result<MultiValue> {
     let template = call.text_or_nil(1)?;
     let template = template.as_ref().map(mlua::LuaString::as_bytes);
     let template = template.as_deref().unwrap_or(b"%c");
-    // Local time is UTC here.
+    // Local time is UTC, so `!` has no effect.
     let template = template.strip_prefix(b"!").unwrap_or(template);
     let at = match call.any(2) {
         Value::Nil => call.shared.now,
@@ -113,5 +114,5 @@ fn written(at: &Zoned, template: &[u8]) -> Result<Vec<u8>> {
 
 fn converted(at: &Zoned, template: &str) -> Result<Vec<u8>> {
     let text = strtime::format(template, at);
-    text.map(String::into_bytes).map_err(|_| complain(format!("cannot write the time as '{template}'")))
+    text.map(String::into_bytes).map_err(|_| complain(format!("cannot format the time as '{template}'")))
 }

@@ -137,6 +137,6 @@ return { status = phases[phase] or "Progressing", message = "Phase " .. phase }
     "9007199254740993 0.5 1"
 )]
 fn scripts(#[case] source: &str, #[case] object: &str, #[case] status: &str, #[case] message: &str) {
-    let outcome = run_json(source, object).expect("it runs");
+    let outcome = run_json(source, object).expect("the script runs");
     assert_eq!((outcome.status.as_str(), outcome.message.as_str()), (status, message));
 }

@@ -1,4 +1,4 @@
-//! Scripts that want more than there is, each in its own way. They must all end, and none may hide it.
+//! Hostile scripts. All of them must end, and none may hide that it exceeded its budget.
 
 use std::time::Instant;
 
@@ -8,20 +8,19 @@ use rstest::rstest;
 
 use super::now;
 
-/// How a bomb must end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Instructions,
     Memory,
-    /// Either of the two.
+    /// Instructions or memory.
     Budget,
-    /// An error like any other, or an outcome.
+    /// An ordinary error, or an outcome.
     Harmless,
 }
 use End::{Harmless, Instructions, Memory};
 
 fn explode(source: &str, object: &Value<'_>, budget: Budget) -> End {
-    let script = Script::compile(source).expect("it is Lua");
+    let script = Script::compile(source).expect("valid Lua");
     let started = Instant::now();
     let result = script.run(object, now(), budget);
     println!("{:>8.1?} {:.100}", started.elapsed(), source.trim().replace('\n', " "));
@@ -29,7 +28,7 @@ fn explode(source: &str, object: &Value<'_>, budget: Budget) -> End {
         Err(Failure::TooExpensive { of: Resource::Instructions, .. }) => Instructions,
         Err(Failure::TooExpensive { of: Resource::Memory, .. }) => Memory,
         Err(Failure::Error { text, .. }) => {
-            assert!(text.len() < 4_096, "nobody reads {} bytes", text.len());
+            assert!(text.len() < 4_096, "an error of {} bytes", text.len());
             println!("         {text:.100}");
             Harmless
         }
@@ -41,7 +40,7 @@ fn agree(found: End, expected: End) -> bool {
     found == expected || expected == End::Budget && found != Harmless
 }
 
-/// Loops without end.
+/// Endless loops.
 #[rstest]
 #[case::empty_loop("while true do end")]
 #[case::empty_goto("::again:: goto again")]
@@ -85,7 +84,7 @@ fn loops(#[case] source: &str) {
     assert_eq!(explode(source, &Value::Null, Budget::default()), Instructions);
 }
 
-/// Work that Lua does not count as instructions.
+/// Work that Lua's instruction count does not cover.
 #[rstest]
 #[case::backtracking("local s = ('a'):rep(300) return s:find('a*a*a*a*a*a*b')")]
 #[case::backtracking_lazily("local s = ('a'):rep(300) return s:match('^(a-)(a-)(a-)(a-)(a-)b')")]
@@ -140,13 +139,13 @@ fn loops(#[case] source: &str) {
     f()"
 )]
 fn hidden_work(#[case] source: &str) {
-    // Nothing is optimised in tests, so they take a smaller budget.
+    // Tests are not optimized, so this budget is smaller.
     let budget = Budget { instructions: 100_000, ..Budget::default() };
     let found = explode(source, &Value::Null, budget);
-    assert!(agree(found, End::Budget), "it ended with {found:?}");
+    assert!(agree(found, End::Budget), "ended with {found:?}");
 }
 
-/// A table with a few fields that says it has 2⁶² of them.
+/// A table with a few fields and a length of 2⁶².
 #[rstest]
 #[case::insert("table.insert(t, 1, 1)")]
 #[case::remove("table.remove(t, 1)")]
@@ -160,11 +159,11 @@ fn forged_length(#[case] source: &str) {
     let found = explode(&source, &Value::Null, Budget::default());
     assert!(
         found == Instructions || source.ends_with("next(t)") && found == Harmless,
-        "it ended with {found:?}"
+        "ended with {found:?}"
     );
 }
 
-/// Memory without end.
+/// Unlimited memory.
 #[rstest]
 #[case::doubling("local s = 'x' while true do s = s .. s end", Memory)]
 #[case::rep("return ('x'):rep(1e9)", Memory)]
@@ -190,10 +189,10 @@ fn forged_length(#[case] source: &str) {
 #[case::numbers_as_text("local i = 0 while true do i = i + 1 local s = 'n' .. i end", End::Budget)]
 fn memory(#[case] source: &str, #[case] expected: End) {
     let found = explode(source, &Value::Null, Budget::default());
-    assert!(agree(found, expected), "it ended with {found:?}");
+    assert!(agree(found, expected), "ended with {found:?}");
 }
 
-/// Things that are merely wrong, and must stay an error of the script.
+/// Ordinary errors must not count as an exceeded budget.
 #[rstest]
 #[case::recursion("local function f() return 1 + f() end return f()", End::Budget)]
 #[case::index_loop("local t = {} setmetatable(t, {__index = t}) return t.x", Harmless)]
@@ -244,7 +243,7 @@ fn memory(#[case] source: &str, #[case] expected: End) {
 #[case::arguments("return select('#', unpack({}, 1, 240000))", Harmless)]
 #[case::too_many_arguments("return select('#', unpack({}, 1, 1e6))", Harmless)]
 #[case::string_methods_gone("getmetatable('').__index = nil return ('x'):rep(3)", Harmless)]
-fn wrong(#[case] source: &str, #[case] expected: End) {
+fn ordinary_errors(#[case] source: &str, #[case] expected: End) {
     let found = explode(source, &Value::Null, Budget::default());
-    assert!(agree(found, expected), "it ended with {found:?}");
+    assert!(agree(found, expected), "ended with {found:?}");
 }

@@ -1,4 +1,4 @@
-//! What each function gives.
+//! The functions of the library.
 
 use rstest::rstest;
 
@@ -123,7 +123,7 @@ fn math(#[case] expression: &str, #[case] expected: &str) {
     assert_eq!(eval(expression), expected);
 }
 
-/// The time is that of the run: 2026-03-01T12:34:56Z.
+/// The time of the run is 2026-03-01T12:34:56Z.
 #[rstest]
 #[case::time("os.time()", "1772368496")]
 #[case::time_of_fields(
@@ -158,7 +158,7 @@ fn os(#[case] expression: &str, #[case] expected: &str) {
 }
 
 #[rstest]
-fn what_is_not_there(
+fn absent_globals(
     #[values(
         "io",
         "require",

@@ -1,4 +1,4 @@
-//! Where the limits lie.
+//! The limits.
 
 use bellwether_lua::{Budget, Failure, Resource, Script};
 use bellwether_model::Value;
@@ -7,7 +7,7 @@ use rstest::rstest;
 use super::now;
 
 fn run(source: &str, object: &Value<'_>, budget: Budget) -> Result<String, Failure> {
-    Script::compile(source).expect("it is Lua").run(object, now(), budget).map(|outcome| outcome.message)
+    Script::compile(source).expect("valid Lua").run(object, now(), budget).map(|outcome| outcome.message)
 }
 
 fn is_out_of(result: &Result<String, Failure>, resource: Resource) -> bool {
@@ -23,7 +23,7 @@ fn a_large_object_fits_and_a_larger_one_does_not() {
     assert!(is_out_of(&run(source, &object(300_000), Budget::default()), Resource::Memory));
 }
 
-/// Whatever the limit, there is an outcome or a failure, at every single size.
+/// At every limit, there is an outcome or a failure, and nothing else.
 #[rstest]
 #[case::texts("local s = '' for i = 1, 60 do s = s .. tostring({}) end return {message = s}")]
 #[case::tables(
@@ -52,14 +52,14 @@ fn memory_at_every_size(#[case] source: &str) {
 }
 
 #[test]
-fn the_budget_is_what_it_says() {
+fn instructions_at_the_limit() {
     let source = "for i = 1, 100000 do end return {message = 'done'}";
     let run_with = |instructions| run(source, &Value::Null, Budget { instructions, ..Budget::default() });
     assert!(is_out_of(&run_with(90_000), Resource::Instructions));
     assert_eq!(run_with(150_000), Ok("done".to_owned()));
 }
 
-/// An instruction on a large text costs more than one on a small text.
+/// An instruction on a large string costs more than one on a small string.
 #[test]
 fn a_large_text_costs_more() {
     let source = "for i = 1, 10000 do local same = obj.a == obj.b end return {message = 'done'}";
@@ -71,7 +71,6 @@ fn a_large_text_costs_more() {
     assert!(is_out_of(&run(source, &object(1 << 20), Budget::default()), Resource::Instructions));
 }
 
-/// Nor does a large map of the object help.
 #[test]
 fn a_large_map_costs_more() {
     let fields = (0..(1 << 17) - 1).map(|index| (format!("k{index}").into(), Value::Bool(true)));

@@ -1,9 +1,9 @@
-//! What scripts can do, what they cannot, and that they always end.
+//! Health scripts: the library, the errors, the limits, and that results are reproducible.
 
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a mistake in a table or in a helper fails the test that uses it; how long a bomb took is worth a look"
+    reason = "a mistake in a table or in a helper fails the test that uses it; bombs print how long they took"
 )]
 
 mod argo;
@@ -18,19 +18,19 @@ use bellwether_lua::{Budget, Failure, Outcome, Script};
 use bellwether_model::Value;
 use jiff::Timestamp;
 
-/// The moment at which every test runs: a Sunday.
+/// The time of every run, a Sunday.
 const NOW: &str = "2026-03-01T12:34:56Z";
 
 fn now() -> Timestamp {
-    NOW.parse().expect("it is a time")
+    NOW.parse().expect("a timestamp")
 }
 
 fn run_on(source: &str, object: &Value<'_>) -> Result<Outcome, Failure> {
-    Script::compile(source).expect("it is Lua").run(object, now(), Budget::default())
+    Script::compile(source).expect("valid Lua").run(object, now(), Budget::default())
 }
 
 fn run_json(source: &str, object: &str) -> Result<Outcome, Failure> {
-    run_on(source, &value(&serde_json::from_str(object).expect("it is JSON")))
+    run_on(source, &value(&serde_json::from_str(object).expect("valid JSON")))
 }
 
 fn value(json: &serde_json::Value) -> Value<'_> {
@@ -38,9 +38,9 @@ fn value(json: &serde_json::Value) -> Value<'_> {
     match json {
         Json::Null => Value::Null,
         Json::Bool(truth) => Value::Bool(*truth),
-        Json::Number(number) => number
-            .as_i64()
-            .map_or_else(|| Value::Float(number.as_f64().expect("it is no larger")), Value::Int),
+        Json::Number(number) => {
+            number.as_i64().map_or_else(|| Value::Float(number.as_f64().expect("fits a double")), Value::Int)
+        }
         Json::String(text) => Value::Text(text.as_str().into()),
         Json::Array(list) => Value::List(list.iter().map(value).collect()),
         Json::Object(map) => {
@@ -49,12 +49,12 @@ fn value(json: &serde_json::Value) -> Value<'_> {
     }
 }
 
-/// What an expression gives, as `tostring` says it.
+/// The value of an expression, as `tostring` prints it.
 fn eval(expression: &str) -> String {
     say(&format!("return {expression}"))
 }
 
-/// What a chunk returns: its values, as `tostring` says them, or its error.
+/// The results of a chunk, as `tostring` prints them, or its error.
 fn say(chunk: &str) -> String {
     let source = format!(
         "local function said(...)

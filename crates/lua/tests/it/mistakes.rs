@@ -1,4 +1,4 @@
-//! What people are told about scripts that are no Lua, and about those that fail.
+//! Syntax errors and run-time errors.
 
 use bellwether_lua::Script;
 use rstest::rstest;
@@ -8,7 +8,7 @@ use super::run_json;
 #[rstest]
 #[case::not_equal(
     "local a = 1\nif a != 2 then end",
-    "line 2: 'then' expected near '!' (not equal is written `~=`)"
+    "line 2: 'then' expected near '!' (write `~=` for not equal)"
 )]
 #[case::and("if a && b then end", "line 1: unexpected symbol near '&' (write `and` for `&&`)")]
 #[case::or("if a || b then end", "line 1: unexpected symbol near '|' (write `or` for `||`)")]
@@ -20,35 +20,35 @@ use super::run_json;
 #[case::increment("a += 1", "line 1: syntax error near '+' (write it out: `x = x + 1`)")]
 #[case::braces(
     "if a then {",
-    "line 1: unexpected symbol near '{' (blocks begin with `then` or `do` and finish with `end`)"
+    "line 1: unexpected symbol near '{' (open blocks with `then` or `do` and close them with `end`)"
 )]
-#[case::comment("# a comment", "line 1: unexpected symbol near '#' (comments begin with `--`)")]
-#[case::slashes("// a comment", "line 1: unexpected symbol near '//' (comments begin with `--`)")]
-#[case::declaration("let a = 1", "line 1: syntax error near 'a' (variables are declared with `local`)")]
+#[case::comment("# a comment", "line 1: unexpected symbol near '#' (write `--` for a comment)")]
+#[case::slashes("// a comment", "line 1: unexpected symbol near '//' (write `--` for a comment)")]
+#[case::declaration("let a = 1", "line 1: syntax error near 'a' (declare variables with `local`)")]
 #[case::elif("if a then\nelif b then\nend", "line 2: syntax error near 'b' (write `elseif`)")]
 #[case::missing_end(
     "if a then\n  b()\n",
-    "line 3: 'end' expected (to close 'if' at line 1) before the end of the script (every `if`, `for`, `while`, `do` and `function` needs its own `end`)"
+    "line 3: 'end' expected (to close 'if' at line 1) near <eof> (close every `if`, `for`, `while`, `do` and `function` with its own `end`)"
 )]
 #[case::else_if(
     "if a then\n  b()\nelse if c then\n  d()\nend\n",
-    "line 6: 'end' expected (to close 'if' at line 1) before the end of the script (`else if` opens a second `if` that needs its own `end`; `elseif` does not)"
+    "line 6: 'end' expected (to close 'if' at line 1) near <eof> (write `elseif`: `else if` opens a second `if` that needs its own `end`)"
 )]
 #[case::one_end_too_many(
     "if a then end\nend",
-    "line 2: the script should have ended near 'end' (there is one `end` too many, or something after `return`)"
+    "line 2: <eof> expected near 'end' (remove the extra `end`, or what follows `return`)"
 )]
-#[case::unfinished_text("local a = 'x", "line 1: unfinished string before the end of the script")]
-#[case::binary("\u{1b}Lua", "line 1: the script is not text")]
-#[case::signs_in_texts("local a = 'x != y' b", "line 1: syntax error before the end of the script")]
+#[case::unfinished_text("local a = 'x", "line 1: unfinished string near <eof>")]
+#[case::binary("\u{1b}Lua", "line 1: the script is not Lua source: binary chunks are not supported")]
+#[case::signs_in_texts("local a = 'x != y' b", "line 1: syntax error near <eof>")]
 fn compiling(#[case] source: &str, #[case] expected: &str) {
-    assert_eq!(Script::compile(source).expect_err("it is wrong").to_string(), expected);
+    assert_eq!(Script::compile(source).expect_err("a syntax error").to_string(), expected);
 }
 
 #[test]
-fn a_script_has_a_longest_length() {
+fn a_script_can_be_too_long() {
     let source = format!("return '{}'", "x".repeat(256 << 10));
-    let mistake = Script::compile(&source).expect_err("it is too long");
+    let mistake = Script::compile(&source).expect_err("too long");
     assert_eq!(mistake.text, "the script is longer than 256 KiB");
 }
 
@@ -74,12 +74,9 @@ fn a_script_has_a_longest_length() {
 #[case::join("return 'a' .. obj.none", "line 1: attempt to concatenate a nil value (field 'none')")]
 #[case::plus(
     "\nreturn 'a' + 'b'",
-    "line 2: attempt to perform arithmetic on a string value (texts are joined with `..`)"
+    "line 2: attempt to perform arithmetic on a string value (write `..` to join strings)"
 )]
-#[case::null(
-    "return null.x",
-    "line 1: attempt to index a nil value (global 'null') (nothing is written `nil`)"
-)]
+#[case::null("return null.x", "line 1: attempt to index a nil value (global 'null') (write `nil`)")]
 #[case::compare("return 1 < 'x'", "line 1: attempt to compare number with string")]
 #[case::own_error("error('my words')", "line 1: my words")]
 #[case::own_error_without_line("error('my words', 0)", "my words")]
@@ -95,17 +92,14 @@ fn a_script_has_a_longest_length() {
 #[case::pattern("return ('x'):find('[')", "line 1: malformed pattern (missing ']')")]
 #[case::too_deep(
     "local function f() return (('x'):gsub('x', f)) end return f()",
-    "line 1: functions call each other too deeply"
+    "line 1: stack overflow: calls are nested too deeply"
 )]
 #[case::returns_text(
     "return 'Healthy'",
     "the script must return a table with status and message, not a string"
 )]
-#[case::returns_number(
-    "return {status = 1}",
-    "the status that the script returns must be a text, not a number"
-)]
+#[case::returns_number("return {status = 1}", "status in the returned table must be a string, not a number")]
 fn running(#[case] source: &str, #[case] expected: &str) {
-    let failure = run_json(source, r#"{"status":{}}"#).expect_err("it fails");
+    let failure = run_json(source, r#"{"status":{}}"#).expect_err("a run-time error");
     assert_eq!(failure.to_string(), expected);
 }

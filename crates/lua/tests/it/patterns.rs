@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::now;
 
-/// What a call gives, as one text: its values or its error.
+/// Prints the results of all functions with patterns.
 const SAY: &str = "
   local function said(ok, ...)
     local words = { tostring(ok) }
@@ -37,18 +37,18 @@ fn ours(text: &str, pattern: &str, replacement: &str) -> Result<String, Failure>
         "local text, pattern, replacement = obj.text, obj.pattern, obj.replacement
          local function chunk() {SAY} end return {{ message = chunk() }}"
     );
-    let script = Script::compile(&source).expect("it is Lua");
+    let script = Script::compile(&source).expect("valid Lua");
     script.run(&object, now(), Budget::default()).map(|outcome| outcome.message)
 }
 
 fn lua(text: &str, pattern: &str, replacement: &str) -> String {
     let lua = Lua::new();
     let globals = lua.globals();
-    globals.set("text", text).expect("there is room");
-    globals.set("pattern", pattern).expect("there is room");
-    globals.set("replacement", replacement).expect("there is room");
-    let said: MultiValue = lua.load(format!("\n{SAY}")).set_name("=script").eval().expect("it runs");
-    said[0].as_string().expect("it is text").to_string_lossy()
+    globals.set("text", text).expect("enough memory");
+    globals.set("pattern", pattern).expect("enough memory");
+    globals.set("replacement", replacement).expect("enough memory");
+    let said: MultiValue = lua.load(format!("\n{SAY}")).set_name("=script").eval().expect("the script runs");
+    said[0].as_string().expect("a string").to_string_lossy()
 }
 
 fn piece() -> impl Strategy<Value = String> {
@@ -64,7 +64,7 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Pieces one after the other, each once or many times.
+/// Pieces, each with or without a repetition.
 fn sequence() -> impl Strategy<Value = String> {
     let many = prop::sample::select(vec!["", "", "", "*", "+", "-", "?"]);
     prop::collection::vec((piece(), many), 0..5)
@@ -84,14 +84,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
-    fn the_same_as_in_lua(
+    fn same_results_as_lua(
         text in "[abcxy01 ().\\-_A\\]]{0,12}",
         pattern in pattern(),
         replacement in prop_oneof![Just("<%0>"), Just("%1"), Just("%2-%1"), Just("x"), Just("%%"), Just("%"), Just("%y")],
     ) {
         match ours(&text, &pattern, replacement) {
             Ok(said) => prop_assert_eq!(said, lua(&text, &pattern, replacement), "{:?} in {:?}", pattern, text),
-            // Lua would go on.
+            // Lua has no limit.
             Err(failure) => prop_assert!(matches!(failure, Failure::TooExpensive { .. }), "{}", failure),
         }
     }

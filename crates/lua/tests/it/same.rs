@@ -1,4 +1,4 @@
-//! The same script on the same object at the same time gives the same answer, whatever ran before.
+//! The same script on the same object at the same time has the same outcome, whatever ran before.
 
 use bellwether_lua::{Budget, Script};
 use bellwether_model::Value;
@@ -33,7 +33,7 @@ use super::{now, run_json, say};
 )]
 #[case::several_keys_without_order(
     "return (select(2, pcall(next, {[print] = 1, [pairs] = 2})))",
-    "cannot go through a table with several keys that are tables or functions, which have no order"
+    "cannot iterate over a table with several keys that are tables or functions: they have no order"
 )]
 #[case::unknown_key("return pcall(next, {a = 1}, 'b')", "false invalid key to 'next'")]
 #[case::addresses(
@@ -52,9 +52,9 @@ fn order(#[case] chunk: &str, #[case] expected: &str) {
 #[case::methods("local seen = ('').leak string.leak = 'leaked' return {message = tostring(seen)}")]
 #[case::object("local seen = obj.leak obj.leak = 'leaked' return {message = tostring(seen)}")]
 #[case::tables("local seen = _G.leak _G.leak = 'leaked' return {message = tostring(seen)}")]
-fn nothing_is_left_behind(#[case] source: &str) {
+fn runs_share_no_state(#[case] source: &str) {
     for _ in 0..3 {
-        assert_eq!(run_json(source, "{}").expect("it runs").message, "nil");
+        assert_eq!(run_json(source, "{}").expect("the script runs").message, "nil");
     }
 }
 
@@ -82,7 +82,7 @@ fn object() -> impl Strategy<Value = Value<'static>> {
     })
 }
 
-/// Scripts of words that have something to do with each other, now and then.
+/// Scripts of random statements and tokens, some of them valid.
 fn source() -> impl Strategy<Value = String> {
     let words = "local function end if then else elseif for in do while repeat until return goto break not and or nil true \
         x y obj ... ( ) { } [ ] = == ~= < > <= .. . : , ; + - * / % ^ # :: 0 1 -1 1e300 'a' '%d' '[' '' \
@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn nothing_panics_and_all_is_repeatable(source in source(), object in object()) {
+    fn nothing_panics_and_runs_are_reproducible(source in source(), object in object()) {
         if let Ok(script) = Script::compile(&source) {
             let budget = Budget { instructions: 20_000, memory: 1 << 20 };
             let first = script.run(&object, now(), budget);
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_compiles_or_has_a_mistake(source in "(?s).{0,60}") {
+    fn any_text_compiles_or_has_an_error(source in "(?s).{0,60}") {
         if let Err(mistake) = Script::compile(&source) {
             prop_assert!(mistake.line >= 1 && !mistake.text.is_empty());
         }
