@@ -4,7 +4,8 @@
 //! makes it the one of the context until the end of the page. `bellwether controller … &` runs until the end of the page.
 //!
 //! What varies from run to run is replaced: the column AGE is `1m`, the time at the beginning of a line is `12:00:00`, and
-//! `after 3s` is `after 4s`. A command that only reads is repeated until it prints what the page has.
+//! `after 3s` is `after 4s`. A command that only reads is repeated until it prints what the page has. In the end, the
+//! metrics that the pages name must be among those of the controllers.
 
 use std::{
     fs,
@@ -38,7 +39,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// A person at work on a cluster: the kubeconfig, and the controllers that were started.
 struct Session {
     home: TempDir,
-    controllers: Vec<Program>,
+    controllers: Vec<Running>,
+}
+
+/// A controller that was started, and where it serves.
+struct Running {
+    program: Program,
+    address: String,
 }
 
 impl Session {
@@ -68,28 +75,28 @@ impl Session {
             .arguments(["--listen", "127.0.0.1:0"])
             .environment("KUBECONFIG", self.kubeconfig());
         program.start()?;
-        let address = Regex::new(r"http://(127\.0\.0\.1:\d+)")?;
+        let pattern = Regex::new(r"http://(127\.0\.0\.1:\d+)")?;
+        let mut address = String::new();
         eventually(PATIENCE, "the controller is ready", async || {
             let log = program.log();
             ensure!(program.is_running(), "{log}");
-            let address = address.captures(&log).context("no address yet")?[1].to_owned();
-            let mut stream = TcpStream::connect(&address)?;
-            stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-            write!(stream, "GET /readyz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer.starts_with("HTTP/1.1 200"))
+            pattern.captures(&log).context("no address yet")?[1].clone_into(&mut address);
+            Ok(get(&address, "/readyz")?.starts_with("HTTP/1.1 200"))
         })
         .await
         .with_context(|| program.log())?;
-        self.controllers.push(program);
+        self.controllers.push(Running { program, address });
         Ok(())
+    }
+
+    fn metrics(&self) -> Result<String> {
+        self.controllers.iter().map(|controller| get(&controller.address, "/metrics")).collect()
     }
 
     /// Ends the controllers, so that those of the next page can lead at once.
     async fn end(self) -> Result<()> {
         for controller in &self.controllers {
-            controller.stop().await?;
+            controller.program.stop().await?;
         }
         Ok(())
     }
@@ -131,6 +138,16 @@ impl Session {
         }
         outcome.settle(page, block)
     }
+}
+
+/// The answer of a controller, with its head.
+fn get(address: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 fn is_controller(command: &str) -> bool {
@@ -186,6 +203,7 @@ async fn transcripts_on_a_cluster() -> Result<()> {
     let cluster = Cluster::builder().name("docs").nodes(1).start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     let mut failures = Vec::new();
+    let mut metrics = String::new();
     for page in pages()? {
         let blocks: Vec<_> =
             page.blocks()?.into_iter().filter(|it| it.is_transcript() && it.options.cluster).collect();
@@ -194,7 +212,14 @@ async fn transcripts_on_a_cluster() -> Result<()> {
             let ran = session.run(&page, &block).await;
             failures.extend(ran.err().map(|error| format!("{error:#}")));
         }
+        metrics += &session.metrics()?;
         session.end().await?;
+    }
+    let metric = Regex::new(r"[`(](bellwether_[a-z_]+)")?;
+    for page in pages()? {
+        let text = page.text()?;
+        let absent = metric.captures_iter(&text).find(|name| !metrics.contains(&name[1]));
+        failures.extend(absent.map(|name| format!("{}: there is no metric {}", page.name, &name[1])));
     }
     ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
