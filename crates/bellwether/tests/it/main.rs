@@ -6,6 +6,7 @@ mod completions;
 mod controller;
 mod crds;
 mod demo;
+mod docs;
 mod explain;
 mod groups;
 mod help;
