@@ -329,6 +329,7 @@ const PART_NAMES: &[&str] = &["name", "clusterName", "domain", "branch", "id"];
 /// `value` is `None` for a list or map without a message.
 fn by_field(o: &Reader<'_>, state: State, path: &str, value: Option<String>) -> Verdict {
     let field = last_name(path);
+    let is_false = value.as_deref() == Some("false");
     let is_error = field == "message" || field.to_lowercase().starts_with("err");
     let message = match (value, o.text("status.message").trim()) {
         (Some(error), _) if is_error => error,
@@ -336,7 +337,12 @@ fn by_field(o: &Reader<'_>, state: State, path: &str, value: Option<String>) -> 
         (Some(value), _) => format!("{path}={value}"),
         (None, _) => format!("{path} set"),
     };
-    let reason = if field == "message" { "Error".to_owned() } else { capitalised(field) };
+    let reason = match field {
+        "message" => "Error".to_owned(),
+        "suspend" => "Suspended".to_owned(),
+        field if is_false => format!("Not{}", capitalised(field)),
+        field => capitalised(field),
+    };
     Verdict::new(state, reason, message)
 }
 
