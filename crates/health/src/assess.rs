@@ -1,4 +1,4 @@
-//! Who decides: the first that applies.
+//! The order in which rules are evaluated.
 
 use std::borrow::Cow;
 
@@ -17,47 +17,46 @@ use crate::{
 /// What a verdict depends on besides the object.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The time.
+    /// The time of evaluation. Some rules fail a condition only after a grace period.
     pub now: Timestamp,
-    /// The rules that users wrote. They go before all others.
+    /// User rules. They take precedence over built-in and generic rules.
     pub rules: Option<&'a UserRules>,
-    /// Whether the built-in rules take part. Without them only the generic rules decide.
+    /// Whether built-in rules are evaluated. Without them, only user and generic rules are.
     pub builtin: bool,
-    /// Whether the kind has a status subresource, where discovery has told. A kind that has none, and an object without a
-    /// status, has nothing to wait for.
+    /// Whether the kind has a status subresource, if known from discovery. An object without a status of a
+    /// kind without that subresource is `Ready`.
     pub has_status: Option<bool>,
 }
 
 impl Context<'_> {
-    /// With the built-in rules, none of users, and nothing known from discovery.
+    /// Built-in rules on, no user rules, no discovery.
     pub fn at(now: Timestamp) -> Self {
         Self { now, rules: None, builtin: true, has_status: None }
     }
 }
 
-/// A verdict and what it rests on.
+/// A verdict with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// The verdict.
+    /// The same as from [`assess`].
     pub verdict: Verdict,
-    /// The fields that the rules read, in their order.
+    /// The fields that the rules read, in the order of reading.
     pub evidence: Vec<Evidence>,
 }
 
-/// Says how an object is.
+/// Evaluates an object.
 pub fn assess(object: &Object<'_>, context: &Context<'_>) -> Verdict {
     decide(object, &Reader::new(object, context.now, None), context)
 }
 
-/// Says how an object is, and on which fields that rests.
+/// Evaluates an object and records the fields that the rules read.
 pub fn explain(object: &Object<'_>, context: &Context<'_>) -> Explained {
     let trace = Trace::default();
     let verdict = decide(object, &Reader::new(object, context.now, Some(&trace)), context);
     Explained { verdict, evidence: trace.into_evidence() }
 }
 
-/// What must be kept of the objects of a kind for [`assess`] to judge them by our own rules; [`UserRules::keep_for`]
-/// adds what those of users need.
+/// The fields that built-in and generic rules read. [`UserRules::keep_for`] adds those of user rules.
 pub fn plan(group: &str, kind: &str) -> Plan {
     match builtin::find(group, kind) {
         Some(rule) => rule.plan(),
@@ -70,18 +69,18 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Ve
         return terminating(reader);
     }
     if let Some(rule) = context.rules.and_then(|rules| rules.rule_for(object)) {
-        return rule.judge(object, reader);
+        return rule.evaluate(object, reader);
     }
     if context.builtin
         && let Some(rule) = builtin::find(object.group(), object.kind())
     {
         let id = Rule { source: Source::Builtin, id: Cow::Borrowed(rule.id) };
-        let verdict = rule.judge(reader);
-        // Whatever a rule looks at: nothing is ready that its controller has not seen.
+        let verdict = rule.evaluate(reader);
+        // Rules need not check the generation: a stale status never makes an object Ready.
         let behind = || generation::reported_behind(reader).filter(|_| verdict.state == State::Ready);
         return behind().unwrap_or(verdict).by(&id);
     }
-    if let Some(verdict) = generic::judge(reader) {
+    if let Some(verdict) = generic::evaluate(reader) {
         return verdict;
     }
     if context.has_status == Some(false) && !reader.has("status") {
@@ -94,15 +93,15 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Ve
     Verdict::unknown(
         "NoRule",
         format!(
-            "no rule knows {}{group}{}, and its status has no condition, phase or counter that speaks for itself",
+            "no rule for {}{group}{}, and no known condition, phase or counter in its status",
             object.kind(),
             object.group()
         ),
     )
 }
 
-/// The conditions by which a namespace says what is in the way of its deletion.
-const IN_THE_WAY: &[&str] =
+/// Conditions of a Namespace that name what blocks its deletion.
+const DELETION_BLOCKERS: &[&str] =
     &["NamespaceFinalizersRemaining", "NamespaceContentRemaining", "NamespaceDeletionContentFailure"];
 
 fn terminating(reader: &Reader<'_>) -> Verdict {
@@ -111,21 +110,21 @@ fn terminating(reader: &Reader<'_>) -> Verdict {
         .filter_map(|finalizer| finalizer.value().and_then(|value| value.as_text()))
         .collect();
     let is_namespace = (reader.text("apiVersion"), reader.text("kind")) == ("v1", "Namespace");
-    let conditions = if is_namespace { IN_THE_WAY } else { &[] };
-    let in_the_way = conditions.iter().find_map(|kind| reader.condition(kind).filter(Condition::is_true));
-    let message = match (in_the_way, finalizers.as_slice()) {
-        (Some(condition), _) => format!("it is being deleted: {}", condition.says()),
-        (None, []) => "it is being deleted".to_owned(),
-        (None, finalizers) => format!("it is being deleted and waits for {}", finalizers.join(", ")),
+    let conditions = if is_namespace { DELETION_BLOCKERS } else { &[] };
+    let blocker = conditions.iter().find_map(|kind| reader.condition(kind).filter(Condition::is_true));
+    let message = match (blocker, finalizers.as_slice()) {
+        (Some(condition), _) => condition.message_or_reason(),
+        (None, []) => "being deleted".to_owned(),
+        (None, finalizers) => format!("waiting for finalizers: {}", finalizers.join(", ")),
     };
-    Verdict::new(State::Terminating, "BeingDeleted", message)
+    Verdict::new(State::Terminating, "Deleting", message)
         .since(deleted_at(reader))
         .by(&Rule::generic("deletion"))
 }
 
-/// When somebody deleted it. The timestamp says by when it should be gone, which is a grace period later.
+/// The time of the delete request. `deletionTimestamp` is that time plus the grace period.
 fn deleted_at(reader: &Reader<'_>) -> Option<Timestamp> {
-    let gone_by = reader.time("metadata.deletionTimestamp")?;
+    let deadline = reader.time("metadata.deletionTimestamp")?;
     let grace = SignedDuration::from_secs(reader.count("metadata.deletionGracePeriodSeconds"));
-    gone_by.checked_sub(grace).ok()
+    deadline.checked_sub(grace).ok()
 }

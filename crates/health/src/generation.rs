@@ -1,44 +1,45 @@
-//! Whether a controller has seen the newest generation of an object.
+//! Whether a controller has observed the latest generation of an object.
 
 use crate::{
     read::{Condition, Reader},
     verdict::Verdict,
 };
 
-/// The verdict if the controller has not seen the newest generation of its object.
+/// The verdict if `status.observedGeneration` is older than `metadata.generation`, or absent.
 ///
-/// An object that was never observed is behind too, where this is asked: only for kinds whose controllers do report it.
+/// Only for kinds whose controllers always set `observedGeneration`.
 pub(crate) fn behind(o: &Reader<'_>) -> Option<Verdict> {
     let generation = o.int("metadata.generation")?;
     let observed = o.int("status.observedGeneration").unwrap_or(0);
     (observed < generation).then(|| not_observed(generation, observed))
 }
 
-/// The verdict if the controller says which generation it has seen, and it is not the newest.
+/// The verdict if `status.observedGeneration` is set and older than `metadata.generation`.
 pub(crate) fn reported_behind(o: &Reader<'_>) -> Option<Verdict> {
     let generation = o.int("metadata.generation")?;
     let observed = o.int("status.observedGeneration")?;
     (observed < generation).then(|| not_observed(generation, observed))
 }
 
-/// The verdict if the condition speaks of a generation that is not the newest.
+/// The verdict if the `observedGeneration` of a condition is older than `metadata.generation`.
 pub(crate) fn stale(o: &Reader<'_>, condition: &Condition<'_>) -> Option<Verdict> {
     let observed = condition.observed_generation()?;
     let generation = o.int("metadata.generation")?;
     (observed < generation).then(|| {
         Verdict::in_progress(
             REASON,
-            format!("condition {} speaks of generation {observed}, not yet of {generation}", condition.kind),
+            format!("condition {}: observed generation {observed}, want {generation}", condition.kind),
         )
     })
 }
 
-const REASON: &str = "LatestGenerationNotObserved";
+/// The same reason as in kstatus.
+pub(crate) const REASON: &str = "LatestGenerationNotObserved";
 
 fn not_observed(generation: i64, observed: i64) -> Verdict {
     let message = match observed {
-        0 => "the controller has not seen it yet".to_owned(),
-        observed => format!("the controller has seen generation {observed}, not yet {generation}"),
+        0 => format!("generation {generation} not observed yet"),
+        observed => format!("observed generation {observed}, want {generation}"),
     };
     Verdict::in_progress(REASON, message)
 }

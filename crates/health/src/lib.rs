@@ -1,10 +1,11 @@
 //! The health of any Kubernetes object, with its reason.
 //!
-//! [`assess()`] says of one object whether it is ready, on its way, failed or something else, why, how far along, and by
-//! which rule. It does no I/O and has no clock: the time comes with the [`Context`].
+//! [`assess()`] returns the [`Verdict`] on one object: state, reason, message, progress and the rule that
+//! decided. It does no I/O and reads no clock: the time comes with the [`Context`].
 //!
-//! The first that applies decides: the object is being deleted; a rule that a user wrote for its kind ([`user`]); a built-in rule for its kind ([`builtin`]); the generic
-//! rules, for any kind ([`generic`]). What nobody can judge is `Unknown`, never green.
+//! Order of evaluation, first match: a deletion timestamp; a user rule for the kind ([`user`]); a built-in
+//! rule for the kind ([`builtin`]); the generic rules ([`generic`]). An object that no rule can evaluate is
+//! `Unknown`, never `Ready`.
 
 mod assess;
 mod builtin;

@@ -1,13 +1,13 @@
-//! How rules read an object: every look at a field can leave a trace.
+//! Access of rules to the fields of an object. Each read can be recorded as evidence.
 
 use bellwether_model::{ConditionStatus, Map, Object, Value};
 use jiff::Timestamp;
 
 use crate::evidence::Trace;
 
-/// A place in an object: the object itself, or an entry of one of its lists.
+/// A position in an object: the object itself, a field or a list entry.
 ///
-/// What is absent, or of a type that it should not have, reads as nothing: a rule decides what nothing means.
+/// An absent field and a field of the wrong type read the same. The rule decides what that means.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'o> {
     value: Option<&'o Value<'o>>,
@@ -15,7 +15,7 @@ pub(crate) struct Reader<'o> {
     now: Timestamp,
 }
 
-/// The way to a place, and where looks at it are written down.
+/// The path of a position, and the trace that records reads of it.
 #[derive(Clone, Debug)]
 struct Trail<'o> {
     path: String,
@@ -28,12 +28,11 @@ impl<'o> Reader<'o> {
         Self { value: Some(object.fields()), trail, now }
     }
 
-    /// The time of the verdict.
+    /// The time of evaluation.
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The place at the end of a path.
     pub(crate) fn at(&self, path: &str) -> Self {
         Self {
             value: self.value.and_then(|value| value.at(path)),
@@ -42,37 +41,37 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// What is here. A look.
+    /// The value. Recorded as evidence.
     pub(crate) fn value(&self) -> Option<&'o Value<'o>> {
         if let Some(trail) = &self.trail {
-            trail.trace.note(trail.path.clone(), self.value);
+            trail.trace.record(trail.path.clone(), self.value);
         }
         self.value
     }
 
-    /// Writes down a look that somebody else took.
-    pub(crate) fn note(&self, path: impl FnOnce() -> String, value: Option<&Value<'_>>) {
+    /// Records a read that did not go through this reader.
+    pub(crate) fn record(&self, path: impl FnOnce() -> String, value: Option<&Value<'_>>) {
         if let Some(trail) = &self.trail {
-            trail.trace.note(path(), value);
+            trail.trace.record(path(), value);
         }
     }
 
-    /// Whether the field is there and not null.
+    /// Whether the field exists and is not null.
     pub(crate) fn has(&self, path: &str) -> bool {
         !matches!(self.at(path).value(), None | Some(Value::Null))
     }
 
-    /// The text of a field; empty if there is none.
+    /// Empty if the field is absent or not a string.
     pub(crate) fn text(&self, path: &str) -> &'o str {
         self.at(path).value().and_then(Value::as_text).unwrap_or_default()
     }
 
-    /// Whether the field is `true`.
+    /// False if the field is absent or not a boolean.
     pub(crate) fn flag(&self, path: &str) -> bool {
         self.at(path).value().and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The whole number in a field, also where it was written as text.
+    /// An integer, also if written as a string.
     pub(crate) fn int(&self, path: &str) -> Option<i64> {
         match self.at(path).value()? {
             Value::Int(number) => Some(*number),
@@ -81,22 +80,22 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// The counter in a field. Kubernetes leaves out counters that are zero.
+    /// A counter, at least 0. Kubernetes omits counters that are 0.
     pub(crate) fn count(&self, path: &str) -> i64 {
         self.int(path).unwrap_or(0).max(0)
     }
 
-    /// The value of a label; empty if there is none.
+    /// Empty if the label is absent.
     pub(crate) fn label(&self, name: &str) -> &'o str {
         self.at("metadata.labels").named(name)
     }
 
-    /// The value of an annotation; empty if there is none.
+    /// Empty if the annotation is absent.
     pub(crate) fn annotation(&self, name: &str) -> &'o str {
         self.at("metadata.annotations").named(name)
     }
 
-    /// The text of a field whose name may have dots.
+    /// The text of a field whose name may contain dots.
     fn named(&self, name: &str) -> &'o str {
         let place = Self {
             value: self.value.and_then(|value| value.get(name)),
@@ -106,12 +105,11 @@ impl<'o> Reader<'o> {
         place.value().and_then(Value::as_text).unwrap_or_default()
     }
 
-    /// The time in a field.
     pub(crate) fn time(&self, path: &str) -> Option<Timestamp> {
         self.at(path).value()?.as_text()?.parse().ok()
     }
 
-    /// The entries of a list.
+    /// The entries of a list. Only an absent or empty list is recorded.
     pub(crate) fn items(&self, path: &str) -> impl Iterator<Item = Self> + use<'o> {
         let list = self.at(path);
         let entries = list.value.and_then(Value::as_list);
@@ -125,17 +123,17 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// Whether it is a map. Not a look.
+    /// Not recorded.
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.value, Some(Value::Map(_)))
     }
 
-    /// Whether it is text. Not a look.
+    /// Not recorded.
     pub(crate) fn is_text(&self) -> bool {
         self.value.is_some_and(|value| value.as_text().is_some())
     }
 
-    /// The fields of a map by their names, whatever their order in the text. Of a field that is given twice, the last counts.
+    /// The fields of a map, sorted by name. The last of duplicate fields wins. Not recorded.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'o str, Self)> + use<'o> {
         let map = self.value.and_then(Value::as_map);
         let mut fields: Vec<_> = map.into_iter().flat_map(Map::iter).rev().collect();
@@ -148,7 +146,7 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// The maps in a list, or in a map that has nothing else.
+    /// The entries of a list or a map, if all of them are maps; else none.
     pub(crate) fn entries(&self) -> Vec<Self> {
         let maps: Vec<Self> = match self.value {
             Some(Value::List(list)) => {
@@ -164,20 +162,20 @@ impl<'o> Reader<'o> {
         if maps.iter().all(Self::is_map) { maps } else { Vec::new() }
     }
 
-    /// The condition of this type, in `status.conditions`.
+    /// The condition of this type in `status.conditions`. Recorded, also if absent.
     pub(crate) fn condition(&self, kind: &str) -> Option<Condition<'o>> {
         let found = self.conditions_at("status.conditions").find(|condition| condition.kind == kind);
         match (&found, &self.trail) {
-            (Some(found), _) => found.look(),
+            (Some(found), _) => found.record(),
             (None, Some(trail)) => {
-                trail.trace.note(trail.to(&format!("status.conditions[{kind}]")).path, None);
+                trail.trace.record(trail.to(&format!("status.conditions[{kind}]")).path, None);
             }
             (None, None) => {}
         }
         found
     }
 
-    /// The conditions in a list. Looking at the list is not yet looking at its conditions: [`Condition::look`] is.
+    /// The conditions in a list. Not recorded: call [`Condition::record`] for those that matter.
     pub(crate) fn conditions_at(&self, path: &str) -> impl Iterator<Item = Condition<'o>> + use<'o> {
         let list = self.at(path);
         let entries = list.value.and_then(Value::as_list).unwrap_or_default();
@@ -206,21 +204,20 @@ impl Trail<'_> {
     }
 }
 
-/// A condition of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition<'o> {
-    /// Its type.
+    /// The `type` of the condition.
     pub(crate) kind: &'o str,
     place: Reader<'o>,
 }
 
 impl<'o> Condition<'o> {
-    /// Writes down that a rule considered it.
-    pub(crate) fn look(&self) {
+    /// Records the condition as evidence.
+    pub(crate) fn record(&self) {
         self.place.value();
     }
 
-    /// Whether it holds. Whatever is neither true nor false is unknown.
+    /// `Unknown` for any value other than true or false. Booleans and any case are accepted.
     pub(crate) fn status(&self) -> ConditionStatus {
         match self.raw("status") {
             Some(Value::Text(text)) if text.eq_ignore_ascii_case("true") => ConditionStatus::True,
@@ -239,22 +236,21 @@ impl<'o> Condition<'o> {
         self.status() == ConditionStatus::False
     }
 
-    /// Its reason; empty if it gives none.
+    /// Empty if absent.
     pub(crate) fn reason(&self) -> &'o str {
         self.raw("reason").and_then(Value::as_text).unwrap_or_default()
     }
 
-    /// Its message; empty if it gives none.
+    /// Empty if absent.
     pub(crate) fn message(&self) -> &'o str {
         self.raw("message").and_then(Value::as_text).unwrap_or_default()
     }
 
-    /// Since when its status is what it is.
+    /// `lastTransitionTime`.
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.raw("lastTransitionTime")?.as_text()?.parse().ok()
     }
 
-    /// The generation that it speaks of.
     pub(crate) fn observed_generation(&self) -> Option<i64> {
         match self.raw("observedGeneration")? {
             Value::Int(number) => Some(*number),
@@ -263,26 +259,47 @@ impl<'o> Condition<'o> {
         }
     }
 
-    /// Whether it says that its being false is an error. Cluster API, and what follows it, rates conditions that are false.
+    /// False with severity `Error`. Cluster API sets a severity on conditions that are False.
     pub(crate) fn is_severe(&self) -> bool {
         self.is_false() && self.raw("severity").and_then(Value::as_text) == Some("Error")
     }
 
-    /// Whether it says that its being false is no error.
+    /// False with severity `Warning` or `Info`.
     pub(crate) fn is_mild(&self) -> bool {
         self.is_false() && matches!(self.raw("severity").and_then(Value::as_text), Some("Warning" | "Info"))
     }
 
-    /// What it says to a person: its message, else its reason, else its status.
-    pub(crate) fn says(&self) -> String {
-        [self.message(), self.reason()]
-            .into_iter()
-            .map(str::trim)
-            .find(|text| !text.is_empty())
-            .map_or_else(|| format!("{} is {:?}", self.kind, self.status()), str::to_owned)
+    /// The message; if empty, the reason; if empty, `Ready=False`.
+    pub(crate) fn message_or_reason(&self) -> String {
+        self.text().map_or_else(|| self.type_and_status(), str::to_owned)
     }
 
-    /// Its reason, else its type.
+    /// The same without a final full stop, for use inside a longer message.
+    pub(crate) fn quoted(&self) -> String {
+        let text = self.message_or_reason();
+        match text.strip_suffix('.') {
+            Some(rest) if !rest.ends_with('.') => rest.to_owned(),
+            _ => text,
+        }
+    }
+
+    /// `Ready=False: message`; `Ready=False` without message and reason.
+    pub(crate) fn summary(&self) -> String {
+        match self.text() {
+            Some(_) => format!("{}: {}", self.type_and_status(), self.quoted()),
+            None => self.type_and_status(),
+        }
+    }
+
+    fn text(&self) -> Option<&'o str> {
+        [self.message(), self.reason()].into_iter().map(str::trim).find(|text| !text.is_empty())
+    }
+
+    fn type_and_status(&self) -> String {
+        format!("{}={}", self.kind, self.status().name())
+    }
+
+    /// The type if the reason is empty.
     pub(crate) fn reason_or_type(&self) -> &'o str {
         match self.reason().trim() {
             "" => self.kind,

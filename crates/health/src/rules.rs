@@ -1,353 +1,368 @@
-//! All rules, for people to read.
+//! Descriptions of all rules, and the page of them in the docs.
 
 use std::fmt::Write as _;
 
 use crate::{
     builtin,
-    generic::{phase, polarity, replicas, words},
+    generic::{
+        phase,
+        polarity::{self, Polarity},
+        replicas, words,
+    },
     verdict::Source,
 };
 
-/// A rule as it is told to people.
+/// A rule with its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleText {
-    /// Where it comes from.
+    /// The set that the rule belongs to.
     pub source: Source,
-    /// Its name there.
+    /// The name in that set: `apps/Deployment`, `generation`.
     pub id: &'static str,
-    /// What it says.
+    /// The description, in Markdown.
     pub says: String,
 }
 
-/// Every rule that comes with Bellwether: the built-in ones by group and kind, then the generic ones in their order.
+/// All built-in rules by group and kind, then the generic rules in order of evaluation.
 pub fn rules() -> Vec<RuleText> {
-    let builtin =
-        builtin::all().map(|rule| RuleText { source: Source::Builtin, id: rule.id, says: rule.in_words() });
+    let builtin = builtin::all().map(|rule| RuleText {
+        source: Source::Builtin,
+        id: rule.id,
+        says: rule.description(),
+    });
     let generic =
-        GENERIC.iter().map(|(id, says)| RuleText { source: Source::Generic, id, says: (*says).to_owned() });
+        GENERIC.iter().map(|(id, text)| RuleText { source: Source::Generic, id, says: (*text).to_owned() });
     builtin.chain(generic).collect()
 }
 
-/// The generic rules in the order in which they are asked.
+/// Generic rules in order of evaluation.
 const GENERIC: &[(&str, &str)] = &[
-    ("deletion", "An object with `metadata.deletionTimestamp` is Terminating, whatever else it says."),
+    ("deletion", "`Terminating` if `metadata.deletionTimestamp` is set."),
     (
         "suspended",
-        "Suspended when `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused` is true. This goes before the \
-         generation, because a controller does not look at what is suspended.",
+        "`Suspended` if `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused` is true. Evaluated before the \
+         generation: controllers do not observe suspended objects.",
     ),
     (
         "generation",
-        "InProgress when `status.observedGeneration`, a number or a number written as text, is behind \
-         `metadata.generation`. A condition with an `observedGeneration` that is behind counts as not known yet.",
+        "`InProgress` if `status.observedGeneration`, as a number or a string, is older than `metadata.generation`. A \
+         condition with an older `observedGeneration` counts as not reported yet.",
     ),
-    ("stalled", "Failed when the condition `Stalled` is True; InProgress when `Reconciling` is True."),
+    ("stalled", "`Failed` if condition `Stalled` is True; `InProgress` if `Reconciling` is True."),
     (
         "ready",
-        "The condition `Ready`: True is Ready, unless another condition or the phase says outright that it fails or is \
-         stopped, or `Available` or `Healthy` is False. False or Unknown is \
-         InProgress with its reason and message, and Failed where the reason, the beginning of the message or another \
-         condition says that it will not mend itself.",
+        "Condition `Ready`. True: `Ready`, unless another condition or the phase reports a failure or a suspension, or \
+         `Available` or `Healthy` is False. False or Unknown: `Failed` if the reason, the beginning of the message or \
+         another condition means failure; otherwise `InProgress`.",
     ),
     (
         "conditions",
-        "The other conditions by their polarity, and those of `parents`, `ancestors`, `listeners` and every other list or \
-         map in the status whose entries have conditions: the worst of them.",
+        "The worst of the other conditions by polarity, and of the conditions in `parents`, `ancestors`, `listeners` and \
+         every other list or map in the status.",
     ),
     (
         "phase",
-        "An error in the status; else the words of `status.phase`, `state`, `health` and fields named like them; else a \
-         flag such as `status.ready`. The worst of these and of the conditions is believed; of a kind \
-         that runs to an end, only the end is Ready.",
+        "An error in the status; else `status.phase`, `state`, `health` and similar fields; else a flag such as \
+         `status.ready`. The worst of phase and conditions decides. A kind that runs to completion is `Ready` only when \
+         completed.",
     ),
     (
         "replicas",
-        "Counters of replicas: ready and updated, against those that are wanted. Also where a phase or conditions say that \
-         all is well.",
+        "`InProgress` if fewer replicas are updated or ready than wanted, also if a phase or a condition is `Ready`; \
+         otherwise `Ready`.",
     ),
-    (
-        "unreported",
-        "InProgress when there is a spec and no status, or an empty list of conditions: nobody has reported on it yet.",
-    ),
+    ("unreported", "`InProgress` with a spec and no status, or with an empty list of conditions."),
     (
         "none",
-        "Unknown, reason `NoRule`. An object without a status whose kind has no status subresource is Ready, reason \
+        "`Unknown`, reason `NoRule`. An object without a status whose kind has no status subresource is `Ready`, reason \
          `NoStatusExpected`.",
     ),
 ];
 
-/// Where Bellwether says something else than a project that people may come from.
+/// A difference between Bellwether's verdicts and those of another project.
 struct Deviation {
     peer: &'static str,
     situation: &'static str,
-    they_say: &'static str,
-    we_say: &'static str,
+    theirs: &'static str,
+    ours: &'static str,
     because: &'static str,
 }
 
 const DEVIATIONS: &[Deviation] = &[
     Deviation {
         peer: "Argo CD",
-        situation: "an object that is being deleted, for some custom resources",
-        they_say: "what its conditions say",
-        we_say: "Terminating",
-        because: "its conditions are about a thing that is going away",
+        situation: "some custom resources with a deletion timestamp",
+        theirs: "by their conditions",
+        ours: "`Terminating`",
+        because: "the conditions are about an object that is being deleted",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a custom resource whose controller has not observed the newest generation, where the script does not \
-                    look (RabbitMQ's topology)",
-        they_say: "what the old conditions say",
-        we_say: "InProgress",
-        because: "they speak of a spec that is no longer wanted",
+        situation: "a custom resource with an older `observedGeneration` that the script does not check \
+                    (RabbitMQ topology)",
+        theirs: "by the stale conditions",
+        ours: "`InProgress`",
+        because: "the conditions are about an older spec",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a route with a parent entry of an older generation that the spec still names",
-        they_say: "it does not count",
-        we_say: "InProgress",
-        because: "that parent has not answered yet",
+        situation: "a route with a stale entry for a parent in `spec.parentRefs`",
+        theirs: "ignored",
+        ours: "`InProgress`",
+        because: "the parent has not reported on this generation",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "SpinApp and others: Progressing is True because of NewReplicaSetAvailable",
-        they_say: "Progressing",
-        we_say: "Ready",
-        because: "this is how a Deployment says that its roll-out is over",
+        situation: "SpinApp and others: Progressing=True with reason NewReplicaSetAvailable",
+        theirs: "Progressing",
+        ours: "`Ready`",
+        because: "a completed rollout of a Deployment has this condition",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a Ready condition whose status is neither True, False nor Unknown (Knative operator)",
-        they_say: "Degraded",
-        we_say: "InProgress",
-        because: "what nobody can read is unknown, not broken",
+        situation: "a Ready condition with a status other than True, False or Unknown (Knative operator)",
+        theirs: "Degraded",
+        ours: "`InProgress`",
+        because: "an invalid status is unknown, not a failure",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a FlinkDeployment whose job is suspended",
-        they_say: "Healthy",
-        we_say: "Suspended",
-        because: "it was stopped on purpose",
+        situation: "a FlinkDeployment with a suspended job",
+        theirs: "Healthy",
+        ours: "`Suspended`",
+        because: "a user suspended it",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a CloneSet or StatefulSet of OpenKruise with fewer available replicas than it wants",
-        they_say: "Degraded",
-        we_say: "InProgress",
-        because: "so begins every roll-out",
+        situation: "a CloneSet or StatefulSet of OpenKruise with fewer available replicas than wanted",
+        theirs: "Degraded",
+        ours: "`InProgress`",
+        because: "every rollout begins like this",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "a resource of Config Connector that waits for another; an OpenFaaS function without replicas",
-        they_say: "Suspended",
-        we_say: "InProgress",
-        because: "nobody has suspended it",
+        situation: "a Config Connector resource with an unready dependency; an OpenFaaS function without \
+                    replicas",
+        theirs: "Suspended",
+        ours: "`InProgress`",
+        because: "no user suspended it",
     },
     Deviation {
         peer: "Argo CD",
         situation: "a suspended CronJob",
-        they_say: "Suspended",
-        we_say: "Ready",
-        because: "it does what its owner asked for, and must not hold up an application",
+        theirs: "Suspended",
+        ours: "`Ready`",
+        because: "suspension is its configured state and must not block an application",
     },
     Deviation {
         peer: "Argo CD",
-        situation: "an autoscaler whose metrics cannot be read",
-        they_say: "Degraded at once",
-        we_say: "InProgress for 5 minutes, then Failed",
-        because: "metrics come and go during every roll-out",
+        situation: "an autoscaler without metrics",
+        theirs: "Degraded at once",
+        ours: "`InProgress`, after 5 minutes `Failed`",
+        because: "metrics are often missing during a rollout",
     },
     Deviation {
         peer: "Argo CD",
         situation: "a kind without a rule",
-        they_say: "nothing: it does not count",
-        we_say: "what the generic rules can tell, else Unknown",
-        because: "nobody has earned the green light",
+        theirs: "ignored",
+        ours: "by the generic rules, else `Unknown`",
+        because: "no evidence is not `Ready`",
     },
     Deviation {
         peer: "kstatus",
-        situation: "a Pod that failed",
-        they_say: "Current",
-        we_say: "Failed",
-        because: "it did not do what it was for",
+        situation: "a Pod in phase Failed",
+        theirs: "Current",
+        ours: "`Failed`",
+        because: "it did not complete its work",
     },
     Deviation {
         peer: "kstatus",
-        situation: "a Pod whose image cannot be pulled or whose container cannot be configured",
-        they_say: "InProgress",
-        we_say: "Failed",
-        because: "it will not mend itself",
+        situation: "a Pod in ImagePullBackOff or CreateContainerConfigError",
+        theirs: "InProgress",
+        ours: "`Failed`",
+        because: "it requires a change by a user",
     },
     Deviation {
         peer: "kstatus",
-        situation: "a Job that runs",
-        they_say: "Current",
-        we_say: "InProgress, as far as completions have succeeded",
-        because: "its work is not done",
+        situation: "a running Job",
+        theirs: "Current",
+        ours: "`InProgress`, with succeeded completions as progress",
+        because: "it is not complete",
     },
     Deviation {
         peer: "kstatus",
         situation: "a suspended Job, a paused Deployment",
-        they_say: "Current, or by its counters",
-        we_say: "Suspended",
-        because: "it was stopped on purpose, and is not done",
+        theirs: "Current, or by its counters",
+        ours: "`Suspended`",
+        because: "a user suspended it before completion",
     },
     Deviation {
-        peer: "kstatus' releases",
-        situation: "a suspended Job, in the dialect kstatus",
-        they_say: "InProgress, in the last release and in the fork of Flux and Helm",
-        we_say: "Current, as kstatus' newer tests say",
-        because: "the two contradict each other, and the newer one is followed",
+        peer: "kstatus releases",
+        situation: "a suspended Job, in dialect kstatus",
+        theirs: "InProgress, in the last release and in the fork of Flux and Helm",
+        ours: "Current, as in the newer tests of kstatus",
+        because: "the two contradict each other; Bellwether follows the newer one",
     },
     Deviation {
         peer: "kstatus",
         situation: "a Service of type LoadBalancer or an Ingress without an address",
-        they_say: "Current",
-        we_say: "InProgress",
-        because: "nobody can reach it",
+        theirs: "Current",
+        ours: "`InProgress`",
+        because: "clients cannot reach it",
     },
     Deviation {
         peer: "kstatus",
-        situation: "a claim whose volume is lost; a ReplicaSet that cannot create Pods",
-        they_say: "InProgress",
-        we_say: "Failed",
-        because: "it will not mend itself",
+        situation: "a claim with a lost volume; a ReplicaSet with ReplicaFailure=True",
+        theirs: "InProgress",
+        ours: "`Failed`",
+        because: "it requires a change by a user",
     },
     Deviation {
         peer: "kstatus",
         situation: "a PodDisruptionBudget with too few healthy Pods",
-        they_say: "Current",
-        we_say: "InProgress, with the numbers",
-        because: "it is ready when currentHealthy reaches desiredHealthy",
+        theirs: "Current",
+        ours: "`InProgress`, with the counters",
+        because: "currentHealthy is less than desiredHealthy",
     },
     Deviation {
         peer: "kstatus",
-        situation: "a custom resource that says nothing, or says it in other conditions than Ready",
-        they_say: "Current",
-        we_say: "what its conditions, phase or counters mean, else Unknown",
-        because: "nobody has earned the green light",
+        situation: "a custom resource without a Ready condition",
+        theirs: "Current",
+        ours: "by its other conditions, phase or counters, else `Unknown`",
+        because: "no evidence is not `Ready`",
     },
     Deviation {
         peer: "kstatus",
-        situation: "an observedGeneration that is written as text",
-        they_say: "an error",
-        we_say: "the number that it is",
-        because: "a number is a number",
+        situation: "an `observedGeneration` that is a string",
+        theirs: "an error",
+        ours: "parsed as a number",
+        because: "its value is unambiguous",
     },
 ];
 
-/// The page of all rules, in Markdown.
+/// The docs page of all rules, in Markdown.
 pub fn page() -> String {
     let mut page = String::from(INTRODUCTION);
     section(
         &mut page,
         "Generic rules",
-        "For every kind that has no rule of its own, the first that has something to say.",
+        "For kinds without a built-in rule, and where a built-in rule refers to them. The first match decides.",
     );
     table(
         &mut page,
-        ["rule", "what it says"],
-        GENERIC.iter().map(|(id, says)| [format!("`{id}`"), (*says).to_owned()]),
+        ["rule", "state"],
+        GENERIC.iter().map(|(id, text)| [format!("`{id}`"), (*text).to_owned()]),
     );
 
     section(
         &mut page,
         "Words",
-        "What the words of phases, states and reasons mean, however they are written: `InProgress`, `in-progress` and \
-         `IN_PROGRESS` are the same. Of several words in one phrase the worst counts; a good word that is denied \
-         (*not ready*) is in progress. Words that end in *-ing* are under way.",
+        "The meaning of words in phases and reasons. `InProgress`, `in-progress` and `IN_PROGRESS` are the same. The worst \
+         word of a phrase decides. A negated good word (*not ready*) and words in *-ing* mean `InProgress`.",
     );
-    let alone = words::ALONE.iter().map(|(state, words)| (state, words, " (alone)"));
+    let alone = words::ALONE.iter().map(|(state, words)| (state, words, ", only as the whole phrase"));
     let anywhere = words::WORDS.iter().map(|(state, words)| (state, words, ""));
     table(
         &mut page,
         ["state", "words"],
         anywhere
             .chain(alone)
-            .map(|(state, words, note)| [format!("{state:?}{note}"), words.replace(' ', ", ")]),
+            .map(|(state, words, note)| [format!("`{state:?}`{note}"), words.replace(' ', ", ")]),
     );
-    let _ = writeln!(page, "\nFailed when denied: {}.", words::FAILED_WHEN_DENIED.join(", "));
-    let _ = writeln!(page, "\nNot ready with one of these beside it: {}.", words::LIMITS.join(", "));
+    let _ = writeln!(page, "\n`Failed` if negated: {}.", words::FAILED_IF_NEGATED.join(", "));
+    let _ = writeln!(page, "\n`InProgress` instead of `Ready` with: {}.", words::QUALIFIERS.join(", "));
 
     section(
         &mut page,
         "Conditions",
-        "What a condition type is about: by the whole type, or by its last word (`ControlPlaneReady` is good, \
-         `InstallPlanFailed` is bad). A type that is in neither table says nothing about health.",
+        "A condition type has a polarity, by the whole type or by its last word: `ControlPlaneReady` is positive, \
+         `InstallPlanFailed` is negative. Other types are ignored.",
     );
-    let listed = polarity::TYPES.iter().map(|(polarity, types)| [format!("{polarity:?}"), types.join(", ")]);
-    let endings = polarity::ENDINGS
-        .iter()
-        .map(|(polarity, words)| [format!("{polarity:?}"), format!("…{}", words.replace(' ', ", …"))]);
-    table(&mut page, ["meaning", "types"], listed.chain(endings));
+    let all = polarity::ALL.iter().map(|polarity| {
+        let types = polarity::TYPES.iter().filter(|(of, _)| of == polarity);
+        let types = types.flat_map(|(_, types)| types.iter().map(|kind| (*kind).to_owned()));
+        let negated =
+            (*polarity == Polarity::Negated).then(|| "a positive type with a negation: NotReady".to_owned());
+        let endings = polarity::ENDINGS.iter().filter(|(of, _)| of == polarity);
+        let endings = endings.flat_map(|(_, words)| words.split_whitespace().map(|word| format!("…{word}")));
+        let [if_true, if_false] = polarity.states().map(str::to_owned);
+        [
+            format!("{polarity:?}"),
+            if_true,
+            if_false,
+            types.chain(endings).chain(negated).collect::<Vec<_>>().join(", "),
+        ]
+    });
+    table(&mut page, ["polarity", "if True", "if False", "types"], all);
     page.push_str(
-        "\nDone: True ends it. Good: False is a delay unless its reason says otherwise. Sound: False is a failure unless its \
-         reason says that it is a delay. Bad: True is a failure. NotGood: True is a failure unless its reason says that it \
-         is a delay. UnderWay: True is in progress. Stopped: True is suspended. Leaving: True is terminating. Neutral: it \
-         says nothing about health. `Available`, `Progressing` and `Degraded` together decide alone; degraded and \
-         progressing is being mended, so in progress. A condition with a `severity` is believed: Error is a failure, \
-         Warning and Info are delays.\n",
+        "\n`Available`, `Progressing` and `Degraded` together decide alone; degraded and progressing is `InProgress`. A \
+         False condition with `severity` Error is `Failed`, with Warning or Info `InProgress`.\n",
     );
 
-    section(&mut page, "Fields", "Where the other generic rules look.");
+    section(&mut page, "Fields", "The fields that the other generic rules read.");
     table(
         &mut page,
-        ["what", "fields"],
+        ["meaning", "names"],
         [
-            ["phase: the last word of a field's name".to_owned(), phase::NAMES.join(", ")],
-            ["not a phase: the first word of its name".to_owned(), phase::NOT_NOW.join(", ")],
+            ["phase: last word of the field name".to_owned(), phase::NAMES.join(", ")],
+            ["not a phase: first word of the field name".to_owned(), phase::NOT_CURRENT.join(", ")],
             ["error".to_owned(), phase::ERRORS.join(", ")],
             ["flag".to_owned(), phase::FLAGS.join(", ")],
             [
-                "kinds that run to an end: the last word of the kind".to_owned(),
-                phase::RUNS_TO_AN_END.replace(' ', ", "),
+                "kinds that run to completion: last word of the kind".to_owned(),
+                phase::COMPLETING_KINDS.replace(' ', ", "),
             ],
-            ["such a kind is not done while it is".to_owned(), phase::NOT_DONE.replace(' ', ", ")],
+            ["phases of such a kind before completion".to_owned(), phase::NOT_COMPLETE.replace(' ', ", ")],
             ["replicas wanted".to_owned(), replicas::WANTED.join(", ")],
             ["replicas ready".to_owned(), replicas::READY.join(", ")],
         ],
     );
 
-    section(&mut page, "Built-in rules", "By group and kind.");
+    section(
+        &mut page,
+        "Built-in rules",
+        "By group and kind. The first matching clause decides. By these rules, an object with an older \
+         `status.observedGeneration` is never `Ready`.",
+    );
     table(
         &mut page,
-        ["kind", "what it says"],
-        builtin::all().map(|rule| [format!("`{}`", rule.id), rule.in_words()]),
+        ["kind", "state"],
+        builtin::all().map(|rule| [format!("`{}`", rule.id), rule.description()]),
     );
 
     section(
         &mut page,
-        "Where others say something else",
-        "Whoever comes from Argo CD or kstatus can have their words exactly, with `bellwether assess --dialect argo` or \
-         `--dialect kstatus`. Bellwether's own verdicts differ from theirs here:",
+        "Differences from Argo CD and kstatus",
+        "`bellwether assess --dialect argo` and `--dialect kstatus` return exactly the verdicts of those projects. \
+         Bellwether's own verdicts differ from them here:",
     );
     table(
         &mut page,
-        ["from", "situation", "they say", "Bellwether says", "because"],
+        ["project", "object", "its verdict", "Bellwether", "because"],
         DEVIATIONS.iter().map(|deviation| {
-            [deviation.peer, deviation.situation, deviation.they_say, deviation.we_say, deviation.because]
+            [deviation.peer, deviation.situation, deviation.theirs, deviation.ours, deviation.because]
                 .map(str::to_owned)
         }),
     );
     page
 }
 
-const INTRODUCTION: &str = "# How Bellwether judges an object
+const INTRODUCTION: &str = "# Health rules
 
 <!-- Generated by `cargo xtask generate`. The rules are in crates/health. -->
 
-The first that applies decides: the object is being deleted; a built-in rule for its kind; the generic \
-rules. What nobody can judge is Unknown, never green. `bellwether explain -f FILE` says which rule judged an \
-object, and on which fields.
+Order of evaluation, first match: a deletion timestamp; a [user rule](writing-rules.md) for the kind; a built-in rule \
+for the kind; the generic rules. An object that no rule can evaluate is `Unknown`, never `Ready`. \
+`bellwether explain -f FILE` shows which rule evaluated an object, and the fields that it read.
 
 | state | meaning |
 |---|---|
-| Ready | it does what it is for |
-| InProgress | it is on its way |
-| Failed | it will not mend itself |
-| Suspended | it was suspended on purpose |
-| Terminating | it is being deleted |
-| Unknown | nobody can tell |
+| `Ready` | works as specified, or has completed |
+| `InProgress` | not ready yet, may become ready without intervention |
+| `Failed` | requires intervention |
+| `Suspended` | suspended by a user |
+| `Terminating` | being deleted |
+| `Unknown` | cannot be evaluated |
 ";
 
 fn section(page: &mut String, title: &str, text: &str) {
@@ -372,16 +387,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_says_something() {
+    fn every_rule_has_a_description() {
         for rule in rules() {
             assert!(rule.says.ends_with('.'), "{}: {:?}", rule.id, rule.says);
         }
     }
 
     #[test]
-    fn every_state_that_a_rule_can_give_is_explained() {
-        for state in [State::Ready, State::InProgress, State::Failed, State::Suspended, State::Terminating] {
-            assert!(page().contains(&format!("| {state:?} |")), "{state:?}");
+    fn every_state_of_a_verdict_is_explained() {
+        for state in [
+            State::Ready,
+            State::InProgress,
+            State::Failed,
+            State::Suspended,
+            State::Terminating,
+            State::Unknown,
+        ] {
+            assert!(page().contains(&format!("| `{state:?}` |")), "{state:?}");
         }
     }
 }

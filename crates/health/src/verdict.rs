@@ -1,4 +1,4 @@
-//! What is said of an object.
+//! The result of evaluating an object.
 
 use std::borrow::Cow;
 
@@ -9,54 +9,54 @@ use bellwether_model::{
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// What is said of an object: its state, why, and who says so.
+/// The health of an object: state, reason and the rule that decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The state.
+    /// Never `Missing`: the object exists.
     pub state: State,
-    /// How far along it is, from 0 to 100.
+    /// Percent, from 0 to 100. `Ready` is always 100.
     pub progress: u8,
-    /// Why, in one CamelCase word that is legal as the reason of a condition.
+    /// CamelCase, valid as the `reason` of a condition.
     pub reason: Cow<'static, str>,
-    /// Why, in one line for a person.
+    /// One line, never empty. The reason where the object reports no message.
     pub message: Cow<'static, str>,
-    /// Since when, if the object says.
+    /// Start of the state, if the object reports it.
     pub since: Option<Timestamp>,
-    /// Which rule decided.
+    /// The rule that decided.
     pub rule: Rule,
-    /// What it turns into, and when, if the object does not change until then.
+    /// The next verdict if the object does not change, for example after a grace period.
     pub later: Option<Box<Later>>,
 }
 
-/// What a verdict turns into by the passing of time alone.
+/// A verdict that takes effect at a later time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Later {
-    /// From this moment on.
+    /// The first moment at which the verdict holds.
     pub at: Timestamp,
-    /// What is said then.
+    /// The verdict from then on.
     pub verdict: Verdict,
 }
 
-/// The rule that decided.
+/// Identifies the rule that decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Rule {
-    /// Where it comes from.
+    /// The set that the rule belongs to.
     pub source: Source,
-    /// Its name there.
+    /// The name of a user rule or a generic rule; `group/Kind` of a built-in rule.
     pub id: Cow<'static, str>,
 }
 
-/// Where a rule comes from.
+/// A set of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// A user wrote it.
+    /// Written by a user, for example as a HealthRule.
     User,
-    /// It is for this kind, and comes with Bellwether.
+    /// Part of Bellwether, for one kind or one API group.
     Builtin,
-    /// It is for any kind.
+    /// Part of Bellwether, for any kind.
     Generic,
-    /// No rule applies.
+    /// No rule matched.
     None,
 }
 
@@ -66,7 +66,10 @@ impl Rule {
     }
 }
 
-/// The longest message, in bytes. Text from clusters is bounded.
+/// Reason of objects without a status, or without the part of it that a rule reads.
+pub(crate) const NOT_OBSERVED: &str = "NotObserved";
+
+/// In bytes. Bounds text from clusters.
 const LONGEST_MESSAGE: usize = 1024;
 
 impl Verdict {
@@ -80,7 +83,7 @@ impl Verdict {
         Self {
             state,
             progress: if state == State::Ready { 100 } else { 0 },
-            // A message of nothing that can be seen is none.
+            // A message of invisible characters counts as empty.
             message: if message.trim().is_empty() {
                 one_line(reason.clone(), LONGEST_MESSAGE)
             } else {
@@ -125,12 +128,21 @@ impl Verdict {
         Self::new(State::Unknown, reason, message)
     }
 
-    /// Nothing in the object will ever say that it is ready, because nothing has to happen.
+    /// For kinds that no controller reports on: such an object is ready as soon as it exists.
     pub(crate) fn no_status_expected() -> Self {
-        Self::ready("NoStatusExpected", "this kind has no status: it is ready as soon as it exists")
+        Self::ready("NoStatusExpected", "no status expected")
     }
 
-    /// So many of so many are done.
+    /// For objects whose controller has not reported yet.
+    pub(crate) fn not_observed() -> Self {
+        Self::in_progress(NOT_OBSERVED, "no status reported yet")
+    }
+
+    pub(crate) fn unrecognized_phase(phase: &str) -> Self {
+        Self::unknown("UnrecognizedPhase", format!("unrecognized phase {phase:?}"))
+    }
+
+    /// Sets the progress to `done` out of `of`.
     pub(crate) fn progress(mut self, done: i64, of: i64) -> Self {
         self.progress = percent(done, of);
         self
@@ -141,19 +153,19 @@ impl Verdict {
         self
     }
 
-    /// It is `verdict` from `at` on.
+    /// Changes to `verdict` at `at`.
     pub(crate) fn until(mut self, at: Timestamp, verdict: Self) -> Self {
         self.later = Some(Box::new(Later { at, verdict }));
         self
     }
 
-    /// The same, of a part of the object.
+    /// Prefixes the message with the part of the object that the verdict is about.
     pub(crate) fn about(mut self, part: &str) -> Self {
         self.message = one_line(format!("{part}: {}", self.message), LONGEST_MESSAGE);
         self
     }
 
-    /// The same, and what it turns into, by this rule.
+    /// Attributes this verdict and the later one to a rule.
     pub(crate) fn by(mut self, rule: &Rule) -> Self {
         self.rule = rule.clone();
         self.later =
@@ -162,7 +174,7 @@ impl Verdict {
     }
 }
 
-/// Nothing to do is all done.
+/// 100 if there is nothing to do.
 fn percent(done: i64, of: i64) -> u8 {
     if of <= 0 {
         return 100;

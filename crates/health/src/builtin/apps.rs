@@ -1,8 +1,8 @@
-//! Workloads that keep replicas: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController.
+//! Workloads with replicas: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController.
 
 use bellwether_model::State;
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{
     generation,
     read::{Condition, Reader},
@@ -12,37 +12,39 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "apps/Deployment",
-        says: "Ready when every replica is updated, available and ready and no old one is left. Suspended when paused. \
-               Failed when the progress deadline is exceeded or replicas cannot be created.",
+        description: "`Suspended` if paused; `Failed` if the progress deadline is exceeded or condition \
+                      `ReplicaFailure` is True; `Ready` if all replicas are updated, ready and available \
+                      and no other replica exists; otherwise `InProgress`.",
         reads: &["spec.replicas", "spec.paused", "status"],
-        judge: Judge::By(deployment),
+        evaluator: Evaluator::Function(deployment),
     },
     KindRule {
         id: "apps/StatefulSet",
-        says: "Ready when readyReplicas and currentReplicas are spec.replicas. With a partition, only the replicas from \
-               the partition on must be updated; with OnDelete, none.",
+        description: "`Failed` if condition `ReplicaFailure` is True; `Ready` if all replicas are ready and \
+                      of the update revision; otherwise `InProgress`. With a partition, only replicas from \
+                      that ordinal on must be updated; with OnDelete, none.",
         reads: &["spec.replicas", "spec.minReadySeconds", "spec.updateStrategy", "status"],
-        judge: Judge::By(stateful_set),
+        evaluator: Evaluator::Function(stateful_set),
     },
     KindRule {
         id: "apps/DaemonSet",
-        says: "Ready when the Pod of every node that should have one is updated (unless OnDelete), available and ready. \
-               No node that should have one is ready too.",
+        description: "`Ready` if the Pod of every matching node is updated (unless OnDelete), ready and \
+                      available, or if no node matches; otherwise `InProgress`.",
         reads: &["spec.updateStrategy", "status"],
-        judge: Judge::By(daemon_set),
+        evaluator: Evaluator::Function(daemon_set),
     },
     KindRule {
         id: "apps/ReplicaSet",
-        says: "Ready when all replicas are available and ready and none is left over. Failed when replicas cannot be \
-               created.",
+        description: "`Failed` if condition `ReplicaFailure` is True; `Ready` if all replicas are ready and \
+                      available and no other replica exists; otherwise `InProgress`.",
         reads: &["spec.replicas", "status"],
-        judge: Judge::By(replica_set),
+        evaluator: Evaluator::Function(replica_set),
     },
     KindRule {
         id: "ReplicationController",
-        says: "As ReplicaSet.",
+        description: "The same as `apps/ReplicaSet`.",
         reads: &["spec.replicas", "status"],
-        judge: Judge::By(replica_set),
+        evaluator: Evaluator::Function(replica_set),
     },
 ];
 
@@ -50,7 +52,7 @@ fn deployment(o: &Reader<'_>) -> Verdict {
     let desired = desired(o);
     let ready = o.count("status.readyReplicas");
     if o.flag("spec.paused") {
-        return Verdict::suspended("Paused", format!("paused with {} ready", of(ready, desired, REPLICA)))
+        return Verdict::suspended("Paused", format!("paused, {} ready", of(ready, desired, REPLICA)))
             .progress(ready, desired);
     }
     if let Some(behind) = generation::behind(o) {
@@ -59,12 +61,12 @@ fn deployment(o: &Reader<'_>) -> Verdict {
     let progressing = o.condition("Progressing");
     if let Some(stuck) = progressing.filter(|condition| condition.reason() == "ProgressDeadlineExceeded") {
         let updated = o.count("status.updatedReplicas");
-        let deadline = format!(
-            "no progress within the deadline, {} updated, {ready} ready: {}",
-            of(updated, desired, REPLICA),
-            stuck.says()
-        );
-        return Verdict::failed("ProgressDeadlineExceeded", deadline)
+        let counts = format!("{} updated, {ready} ready", of(updated, desired, REPLICA));
+        let message = match stuck.message().trim() {
+            "" => counts,
+            _ => format!("{counts}: {}", stuck.quoted()),
+        };
+        return Verdict::failed("ProgressDeadlineExceeded", message)
             .since(stuck.since())
             .progress(ready, desired);
     }
@@ -76,7 +78,7 @@ fn deployment(o: &Reader<'_>) -> Verdict {
         available: o.count("status.availableReplicas"),
         what: REPLICA,
     };
-    counts.judge(o)
+    counts.evaluate(o)
 }
 
 fn stateful_set(o: &Reader<'_>) -> Verdict {
@@ -86,7 +88,7 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
     if let Some(behind) = generation::behind(o) {
         return behind.progress(ready, desired);
     }
-    // Before 1.22 there is no counter of available replicas, and without minReadySeconds it says nothing new.
+    // availableReplicas is absent before Kubernetes 1.22, and equals readyReplicas without minReadySeconds.
     let available =
         if o.count("spec.minReadySeconds") > 0 { o.count("status.availableReplicas") } else { ready };
     let counts = Counts {
@@ -97,7 +99,7 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
         available,
         what: REPLICA,
     };
-    let verdict = counts.judge(o);
+    let verdict = counts.evaluate(o);
     if verdict.state != State::Ready || o.text("spec.updateStrategy.type") == "OnDelete" {
         return verdict;
     }
@@ -105,7 +107,7 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
     if partition > 0 {
         let due = (desired - partition).max(0);
         return if updated < due {
-            let message = format!("{} above the partition updated", of(updated, due, REPLICA));
+            let message = format!("{} updated (partition {partition})", of(updated, due, REPLICA));
             Verdict::in_progress("RollingOut", message).progress(ready, desired)
         } else {
             verdict
@@ -123,26 +125,26 @@ fn daemon_set(o: &Reader<'_>) -> Verdict {
     let desired = o.count("status.desiredNumberScheduled");
     let ready = o.count("status.numberReady");
     if let Some(behind) = generation::behind(o) {
-        // The server fills in zeros: nobody has counted the nodes yet.
+        // The API server defaults the counters to 0: the controller has not set them yet.
         return if desired == 0 { behind } else { behind.progress(ready, desired) };
     }
     if !o.has("status.desiredNumberScheduled") {
-        return Verdict::in_progress("NotObserved", "the controller has not counted its nodes yet");
+        return Verdict::not_observed();
     }
     if desired == 0 {
-        return Verdict::ready("NoNodes", "no node should have a Pod of it");
+        return Verdict::ready("NoMatchingNodes", "no matching nodes");
     }
     let on_delete = o.text("spec.updateStrategy.type") == "OnDelete";
     let counts = Counts {
         desired,
         ready,
-        // Pods on nodes that should have none are no business of the roll-out.
+        // Misscheduled Pods do not count.
         existing: desired.min(o.count("status.currentNumberScheduled")),
         updated: (!on_delete).then(|| o.count("status.updatedNumberScheduled")),
         available: o.count("status.numberAvailable"),
         what: "Pod",
     };
-    counts.judge(o)
+    counts.evaluate(o)
 }
 
 fn replica_set(o: &Reader<'_>) -> Verdict {
@@ -159,27 +161,27 @@ fn replica_set(o: &Reader<'_>) -> Verdict {
         available: o.count("status.availableReplicas"),
         what: REPLICA,
     };
-    counts.judge(o)
+    counts.evaluate(o)
 }
 
-/// The replicas of a workload as its controller counts them.
+/// Replica counters from the status of a workload.
 struct Counts {
     desired: i64,
     ready: i64,
     existing: i64,
-    /// Those of the newest template, where that matters.
+    /// `None` if replicas need not be updated.
     updated: Option<i64>,
     available: i64,
-    /// What one of them is called.
+    /// Singular noun for messages.
     what: &'static str,
 }
 
-const REPLICA: &str = "replica";
+pub(super) const REPLICA: &str = "replica";
 
 impl Counts {
-    fn judge(&self, o: &Reader<'_>) -> Verdict {
+    fn evaluate(&self, o: &Reader<'_>) -> Verdict {
         let verdict = self.verdict(o).progress(self.ready, self.desired);
-        // Deployments say since when enough of them are available, or not.
+        // The Available condition of a Deployment has the time of the last change.
         let available = o.condition("Available").filter(|available| {
             verdict.since.is_none() && available.is_true() == (verdict.state == State::Ready)
         });
@@ -193,18 +195,18 @@ impl Counts {
         let Self { desired, ready, existing, updated, available, what } = *self;
         let of_all = |some| of(some, desired, what);
         if let Some(failure) = o.condition("ReplicaFailure").filter(Condition::is_true) {
-            let message = format!("{} ready, and no more can be created: {}", of_all(ready), failure.says());
+            let message = format!("{} ready: {}", of_all(ready), failure.quoted());
             return Verdict::failed(failure.reason_or_type().to_owned(), message).since(failure.since());
         }
         if let Some(updated) = updated.filter(|updated| *updated < desired) {
             return Verdict::in_progress("RollingOut", format!("{} updated", of_all(updated)));
         }
         if let Some(old) = updated.map(|updated| existing - updated).filter(|old| *old > 0) {
-            return Verdict::in_progress("OldReplicas", format!("{} still there", some(old, "old ", what)));
+            return Verdict::in_progress(OLD_REPLICAS, old_replicas(old, what));
         }
         if existing > desired {
-            let more = some(existing - desired, "", what);
-            return Verdict::in_progress("ScalingDown", format!("{more} left over, {desired} wanted"));
+            let message = format!("{existing} {what}{}, want {desired}", plural(existing));
+            return Verdict::in_progress("ScalingDown", message);
         }
         if ready < desired {
             return Verdict::in_progress("ReplicasNotReady", format!("{} ready", of_all(ready)));
@@ -213,13 +215,13 @@ impl Counts {
             return Verdict::in_progress("ReplicasNotAvailable", format!("{} available", of_all(available)));
         }
         match desired {
-            0 => Verdict::ready("ScaledToZero", "no replica is wanted, and there is none"),
+            0 => Verdict::ready("ScaledToZero", "scaled to 0"),
             _ => Verdict::ready("ReplicasReady", format!("{} ready", of_all(ready))),
         }
     }
 }
 
-/// An unset number of replicas is 1.
+/// The API server defaults replicas to 1.
 fn desired(o: &Reader<'_>) -> i64 {
     o.int("spec.replicas").unwrap_or(1).max(0)
 }
@@ -228,9 +230,11 @@ fn of(some: i64, all: i64, what: &str) -> String {
     format!("{some} of {all} {what}{}", plural(all))
 }
 
-/// So many of something.
-pub(super) fn some(count: i64, which: &str, what: &str) -> String {
-    format!("{count} {which}{what}{}", plural(count))
+/// Reason for [`old_replicas`].
+pub(super) const OLD_REPLICAS: &str = "OldReplicasTerminating";
+
+pub(super) fn old_replicas(count: i64, what: &str) -> String {
+    format!("{count} old {what}{} pending termination", plural(count))
 }
 
 fn plural(count: i64) -> &'static str {

@@ -1,6 +1,6 @@
-//! Work that ends: Job, CronJob.
+//! Batch workloads: Job, CronJob.
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{
     read::{Condition, Reader},
     verdict::Verdict,
@@ -9,17 +9,18 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "batch/Job",
-        says: "Ready when complete. Failed when it has failed or is about to. Suspended while suspended. Before that: in \
-               progress, as far as completions have succeeded.",
+        description: "`Ready` if complete; `Failed` if condition `Failed` or `FailureTarget` is True; \
+                      `Suspended` if suspended; otherwise `InProgress`. Progress counts succeeded \
+                      completions.",
         reads: &["spec.completions", "spec.suspend", "status"],
-        judge: Judge::By(job),
+        evaluator: Evaluator::Function(job),
     },
     KindRule {
         id: "batch/CronJob",
-        says: "Ready while it keeps to its schedule, also while suspended. Failed when its last run has ended without \
-               success.",
+        description: "`Ready` if suspended; `Failed` if the last run ended without success; otherwise \
+                      `Ready`.",
         reads: &["spec.schedule", "spec.suspend", "status"],
-        judge: Judge::By(cron_job),
+        evaluator: Evaluator::Function(cron_job),
     },
 ];
 
@@ -29,39 +30,39 @@ fn job(o: &Reader<'_>) -> Verdict {
     let (active, failures) = (o.count("status.active"), o.count("status.failed"));
     let holds = |kind| o.condition(kind).filter(Condition::is_true);
     if let Some(complete) = holds("Complete") {
-        return Verdict::ready("Completed", progress.says()).since(complete.since());
+        return Verdict::ready("Completed", progress.describe()).since(complete.since());
     }
     if let Some(failed) = holds("Failed").or_else(|| holds("FailureTarget")) {
         let message = match failures {
-            0 => failed.says(),
-            failures => format!("{}, {failures} failed: {}", progress.says(), failed.says()),
+            0 => failed.quoted(),
+            failures => format!("{}, {failures} failed: {}", progress.describe(), failed.quoted()),
         };
         return progress
             .of(Verdict::failed(failed.reason_or_type().to_owned(), message).since(failed.since()));
     }
     let suspended = holds("Suspended");
-    // A Job that was resumed is no longer stopped on purpose, though its controller may not have seen that yet.
+    // The condition Suspended stays True until the controller has observed a resumed Job.
     if o.flag("spec.suspend") || (suspended.is_some() && !o.has("spec.suspend")) {
         let since = suspended.and_then(|suspended| suspended.since());
-        let message = format!("suspended with {}", progress.says());
+        let message = format!("suspended, {}", progress.describe());
         return progress.of(Verdict::suspended("Suspended", message).since(since));
     }
     if !o.has("status.startTime") {
-        return Verdict::in_progress("NotStarted", "it has not been started yet");
+        return Verdict::in_progress("NotStarted", "not started yet");
     }
     let failures = if failures > 0 { format!(", {failures} failed") } else { String::new() };
-    let message = format!("{}, {active} active{failures}", progress.says());
+    let message = format!("{}, {active} active{failures}", progress.describe());
     progress.of(Verdict::in_progress("Running", message).since(o.time("status.startTime")))
 }
 
-/// How far a Job is. One that works on a queue has no number of completions: it is done when its Pods say so.
+/// A Job with a work queue has no `spec.completions`: it is complete when its Pods decide so.
 struct Progress {
     succeeded: i64,
     completions: Option<i64>,
 }
 
 impl Progress {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         match self.completions {
             Some(completions) => format!("{} of {completions} completed", self.succeeded),
             None => format!("{} completed", self.succeeded),
@@ -78,25 +79,21 @@ impl Progress {
 
 fn cron_job(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.suspend") {
-        return Verdict::ready("Suspended", "its schedule is suspended");
+        return Verdict::ready("Suspended", "suspended");
     }
     let running = o.items("status.active").count();
     let Some(last) = o.time("status.lastScheduleTime") else {
-        return Verdict::ready(
-            "Scheduled",
-            format!("it runs at \"{}\", and has not yet", o.text("spec.schedule")),
-        );
+        return Verdict::ready("Scheduled", format!("schedule \"{}\", no run yet", o.text("spec.schedule")));
     };
     if running > 0 {
-        return Verdict::ready("Running", format!("{running} running, scheduled for {last}"));
+        return Verdict::ready("Running", format!("{running} active, scheduled at {last}"));
     }
     match o.time("status.lastSuccessfulTime") {
         Some(success) if success >= last => {
-            Verdict::ready("Scheduled", format!("its last run, scheduled for {last}, succeeded"))
+            Verdict::ready("Scheduled", format!("last run at {last} succeeded"))
         }
         _ => {
-            Verdict::failed("LastRunFailed", format!("its last run, scheduled for {last}, has not succeeded"))
-                .since(Some(last))
+            Verdict::failed("LastRunFailed", format!("last run at {last} did not succeed")).since(Some(last))
         }
     }
 }

@@ -1,221 +1,214 @@
-//! Rules as data: clauses, of which the first that holds decides.
+//! Rules as data: a list of clauses, the first match decides.
 //!
-//! Most kinds of most operators need no more. What the clauses leave open is left to the generic rules.
+//! Enough for most kinds of operators. If no clause matches, the generic rules or a default state apply.
+
+use std::borrow::Cow;
 
 use bellwether_model::{ConditionStatus, Plan, State, Value, text::capitalised};
 
 use crate::{
     generation, generic,
     read::{Condition, Reader},
-    verdict::Verdict,
+    verdict::{NOT_OBSERVED, Verdict},
 };
 
-/// If something holds, the object is in this state.
+/// If `when` matches, the object is in `state`.
 pub(crate) struct Clause {
     pub(crate) when: When,
     pub(crate) state: State,
-    /// Why, where the field alone does not say.
-    why: &'static str,
+    /// Replaces the message of the match, if not empty.
+    message: &'static str,
 }
 
 impl Clause {
-    /// The same, with what it tells people.
-    pub(super) const fn because(mut self, why: &'static str) -> Self {
-        self.why = why;
+    pub(super) const fn message(mut self, message: &'static str) -> Self {
+        self.message = message;
         self
     }
 
-    fn judge(&self, o: &Reader<'_>) -> Option<Verdict> {
-        let verdict = self.when.holds(o, self.state)?;
-        Some(if self.why.is_empty() { verdict } else { Verdict::new(self.state, verdict.reason, self.why) })
+    fn evaluate(&self, o: &Reader<'_>) -> Option<Verdict> {
+        let verdict = self.when.evaluate(o, self.state)?;
+        Some(match self.message {
+            "" => verdict,
+            message => Verdict::new(self.state, verdict.reason, message),
+        })
     }
 }
 
-/// What a clause asks.
+/// The condition of a clause.
 pub(crate) enum When {
-    /// A condition has a status.
+    /// A condition type has this status.
     Condition(&'static str, ConditionStatus),
-    /// A condition has a status for one of these reasons.
+    /// A condition type has this status and one of these reasons.
     ConditionFor(&'static str, ConditionStatus, &'static [&'static str]),
-    /// There is no condition of this type.
+    /// No condition has this type.
     NoCondition(&'static str),
-    /// A field is one of these words, or numbers.
+    /// A string, number or boolean field equals one of these.
     Is(&'static str, &'static [&'static str]),
-    /// A field has this truth value.
+    /// A boolean field has this value.
     Flag(&'static str, bool),
-    /// A field is there, and is not empty.
+    /// A field is set and not empty.
     Has(&'static str),
-    /// A field is not there, or is empty.
+    /// A field is not set, or empty.
     Lacks(&'static str),
-    /// A counter is below another.
+    /// The first counter is lower than the second.
     Fewer(&'static str, &'static str),
-    /// A counter is above zero.
+    /// A counter is greater than 0.
     Some(&'static str),
-    /// Some entry of a list or a map has a field that is one of these words, or numbers, or truth values.
+    /// In any entry of a list or map, a field equals one of these.
     PartIs(&'static str, &'static str, &'static [&'static str]),
-    /// Some entry of a list or a map has this field, and it is not empty.
+    /// In any entry of a list or map, a field is set and not empty.
     PartHas(&'static str, &'static str),
-    /// A label is one of these words.
+    /// A label has one of these values.
     Label(&'static str, &'static [&'static str]),
-    /// A field has the generation that was seen, and it is not the newest.
+    /// A field with an observed generation is older than `metadata.generation`.
     Behind(&'static str),
 }
 
-/// A condition has this status.
 pub(super) const fn condition(kind: &'static str, status: ConditionStatus, state: State) -> Clause {
-    Clause { when: When::Condition(kind, status), state, why: "" }
+    Clause { when: When::Condition(kind, status), state, message: "" }
 }
 
-/// A condition has this status for one of these reasons.
 pub(super) const fn condition_for(
     kind: &'static str,
     status: ConditionStatus,
     reasons: &'static [&'static str],
     state: State,
 ) -> Clause {
-    Clause { when: When::ConditionFor(kind, status, reasons), state, why: "" }
+    Clause { when: When::ConditionFor(kind, status, reasons), state, message: "" }
 }
 
-/// There is no condition of this type.
 pub(super) const fn no_condition(kind: &'static str, state: State) -> Clause {
-    Clause { when: When::NoCondition(kind), state, why: "" }
+    Clause { when: When::NoCondition(kind), state, message: "" }
 }
 
-/// A field is one of these words, or numbers.
 pub(super) const fn is(path: &'static str, words: &'static [&'static str], state: State) -> Clause {
-    Clause { when: When::Is(path, words), state, why: "" }
+    Clause { when: When::Is(path, words), state, message: "" }
 }
 
-/// A field has this truth value.
 pub(super) const fn flag(path: &'static str, truth: bool, state: State) -> Clause {
-    Clause { when: When::Flag(path, truth), state, why: "" }
+    Clause { when: When::Flag(path, truth), state, message: "" }
 }
 
-/// A field is there, and is not empty.
 pub(super) const fn has(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Has(path), state, why: "" }
+    Clause { when: When::Has(path), state, message: "" }
 }
 
-/// A field is not there, or is empty.
 pub(super) const fn lacks(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Lacks(path), state, why: "" }
+    Clause { when: When::Lacks(path), state, message: "" }
 }
 
-/// A counter is below another.
 pub(super) const fn fewer(have: &'static str, want: &'static str, state: State) -> Clause {
-    Clause { when: When::Fewer(have, want), state, why: "" }
+    Clause { when: When::Fewer(have, want), state, message: "" }
 }
 
-/// A counter is above zero.
 pub(super) const fn some(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Some(path), state, why: "" }
+    Clause { when: When::Some(path), state, message: "" }
 }
 
-/// Some entry of a list or a map has a field that is one of these words.
 pub(super) const fn part_is(
     list: &'static str,
     field: &'static str,
     words: &'static [&'static str],
     state: State,
 ) -> Clause {
-    Clause { when: When::PartIs(list, field, words), state, why: "" }
+    Clause { when: When::PartIs(list, field, words), state, message: "" }
 }
 
-/// Some entry of a list or a map has this field, and it is not empty.
 pub(super) const fn part_has(list: &'static str, field: &'static str, state: State) -> Clause {
-    Clause { when: When::PartHas(list, field), state, why: "" }
+    Clause { when: When::PartHas(list, field), state, message: "" }
 }
 
-/// A field has the generation that was seen, and it is not the newest.
 pub(super) const fn behind(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Behind(path), state, why: "" }
+    Clause { when: When::Behind(path), state, message: "" }
 }
 
-/// A label is one of these words.
 pub(super) const fn label_is(label: &'static str, words: &'static [&'static str], state: State) -> Clause {
-    Clause { when: When::Label(label, words), state, why: "" }
+    Clause { when: When::Label(label, words), state, message: "" }
 }
 
-/// What is said if no clause holds.
+/// What applies if no clause matches.
 #[derive(Clone, Copy)]
 pub(crate) enum Otherwise {
-    /// What the generic rules say.
     Generic,
-    /// It is in this state.
     Is(State),
 }
 
-/// What the clauses say. A generation that was not observed goes before all of them.
-pub(super) fn judge(clauses: &[Clause], otherwise: Otherwise, o: &Reader<'_>) -> Verdict {
+/// A stale status or a stale condition `Ready` is `InProgress` before any clause is evaluated.
+pub(super) fn evaluate(clauses: &[Clause], otherwise: Otherwise, o: &Reader<'_>) -> Verdict {
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }
     if let Some(stale) = o.condition("Ready").and_then(|ready| generation::stale(o, &ready)) {
         return stale;
     }
-    if let Some(verdict) = clauses.iter().find_map(|clause| clause.judge(o)) {
+    if let Some(verdict) = clauses.iter().find_map(|clause| clause.evaluate(o)) {
         return verdict;
     }
     let generic = match otherwise {
-        Otherwise::Generic => generic::judge(o).or_else(|| generic::unreported(o)),
+        Otherwise::Generic => generic::evaluate(o).or_else(|| generic::unreported(o)),
         Otherwise::Is(_) => None,
     };
     if let Some(verdict) = generic {
         return verdict;
     }
     match otherwise {
-        Otherwise::Is(State::Ready) => Verdict::ready("NothingWrong", "nothing in its status says otherwise"),
+        Otherwise::Is(State::Ready) => Verdict::ready("NoErrorReported", "no error reported"),
         Otherwise::Is(state) if state != State::InProgress => {
-            Verdict::new(state, "NotRecognised", "its status says nothing that is known")
+            Verdict::new(state, "UnrecognizedStatus", "no known phase or condition in its status")
         }
-        _ => match word_on_the_way(clauses, o) {
+        _ => match unlisted_word(clauses, o) {
             Some(word) => by_word(o, State::InProgress, &word),
-            None => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+            None => Verdict::not_observed(),
         },
     }
 }
 
-/// What a field says that a clause asks for, though it is none of the words that the clause knows.
-fn word_on_the_way(clauses: &[Clause], o: &Reader<'_>) -> Option<String> {
+/// The value of the first field that a clause compares. No clause lists that value.
+fn unlisted_word(clauses: &[Clause], o: &Reader<'_>) -> Option<String> {
     clauses.iter().find_map(|clause| match clause.when {
         When::Is(path, _) => word(o.at(path).value()?).filter(|word| !word.is_empty()),
         _ => None,
     })
 }
 
-/// The clauses as sentences.
-pub(super) fn in_words(clauses: &[Clause], otherwise: Otherwise) -> String {
-    let mut sentences: Vec<String> =
-        clauses.iter().map(|clause| format!("{:?} when {}.", clause.state, clause.when.in_words())).collect();
-    sentences.push(match otherwise {
-        Otherwise::Generic => "Otherwise what the generic rules say.".to_owned(),
-        Otherwise::Is(state) => format!("Otherwise {state:?}."),
+/// For the docs. Adjacent clauses with the same state are joined.
+pub(super) fn description(clauses: &[Clause], otherwise: Otherwise) -> String {
+    let by_state = clauses.chunk_by(|one, next| one.state == next.state).map(|clauses| {
+        let conditions: Vec<_> = clauses.iter().map(|clause| clause.when.description()).collect();
+        format!("`{:?}` if {}", clauses[0].state, conditions.join(", or if "))
     });
-    sentences.join(" ")
+    let otherwise = match otherwise {
+        Otherwise::Generic => "otherwise the generic rules apply.".to_owned(),
+        Otherwise::Is(state) => format!("otherwise `{state:?}`."),
+    };
+    by_state.chain([otherwise]).collect::<Vec<_>>().join("; ")
 }
 
 impl When {
-    fn in_words(&self) -> String {
+    fn description(&self) -> String {
         match self {
-            Self::Condition(kind, status) => format!("`{kind}` is {status:?}"),
+            Self::Condition(kind, status) => format!("condition `{kind}` is {status:?}"),
             Self::ConditionFor(kind, status, reasons) => {
-                format!("`{kind}` is {status:?} because of {}", any_of(reasons))
+                format!("condition `{kind}` is {status:?} with reason {}", any_of(reasons))
             }
-            Self::NoCondition(kind) => format!("there is no condition `{kind}`"),
+            Self::NoCondition(kind) => format!("condition `{kind}` is absent"),
             Self::Is(path, words) => format!("`{path}` is {}", any_of(words)),
             Self::Flag(path, truth) => format!("`{path}` is {truth}"),
-            Self::Has(path) => format!("there is a `{path}`"),
-            Self::Lacks(path) => format!("there is no `{path}`"),
-            Self::Fewer(have, want) => format!("`{have}` is below `{want}`"),
-            Self::Some(path) => format!("`{path}` is above 0"),
-            Self::PartIs(list, field, words) => format!("`{field}` of some `{list}` is {}", any_of(words)),
-            Self::PartHas(list, field) => format!("some `{list}` has `{field}`"),
-            Self::Behind(path) => format!("`{path}` is behind `metadata.generation`"),
+            Self::Has(path) => format!("`{path}` is set"),
+            Self::Lacks(path) => format!("`{path}` is not set"),
+            Self::Fewer(have, want) => format!("`{have}` is less than `{want}`"),
+            Self::Some(path) => format!("`{path}` is greater than 0"),
+            Self::PartIs(list, field, words) => {
+                format!("any `{list}` has `{field}` {}", any_of(words))
+            }
+            Self::PartHas(list, field) => format!("any `{list}` has `{field}`"),
+            Self::Behind(path) => format!("`{path}` is older than `metadata.generation`"),
             Self::Label(label, words) => format!("label `{label}` is {}", any_of(words)),
         }
     }
 
-    /// The plan, with what this reads.
+    /// Adds the fields that this reads to the plan.
     pub(super) fn extend(&self, plan: Plan) -> Plan {
         match self {
             Self::Condition(..) | Self::ConditionFor(..) | Self::NoCondition(_) => {
@@ -233,7 +226,7 @@ impl When {
         }
     }
 
-    fn holds(&self, o: &Reader<'_>, state: State) -> Option<Verdict> {
+    fn evaluate(&self, o: &Reader<'_>, state: State) -> Option<Verdict> {
         match self {
             Self::Condition(kind, status) => {
                 let condition = o.condition(kind).filter(|condition| condition.status() == *status)?;
@@ -241,55 +234,57 @@ impl When {
             }
             Self::ConditionFor(kind, status, reasons) => {
                 let condition = o.condition(kind)?;
-                let meant = condition.status() == *status && reasons.contains(&condition.reason());
-                meant.then(|| by_condition(o, state, &condition))
+                let matches = condition.status() == *status && reasons.contains(&condition.reason());
+                matches.then(|| by_condition(o, state, &condition))
             }
             Self::NoCondition(kind) => o
                 .condition(kind)
                 .is_none()
-                .then(|| Verdict::new(state, "NoStatusYet", format!("it has no condition {kind} yet"))),
+                .then(|| Verdict::new(state, not_reported(state, kind), format!("no {kind} condition"))),
             Self::Is(path, words) => {
                 let word = word(o.at(path).value()?)?;
                 words.contains(&word.as_str()).then(|| by_word(o, state, &word))
             }
             Self::Flag(path, truth) => (o.at(path).value().and_then(Value::as_bool) == Some(*truth))
-                .then(|| by_field(o, state, path, &truth.to_string())),
-            Self::Has(path) => is_full(o.at(path).value()).then(|| by_field(o, state, path, &text(o, path))),
-            Self::Lacks(path) => (!is_full(o.at(path).value()))
-                .then(|| Verdict::new(state, "NoStatusYet", format!("it has no {path} yet"))),
+                .then(|| by_field(o, state, path, Some(truth.to_string()))),
+            Self::Has(path) => is_full(o.at(path).value()).then(|| by_field(o, state, path, text(o, path))),
+            Self::Lacks(path) => (!is_full(o.at(path).value())).then(|| {
+                Verdict::new(state, not_reported(state, last_name(path)), format!("{path} not set"))
+            }),
             Self::Fewer(one, other) => {
                 let (have, want) = (o.count(one), o.int(other)?);
                 (have < want).then(|| {
-                    let field = one.rsplit('.').next().unwrap_or(one);
-                    Verdict::new(state, "TooFew", format!("{field}: {have} of {want}")).progress(have, want)
+                    let field = last_name(one);
+                    let reason = format!("TooFew{}", capitalised(field));
+                    Verdict::new(state, reason, format!("{field} {have}, want {want}")).progress(have, want)
                 })
             }
             Self::Some(path) => {
-                (o.count(path) > 0).then(|| by_field(o, state, path, &o.count(path).to_string()))
+                (o.count(path) > 0).then(|| by_field(o, state, path, Some(o.count(path).to_string())))
             }
             Self::PartHas(list, field) => o.at(list).entries().into_iter().find_map(|part| {
                 let found = part.at(field);
-                is_full(found.value()).then(|| by_field(o, state, field, &text(&part, field)))
+                is_full(found.value()).then(|| by_field(o, state, field, text(&part, field)))
             }),
             Self::Behind(path) => {
-                let (seen, newest) = (o.int(path)?, o.int("metadata.generation")?);
-                (seen < newest).then(|| {
-                    let message = format!("the controller has seen generation {seen}, not yet {newest}");
-                    Verdict::new(state, "LatestGenerationNotObserved", message)
+                let (observed, generation) = (o.int(path)?, o.int("metadata.generation")?);
+                (observed < generation).then(|| {
+                    let message = format!("observed generation {observed}, want {generation}");
+                    Verdict::new(state, generation::REASON, message)
                 })
             }
             Self::Label(label, words) => {
                 let value = o.label(label);
                 words
                     .contains(&value)
-                    .then(|| Verdict::new(state, value.to_owned(), format!("label {label}: {value}")))
+                    .then(|| Verdict::new(state, value.to_owned(), format!("label {label}={value}")))
             }
             Self::PartIs(list, field, words) => o.at(list).entries().into_iter().find_map(|part| {
                 let word = word(part.at(field).value()?)?;
                 words.contains(&word.as_str()).then(|| {
-                    let reason = ["reason", "message"].map(|field| part.text(field));
-                    let why = reason.into_iter().find(|text| !text.is_empty()).unwrap_or(&word);
-                    let verdict = Verdict::new(state, capitalised(&word), why.to_owned());
+                    let texts = ["reason", "message"].map(|field| part.text(field));
+                    let message = texts.into_iter().find(|text| !text.is_empty()).unwrap_or(&word);
+                    let verdict = Verdict::new(state, capitalised(&word), message.to_owned());
                     match PART_NAMES.iter().map(|field| part.text(field)).find(|name| !name.is_empty()) {
                         Some(name) => verdict.about(name),
                         None => verdict,
@@ -300,17 +295,22 @@ impl When {
     }
 }
 
+/// For the docs: `A`, `B` or `C`.
 fn any_of(words: &[&str]) -> String {
-    let words: Vec<_> = words
+    let quoted: Vec<_> = words
         .iter()
         .map(|word| if word.is_empty() { "empty".to_owned() } else { format!("`{word}`") })
         .collect();
-    words.join(" or ")
+    match quoted.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => quoted.concat(),
+    }
 }
 
 fn by_condition(o: &Reader<'_>, state: State, condition: &Condition<'_>) -> Verdict {
     generation::stale(o, condition).unwrap_or_else(|| {
-        Verdict::new(state, condition.reason_or_type().to_owned(), condition.says()).since(condition.since())
+        Verdict::new(state, condition.reason_or_type().to_owned(), condition.message_or_reason())
+            .since(condition.since())
     })
 }
 
@@ -323,27 +323,48 @@ fn by_word(o: &Reader<'_>, state: State, word: &str) -> Verdict {
     Verdict::new(state, capitalised(word), message)
 }
 
-/// Where the entries of lists have their names.
+/// Fields that identify the entries of lists, in order of preference.
 const PART_NAMES: &[&str] = &["name", "clusterName", "domain", "branch", "id"];
 
-fn by_field(o: &Reader<'_>, state: State, path: &str, value: &str) -> Verdict {
-    let field = path.rsplit('.').next().unwrap_or(path);
-    let message = match o.text("status.message").trim() {
-        // An error speaks for itself.
-        _ if field == "message" || field.to_lowercase().starts_with("err") => value.to_owned(),
-        "" => format!("{path}: {value}"),
-        message => message.to_owned(),
+/// `value` is `None` for a list or map without a message.
+fn by_field(o: &Reader<'_>, state: State, path: &str, value: Option<String>) -> Verdict {
+    let field = last_name(path);
+    let is_false = value.as_deref() == Some("false");
+    let is_error = field == "message" || field.to_lowercase().starts_with("err");
+    let message = match (value, o.text("status.message").trim()) {
+        (Some(error), _) if is_error => error,
+        (_, message) if !message.is_empty() && !is_error => message.to_owned(),
+        (Some(value), _) => format!("{path}={value}"),
+        (None, _) => format!("{path} set"),
     };
-    let reason = if field == "message" { "Error".to_owned() } else { capitalised(field) };
+    let reason = match field {
+        "message" => "Error".to_owned(),
+        "suspend" => "Suspended".to_owned(),
+        field if is_false => format!("Not{}", capitalised(field)),
+        field => capitalised(field),
+    };
     Verdict::new(state, reason, message)
 }
 
-/// The value of a field where it is short enough to be told.
-fn text(o: &Reader<'_>, path: &str) -> String {
-    match o.at(path).value() {
-        Some(Value::Map(_) | Value::List(_)) | None => "there is one".to_owned(),
-        Some(value) => value.to_string(),
+/// A scalar; of a map or the first map in a list, its `message`.
+fn text(o: &Reader<'_>, path: &str) -> Option<String> {
+    match o.at(path).value()? {
+        map @ Value::Map(_) => map.get("message")?.as_text().map(str::to_owned),
+        Value::List(list) => list.first()?.get("message")?.as_text().map(str::to_owned),
+        value => Some(value.to_string()),
     }
+}
+
+/// The reason for a condition or field that is absent.
+fn not_reported(state: State, name: &str) -> Cow<'static, str> {
+    match state {
+        State::InProgress => Cow::Borrowed(NOT_OBSERVED),
+        _ => Cow::Owned(format!("No{}", capitalised(name))),
+    }
+}
+
+fn last_name(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
 }
 
 fn word(value: &Value<'_>) -> Option<String> {

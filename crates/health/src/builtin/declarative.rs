@@ -1,6 +1,6 @@
-//! Kinds of which nothing has to happen: they are ready as soon as they exist.
+//! Kinds that no controller reports on: `Ready` as soon as they exist.
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{generic, read::Reader, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
@@ -44,31 +44,26 @@ pub(super) const RULES: &[KindRule] = &[
 ];
 
 pub(super) const fn declarative(id: &'static str) -> KindRule {
-    KindRule {
-        id,
-        says: "Ready as soon as it exists: nothing has to happen to it.",
-        reads: &[],
-        judge: Judge::By(judge),
-    }
+    KindRule { id, description: "Always `Ready`.", reads: &[], evaluator: Evaluator::Function(always_ready) }
 }
 
-fn judge(_: &Reader<'_>) -> Verdict {
+fn always_ready(_: &Reader<'_>) -> Verdict {
     Verdict::no_status_expected()
 }
 
-/// A kind of an operator that has a status only in some versions: what it says counts where there is one.
-pub(super) const fn declarative_at_first(id: &'static str) -> KindRule {
+/// A kind whose operator reports a status only in some versions.
+pub(super) const fn declarative_unless_status(id: &'static str) -> KindRule {
     KindRule {
         id,
-        says: "Ready as soon as it exists, unless it has a status: then what the generic rules say.",
+        description: "`Ready` without a status; otherwise the generic rules apply.",
         reads: generic::READS,
-        judge: Judge::By(unless_it_has_a_status),
+        evaluator: Evaluator::Function(ready_unless_status),
     }
 }
 
-/// What the generic rules say of its status, if it has one.
-pub(super) fn unless_it_has_a_status(o: &Reader<'_>) -> Verdict {
+/// The generic rules, if the status has any field.
+pub(super) fn ready_unless_status(o: &Reader<'_>) -> Verdict {
     let mut status = o.at("status").fields();
-    let says_nothing = status.next().is_none();
-    generic::judge(o).filter(|_| !says_nothing).unwrap_or_else(Verdict::no_status_expected)
+    let is_empty = status.next().is_none();
+    generic::evaluate(o).filter(|_| !is_empty).unwrap_or_else(Verdict::no_status_expected)
 }

@@ -1,8 +1,8 @@
-//! The Gateway API: classes, Gateways, routes, policies, sets of listeners.
+//! Gateway API: GatewayClass, Gateway, ListenerSet, routes, BackendTLSPolicy.
 
 use bellwether_model::{State, Value};
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{
     generic::{conditions::Conditions, worst},
     read::Reader,
@@ -12,27 +12,27 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "gateway.networking.k8s.io/GatewayClass",
-        says: "Ready when accepted. Failed when refused.",
+        description: "`Ready` if accepted; `Failed` if rejected; otherwise `InProgress`.",
         reads: &["status.conditions"],
-        judge: Judge::By(class),
+        evaluator: Evaluator::Function(class),
     },
     KindRule {
         id: "gateway.networking.k8s.io/Gateway",
-        says: GATEWAY,
+        description: GATEWAY,
         reads: GATEWAY_READS,
-        judge: Judge::By(gateway),
+        evaluator: Evaluator::Function(gateway),
     },
     KindRule {
         id: "gateway.networking.k8s.io/ListenerSet",
-        says: GATEWAY,
+        description: GATEWAY,
         reads: GATEWAY_READS,
-        judge: Judge::By(gateway),
+        evaluator: Evaluator::Function(gateway),
     },
     KindRule {
         id: "gateway.networking.x-k8s.io/XListenerSet",
-        says: GATEWAY,
+        description: GATEWAY,
         reads: GATEWAY_READS,
-        judge: Judge::By(gateway),
+        evaluator: Evaluator::Function(gateway),
     },
     route("gateway.networking.k8s.io/HTTPRoute"),
     route("gateway.networking.k8s.io/GRPCRoute"),
@@ -41,42 +41,45 @@ pub(super) const RULES: &[KindRule] = &[
     route("gateway.networking.k8s.io/UDPRoute"),
     KindRule {
         id: "gateway.networking.k8s.io/BackendTLSPolicy",
-        says: "Ready when every ancestor accepts it and resolves its references. Failed when one refuses.",
+        description: "`Ready` if every ancestor accepts the policy and resolves its references; `Failed` if \
+                      one rejects it; otherwise `InProgress`.",
         reads: &["status.ancestors"],
-        judge: Judge::By(policy),
+        evaluator: Evaluator::Function(policy),
     },
 ];
 
-/// Four times as many parents as the API allows.
+/// Four times the limit of the API. Bounds the comparison of all pairs.
 const MOST_PARENTS: usize = 128;
 
-const GATEWAY: &str = "Ready when it is accepted and programmed, and so is each of its listeners, with all references \
-                       resolved and no conflict. Failed when one of these is refused.";
+const GATEWAY: &str = "`Ready` if the object and all listeners are accepted and programmed, without \
+                       conflict and with all references resolved; `Failed` if one of these is rejected; \
+                       otherwise `InProgress`.";
 const GATEWAY_READS: &[&str] = &["status.conditions", "status.listeners"];
 
 const fn route(id: &'static str) -> KindRule {
     KindRule {
         id,
-        says: "Ready when every parent that it still names accepts it and resolves its references. Failed when one \
-               refuses. A parent that it no longer names does not count.",
+        description: "`Ready` if every parent in `spec.parentRefs` accepts the route and resolves its \
+                      references; `Failed` if one rejects it; otherwise `InProgress`. Other parents in the \
+                      status are ignored.",
         reads: &["metadata.namespace", "spec.parentRefs", "status.parents"],
-        judge: Judge::By(attached),
+        evaluator: Evaluator::Function(attached),
     }
 }
 
 fn class(o: &Reader<'_>) -> Verdict {
-    Conditions::of(o).known(o).unwrap_or_else(unreported)
+    Conditions::of(o).known(o).unwrap_or_else(Verdict::not_observed)
 }
 
 fn gateway(o: &Reader<'_>) -> Verdict {
     let Some(own) = Conditions::of(o).known(o) else {
-        return unreported();
+        return Verdict::not_observed();
     };
     let listeners = o.items("status.listeners").filter_map(|listener| {
         let verdict = Conditions::at(o, &listener).known(o)?;
         Some(verdict.about(&format!("listener {}", listener.text("name"))))
     });
-    // A listener says more precisely what is wrong than the Gateway as a whole.
+    // A listener has a more precise reason than the Gateway.
     worst(listeners).filter(|listener| listener.state != State::Ready).unwrap_or(own)
 }
 
@@ -93,15 +96,17 @@ fn attached(o: &Reader<'_>) -> Verdict {
     let silent = named
         .iter()
         .find(|named| !reported.iter().any(|parent| same_parent(o, named, &parent.at("parentRef"))));
-    let silent = silent.map(|silent| {
-        Verdict::in_progress("NoStatusYet", format!("parent {} has not answered yet", silent.text("name")))
-    });
+    let silent =
+        silent.map(|silent| Verdict::not_observed().about(&format!("parent {}", silent.text("name"))));
     let more = [&named, &reported].into_iter().any(|parents| parents.len() == MOST_PARENTS);
-    let more = more.then(|| Verdict::unknown("TooManyParents", "it has more parents than anybody looks at"));
-    worst(verdicts.chain(silent).chain(more)).unwrap_or_else(unreported)
+    let more = more.then(|| {
+        let message = format!("too many parents, only the first {MOST_PARENTS} are evaluated");
+        Verdict::unknown("TooManyParents", message)
+    });
+    worst(verdicts.chain(silent).chain(more)).unwrap_or_else(Verdict::not_observed)
 }
 
-/// Whether two references name the same parent; a namespace that is not given is the route's own.
+/// Whether two references name the same parent. The namespace defaults to that of the route.
 fn same_parent(o: &Reader<'_>, named: &Reader<'_>, reported: &Reader<'_>) -> bool {
     let own = o.text("metadata.namespace");
     let namespace = |reference: &Reader<'_>| match reference.text("namespace").to_owned() {
@@ -126,9 +131,5 @@ fn policy(o: &Reader<'_>) -> Verdict {
         let verdict = Conditions::at(o, &ancestor).known(o)?;
         Some(verdict.about(&format!("ancestor {}", ancestor.text("ancestorRef.name"))))
     }))
-    .unwrap_or_else(unreported)
-}
-
-fn unreported() -> Verdict {
-    Verdict::in_progress("NoStatusYet", "no controller has reported on it yet")
+    .unwrap_or_else(Verdict::not_observed)
 }

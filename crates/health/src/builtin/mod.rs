@@ -1,4 +1,4 @@
-//! The rules for kinds that Bellwether knows, in one table.
+//! Built-in rules, by kind.
 
 mod apps;
 mod batch;
@@ -24,58 +24,54 @@ use bellwether_model::Plan;
 use self::clause::{Clause, Otherwise};
 use crate::{generic, read::Reader, verdict::Verdict};
 
-/// The rule for a kind.
+/// A rule for one kind, or for all kinds of a group.
 pub(crate) struct KindRule {
-    /// The group and the kind: `apps/Deployment`; the kind alone in the core group. A group that begins with `*.` stands
-    /// for all groups with that ending, and the kind `*` for every kind of its group that has no rule of its own.
+    /// `apps/Deployment`; `Pod` in the core group. A group `*.example.com` matches every group with that
+    /// suffix. The kind `*` matches every kind of the group without a rule of its own.
     pub(crate) id: &'static str,
-    /// The rule in words.
-    pub(crate) says: &'static str,
-    /// The fields that it reads.
+    /// The rule for the docs. If empty, generated from the clauses.
+    pub(crate) description: &'static str,
+    /// The fields that the rule reads.
     pub(crate) reads: &'static [&'static str],
-    /// The rule.
-    pub(crate) judge: Judge,
+    pub(crate) evaluator: Evaluator,
 }
 
-/// How a rule is written.
-pub(crate) enum Judge {
-    /// As a function.
-    By(fn(&Reader<'_>) -> Verdict),
-    /// As clauses, of which the first that holds decides.
+pub(crate) enum Evaluator {
+    Function(fn(&Reader<'_>) -> Verdict),
+    /// The first clause that matches decides.
     Clauses(&'static [Clause], Otherwise),
 }
 
 impl KindRule {
-    pub(crate) fn judge(&self, o: &Reader<'_>) -> Verdict {
-        match &self.judge {
-            Judge::By(function) => function(o),
-            Judge::Clauses(clauses, otherwise) => clause::judge(clauses, *otherwise, o),
+    pub(crate) fn evaluate(&self, o: &Reader<'_>) -> Verdict {
+        match &self.evaluator {
+            Evaluator::Function(function) => function(o),
+            Evaluator::Clauses(clauses, otherwise) => clause::evaluate(clauses, *otherwise, o),
         }
     }
 
-    /// The rule in words: its own, or those of its clauses.
-    pub(crate) fn in_words(&self) -> String {
-        match &self.judge {
-            Judge::Clauses(clauses, otherwise) if self.says.is_empty() => {
-                clause::in_words(clauses, *otherwise)
+    /// For the docs and `bellwether explain`.
+    pub(crate) fn description(&self) -> String {
+        match &self.evaluator {
+            Evaluator::Clauses(clauses, otherwise) if self.description.is_empty() => {
+                clause::description(clauses, *otherwise)
             }
-            _ => self.says.to_owned(),
+            _ => self.description.to_owned(),
         }
     }
 
-    /// What must be kept of an object for this rule.
+    /// The fields to decode for this rule.
     pub(crate) fn plan(&self) -> Plan {
         let plan = Plan::identity().with_all(self.reads);
-        match &self.judge {
-            Judge::By(_) => plan,
-            Judge::Clauses(clauses, _) => {
+        match &self.evaluator {
+            Evaluator::Function(_) => plan,
+            Evaluator::Clauses(clauses, _) => {
                 clauses.iter().fold(plan.with_all(generic::READS), |plan, clause| clause.when.extend(plan))
             }
         }
     }
 }
 
-/// The tables of the rules, by subject.
 const TABLES: &[&[KindRule]] = &[
     apps::RULES,
     pod::RULES,
@@ -89,29 +85,29 @@ const TABLES: &[&[KindRule]] = &[
     declarative::RULES,
 ];
 
-/// All rules by group and kind.
+/// By group and kind, in the order of the docs.
 static RULES: LazyLock<BTreeMap<(&str, &str), &KindRule>> = LazyLock::new(|| {
     let rules = TABLES.iter().chain(operators::TABLES).flat_map(|table| table.iter());
     rules.map(|rule| (rule.id.split_once('/').unwrap_or(("", rule.id)), rule)).collect()
 });
 
-/// The same, to be found quickly: every verdict begins with it.
+/// The same for lookup: every evaluation starts with one.
 static INDEX: LazyLock<HashMap<(&str, &str), &KindRule>> =
     LazyLock::new(|| RULES.iter().map(|(key, rule)| (*key, *rule)).collect());
 
-/// The groups by which `*` stands for others, without it.
+/// Suffixes of the groups that begin with `*`, such as `.crossplane.io`.
 static ENDINGS: LazyLock<Vec<&str>> =
     LazyLock::new(|| RULES.keys().filter_map(|(group, _)| group.strip_prefix('*')).collect());
 
-/// All rules, by group and kind.
+/// Sorted by group and kind.
 pub(crate) fn all() -> impl Iterator<Item = &'static KindRule> {
     RULES.values().copied()
 }
 
-/// The longest name of a group that Kubernetes accepts.
+/// In bytes, as Kubernetes validates it. Bounds the lookup by suffix.
 const LONGEST_GROUP: usize = 253;
 
-/// The rule for a kind, if there is one: for the kind itself, for its whole group, or for all groups of an ending.
+/// In order of precedence: the rule for the kind, for its group, for a suffix of its group.
 pub(crate) fn find(group: &str, kind: &str) -> Option<&'static KindRule> {
     let of = |group: &str| INDEX.get(&(group, kind)).or_else(|| INDEX.get(&(group, "*"))).copied();
     of(group).or_else(|| {
@@ -138,20 +134,16 @@ mod tests {
     }
 
     #[rstest]
-    #[case::its_own("apps", "Deployment", Some("apps/Deployment"))]
-    #[case::its_own_in_the_core_group("", "Pod", Some("Pod"))]
-    #[case::its_own_before_that_of_its_group(
-        "monitoring.coreos.com",
-        "Probe",
-        Some("monitoring.coreos.com/Probe")
-    )]
-    #[case::its_group("monitoring.coreos.com", "Prometheus", Some("monitoring.coreos.com/*"))]
-    #[case::an_ending("rds.aws.crossplane.io", "DBCluster", Some("*.crossplane.io/*"))]
-    #[case::a_kind_of_an_ending("aws.upbound.io", "ProviderConfig", Some("*.upbound.io/ProviderConfig"))]
-    #[case::a_group_before_an_ending("pkg.crossplane.io", "Provider", Some("pkg.crossplane.io/*"))]
+    #[case::own_rule("apps", "Deployment", Some("apps/Deployment"))]
+    #[case::core_group("", "Pod", Some("Pod"))]
+    #[case::kind_before_group("monitoring.coreos.com", "Probe", Some("monitoring.coreos.com/Probe"))]
+    #[case::group("monitoring.coreos.com", "Prometheus", Some("monitoring.coreos.com/*"))]
+    #[case::suffix("rds.aws.crossplane.io", "DBCluster", Some("*.crossplane.io/*"))]
+    #[case::kind_with_suffix("aws.upbound.io", "ProviderConfig", Some("*.upbound.io/ProviderConfig"))]
+    #[case::group_before_suffix("pkg.crossplane.io", "Provider", Some("pkg.crossplane.io/*"))]
     #[case::another_group("example.com", "Deployment", None)]
-    #[case::an_ending_without_a_dot("mycrossplane.io", "Thing", None)]
-    fn who_has_which_rule(#[case] group: &str, #[case] kind: &str, #[case] rule: Option<&str>) {
+    #[case::suffix_without_a_dot("mycrossplane.io", "Thing", None)]
+    fn the_most_specific_rule_is_found(#[case] group: &str, #[case] kind: &str, #[case] rule: Option<&str>) {
         assert_eq!(find(group, kind).map(|rule| rule.id), rule);
     }
 }

@@ -1,52 +1,63 @@
-//! Ways in: Service, Ingress.
+//! Service, Ingress.
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{read::Reader, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "Service",
-        says: "Ready; of type LoadBalancer, when it has an address.",
+        description: "Type LoadBalancer: `Ready` if an address is assigned, otherwise `InProgress`. Other \
+                      types: always `Ready`.",
         reads: &["spec.type", "spec.externalName", "status.loadBalancer.ingress"],
-        judge: Judge::By(service),
+        evaluator: Evaluator::Function(service),
     },
     KindRule {
         id: "networking.k8s.io/Ingress",
-        says: INGRESS,
+        description: INGRESS,
         reads: INGRESS_READS,
-        judge: Judge::By(ingress),
+        evaluator: Evaluator::Function(ingress),
     },
-    KindRule { id: "extensions/Ingress", says: INGRESS, reads: INGRESS_READS, judge: Judge::By(ingress) },
+    KindRule {
+        id: "extensions/Ingress",
+        description: INGRESS,
+        reads: INGRESS_READS,
+        evaluator: Evaluator::Function(ingress),
+    },
 ];
 
-const INGRESS: &str = "Ready when it has an address.";
+const INGRESS: &str = "`Ready` if an address is assigned; otherwise `InProgress`.";
 const INGRESS_READS: &[&str] = &["spec.ingressClassName", "status.loadBalancer.ingress"];
+
+/// The reason that Gateways have in the same situation.
+const NO_ADDRESS: &str = "AddressNotAssigned";
 
 fn service(o: &Reader<'_>) -> Verdict {
     match o.text("spec.type") {
         "LoadBalancer" => match address(o) {
-            Some(address) => Verdict::ready("AddressAssigned", format!("reachable at {address}")),
-            None => Verdict::in_progress("NoAddress", "the load balancer has no address yet"),
+            Some(address) => Verdict::ready("AddressAssigned", format!("address {address}")),
+            None => Verdict::in_progress(NO_ADDRESS, "load balancer has no external address"),
         },
         "ExternalName" => {
-            Verdict::ready("ServiceReady", format!("it is a name for {}", o.text("spec.externalName")))
+            let message = format!("ExternalName {}", o.text("spec.externalName"));
+            Verdict::ready("ServiceReady", message.trim_end().to_owned())
         }
-        _ => Verdict::ready("ServiceReady", "it needs no address from outside the cluster"),
+        "" => Verdict::ready("ServiceReady", "ClusterIP"),
+        other => Verdict::ready("ServiceReady", other.to_owned()),
     }
 }
 
 fn ingress(o: &Reader<'_>) -> Verdict {
     if let Some(address) = address(o) {
-        return Verdict::ready("AddressAssigned", format!("reachable at {address}"));
+        return Verdict::ready("AddressAssigned", format!("address {address}"));
     }
     let class = match o.text("spec.ingressClassName") {
         "" => String::new(),
-        class => format!(" from class {class}"),
+        class => format!(" (class {class})"),
     };
-    Verdict::in_progress("NoAddress", format!("it has no address{class} yet"))
+    Verdict::in_progress(NO_ADDRESS, format!("no address assigned{class}"))
 }
 
-/// The first address by which it can be reached. An entry without one is none.
+/// The first IP or hostname. Entries without one are skipped.
 fn address<'o>(o: &Reader<'o>) -> Option<&'o str> {
     o.items("status.loadBalancer.ingress").find_map(|entry| {
         ["ip", "hostname"].into_iter().map(|field| entry.text(field)).find(|address| !address.is_empty())

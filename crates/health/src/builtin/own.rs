@@ -5,41 +5,42 @@ use bellwether_model::State::InProgress;
 use crate::{generation, generic::conditions::Conditions, read::Reader, verdict::Verdict};
 
 use super::{
-    Judge, KindRule,
+    Evaluator, KindRule,
     clause::{Clause, Otherwise, no_condition},
 };
 
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "bellwether.dev/Application",
-        says: "What its condition Ready says.",
+        description: "By condition `Ready`.",
         reads: &[],
-        judge: Judge::Clauses(&[no_condition("Ready", InProgress)], Otherwise::Generic),
+        evaluator: Evaluator::Clauses(&[no_condition("Ready", InProgress)], Otherwise::Generic),
     },
     KindRule {
         id: "bellwether.dev/Rollup",
-        says: "What its conditions Available, Progressing and Degraded say together.",
+        description: "By conditions `Available`, `Progressing` and `Degraded`.",
         reads: &["status.observedGeneration", "status.conditions"],
-        judge: Judge::By(rollup),
+        evaluator: Evaluator::Function(rollup),
     },
     valid("bellwether.dev/HealthRule"),
     valid("bellwether.dev/StatusCollector"),
     KindRule {
         id: "bellwether.dev/BindingPolicy",
-        says: "Failed when a condition is False: somebody asks for what nobody will get. Ready otherwise.",
+        description: "`Failed` if any condition is False; `InProgress` without conditions; otherwise \
+                      `Ready`.",
         reads: &["status.observedGeneration", "status.conditions"],
-        judge: Judge::By(policy),
+        evaluator: Evaluator::Function(policy),
     },
     super::declarative::declarative("bellwether.dev/CombinedStatus"),
 ];
 
-/// Kinds that are only read: valid is all that they can be.
+/// Kinds that Bellwether only reads: their one condition is `Valid`.
 const fn valid(id: &'static str) -> KindRule {
     KindRule {
         id,
-        says: "Ready when it is valid, failed when it is not.",
+        description: "`Ready` if condition `Valid` is True; `Failed` if it is False; otherwise `InProgress`.",
         reads: &[],
-        judge: Judge::Clauses(VALID, Otherwise::Generic),
+        evaluator: Evaluator::Clauses(VALID, Otherwise::Generic),
     }
 }
 
@@ -48,7 +49,7 @@ const VALID: &[Clause] = &[no_condition("Valid", InProgress)];
 fn rollup(o: &Reader<'_>) -> Verdict {
     generation::reported_behind(o)
         .or_else(|| Conditions::of(o).known(o))
-        .unwrap_or_else(|| Verdict::in_progress("NoStatusYet", "its components have not been looked at yet"))
+        .unwrap_or_else(Verdict::not_observed)
 }
 
 fn policy(o: &Reader<'_>) -> Verdict {
@@ -57,11 +58,12 @@ fn policy(o: &Reader<'_>) -> Verdict {
     }
     let conditions: Vec<_> = o.conditions_at("status.conditions").collect();
     match conditions.iter().find(|condition| condition.is_false()) {
-        Some(refused) => {
-            refused.look();
-            Verdict::failed(refused.reason_or_type().to_owned(), refused.says()).since(refused.since())
+        Some(failed) => {
+            failed.record();
+            Verdict::failed(failed.reason_or_type().to_owned(), failed.message_or_reason())
+                .since(failed.since())
         }
-        None if conditions.is_empty() => Verdict::in_progress("NoStatusYet", "nobody has looked at it yet"),
-        None => Verdict::ready("Applies", "all that it asks for can be had"),
+        None if conditions.is_empty() => Verdict::not_observed(),
+        None => Verdict::ready("NoFailedCondition", "no condition is False"),
     }
 }

@@ -1,9 +1,8 @@
-//! Pods: the phase, and the container that is in its way.
+//! Pods: phase, scheduling and containers.
 
-use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Judge, KindRule, patience::after};
+use super::{Evaluator, KindRule, patience::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},
@@ -12,9 +11,10 @@ use crate::{
 
 pub(super) const RULES: &[KindRule] = &[KindRule {
     id: "Pod",
-    says: "Ready when it is, or when it has completed. Failed when it failed, when a container cannot be started, \
-           crashes again and again or runs out of memory again and again, and when no node has suited it for 15 \
-           seconds. Unknown when its node is lost.",
+    description: "`Unknown` if the node is lost; `Failed` if the phase is Failed, if a container cannot \
+                  start, is in `CrashLoopBackOff` or was OOMKilled at least twice, or if the Pod has been \
+                  unschedulable for 15 seconds; `Ready` if condition `Ready` is True or the phase is \
+                  Succeeded; `Suspended` by scheduling gates; otherwise `InProgress`.",
     reads: &[
         "spec.nodeName",
         "status.phase",
@@ -25,62 +25,64 @@ pub(super) const RULES: &[KindRule] = &[KindRule {
         "status.initContainerStatuses",
         "status.containerStatuses",
     ],
-    judge: Judge::By(pod),
+    evaluator: Evaluator::Function(pod),
 }];
 
-/// How long the scheduler may look for a node before that counts as a failure.
+/// Grace period of an unschedulable Pod.
 const SCHEDULING: SignedDuration = SignedDuration::from_secs(15);
 
-/// How often a container may run out of memory before that counts as a loop.
-const MEMORY_LOOP: i64 = 2;
+/// Restarts after which a container that was OOMKilled counts as failed.
+const OOM_RESTARTS: i64 = 2;
 
-/// Why a container waits, where waiting will not help.
-const HOPELESS: &[(&str, &str)] = &[
-    ("CrashLoopBackOff", "crashes again and again"),
-    ("ImagePullBackOff", "cannot pull its image"),
-    ("ErrImagePull", "cannot pull its image"),
-    ("ErrImageNeverPull", "may not pull its image, which is not on the node"),
-    ("InvalidImageName", "has an image name that is none"),
-    ("ImageInspectError", "has an image that cannot be inspected"),
-    ("RegistryUnavailable", "has an image whose registry does not answer"),
-    ("SignatureValidationFailed", "has an image whose signature is not valid"),
-    ("CreateContainerConfigError", "cannot be configured"),
-    ("CreateContainerError", "cannot be created"),
-    ("RunContainerError", "cannot be run"),
-    ("PreStartHookError", "fails in its hook before the start"),
-    ("PostStartHookError", "fails in its hook after the start"),
-    ("StartError", "cannot be started"),
+/// Reasons of waiting containers that count as failures.
+const FAILED_WAITING: &[&str] = &[
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "PreStartHookError",
+    "PostStartHookError",
+    "StartError",
 ];
 
 fn pod(o: &Reader<'_>) -> Verdict {
     if o.text("status.reason") == "NodeLost" {
-        return Verdict::unknown("NodeLost", "its node does not report any more");
+        return Verdict::unknown("NodeLost", "node not reporting");
     }
     match o.text("status.phase") {
-        "Succeeded" => Verdict::ready("Completed", "it has completed"),
+        "Succeeded" => Verdict::ready("Completed", "completed"),
         "Failed" => failed(o),
-        "Unknown" => Verdict::unknown("PhaseUnknown", "its node does not report any more"),
-        "" => Verdict::in_progress("NotObserved", "nobody has looked at it yet"),
-        phase => stuck_container(o).unwrap_or_else(|| match phase {
+        "Unknown" => Verdict::unknown("PodUnknown", "phase Unknown, node not reporting"),
+        "" => Verdict::not_observed(),
+        phase => failed_container(o).unwrap_or_else(|| match phase {
             "Running" => generation::reported_behind(o).unwrap_or_else(|| running(o)),
             "Pending" => pending(o),
-            phase => Verdict::unknown("UnknownPhase", format!("no rule knows its phase {phase}")),
+            phase => Verdict::unrecognized_phase(phase),
         }),
     }
 }
 
 fn failed(o: &Reader<'_>) -> Verdict {
     let (own_reason, own_message) = (o.text("status.reason"), o.text("status.message"));
-    let culprit = containers(o).find_map(|container| {
-        container.ended("state").filter(|end| end.code != 0).map(|end| (container, end))
+    let terminated = containers(o).find_map(|container| {
+        container.terminated("state").filter(|end| end.code != 0).map(|end| (container, end))
     });
     let since = o.condition("Ready").and_then(|ready| ready.since());
-    let verdict = match culprit {
+    let verdict = match terminated {
         Some((container, end)) if own_message.is_empty() => {
             let reason = if own_reason.is_empty() { end.reason } else { own_reason };
-            Verdict::failed(reason.to_owned(), format!("{} {}", container.called(), end.says()))
+            Verdict::failed(reason.to_owned(), format!("{}: {}", container.title(), end.describe()))
         }
-        _ if own_reason.is_empty() && own_message.is_empty() => Verdict::failed("PodFailed", "it has failed"),
+        _ if own_reason.is_empty() && own_message.is_empty() => {
+            Verdict::failed("PodFailed", "phase Failed, no reason reported")
+        }
         _ => {
             let reason = if own_reason.is_empty() { "PodFailed" } else { own_reason };
             let message = if own_message.is_empty() { own_reason } else { own_message };
@@ -90,35 +92,29 @@ fn failed(o: &Reader<'_>) -> Verdict {
     verdict.since(since)
 }
 
-/// The first container that cannot start or does not stay up.
-fn stuck_container(o: &Reader<'_>) -> Option<Verdict> {
+/// The verdict on the first container that cannot start or keeps terminating.
+fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
     let not_ready_since =
         || o.condition("Ready").filter(|ready| !ready.is_true()).and_then(|ready| ready.since());
     containers(o).find_map(|container| {
         let waiting = container.place.text("state.waiting.reason");
-        let last = container.ended("lastState");
+        let last = container.terminated("lastState");
         let restarts = container.place.count("restartCount");
         let since = last.as_ref().and_then(|end| end.at);
-        if let Some((reason, trouble)) = HOPELESS.iter().find(|(reason, _)| *reason == waiting) {
-            let detail = match (&last, container.place.text("state.waiting.message")) {
-                // The message of a crash loop is about the back-off; the last end says why.
-                (Some(end), _) if *reason == "CrashLoopBackOff" => {
-                    format!(
-                        "{trouble}: it {}, {restarts} restart{}",
-                        end.says(),
-                        if restarts == 1 { "" } else { "s" }
-                    )
-                }
-                (_, "") => (*trouble).to_owned(),
-                (_, message) => format!("{trouble}: {message}"),
+        if let Some(reason) = FAILED_WAITING.iter().find(|reason| **reason == waiting) {
+            let message = match *reason {
+                "CrashLoopBackOff" => container.crash_loop(last.as_ref()),
+                "ImagePullBackOff" | "ErrImagePull" => container.pull_failure(),
+                reason => match container.place.text("state.waiting.message") {
+                    "" => format!("{}: {reason}", container.title()),
+                    message => format!("{}: {message}", container.title()),
+                },
             };
-            let since = since.or_else(not_ready_since);
-            return Some(Verdict::failed(*reason, format!("{} {detail}", container.called())).since(since));
+            return Some(Verdict::failed(*reason, message).since(since.or_else(not_ready_since)));
         }
         let out_of_memory = last.filter(|end| end.reason == "OOMKilled")?;
-        (restarts >= MEMORY_LOOP && !container.place.flag("ready")).then(|| {
-            let message =
-                format!("{} runs out of memory again and again: {restarts} restarts", container.called());
+        (restarts >= OOM_RESTARTS && !container.place.flag("ready")).then(|| {
+            let message = format!("{}: OOMKilled, {restarts} restarts", container.title());
             Verdict::failed("OOMKilled", message).since(out_of_memory.at)
         })
     })
@@ -128,12 +124,12 @@ fn running(o: &Reader<'_>) -> Verdict {
     let ready = o.condition("Ready");
     let since = ready.as_ref().and_then(Condition::since);
     if ready.as_ref().is_some_and(Condition::is_true) {
-        return Verdict::ready("PodReady", "it is running and ready").since(since);
+        return Verdict::ready("PodReady", "running, ready").since(since);
     }
     let message = match containers(o).find(|container| !container.place.flag("ready")) {
-        Some(container) => container.not_ready_because(),
+        Some(container) => container.why_not_ready(),
         None => match ready.as_ref().map(Condition::message) {
-            None | Some("") => "it is running and not ready".to_owned(),
+            None | Some("") => "running, not ready".to_owned(),
             Some(message) => message.to_owned(),
         },
     };
@@ -145,54 +141,49 @@ fn pending(o: &Reader<'_>) -> Verdict {
         return unscheduled(o, &scheduled);
     }
     if o.text("spec.nodeName").is_empty() && containers(o).next().is_none() {
-        return Verdict::in_progress("NotScheduled", "it waits for the scheduler");
+        return Verdict::in_progress("NotScheduled", "waiting for the scheduler");
     }
     let unfinished = containers(o)
-        .find(|container| container.ended("state").is_none_or(|end| end.code != 0))
-        .map(|container| container.not_ready_because());
-    let message = unfinished.unwrap_or_else(|| "its containers are being prepared".to_owned());
+        .find(|container| container.terminated("state").is_none_or(|end| end.code != 0))
+        .map(|container| container.why_not_ready());
+    let message = unfinished.unwrap_or_else(|| "containers not started".to_owned());
     Verdict::in_progress("PodPending", message)
 }
 
 fn unscheduled(o: &Reader<'_>, scheduled: &Condition<'_>) -> Verdict {
     let message = match scheduled.message() {
-        "" => "no node suits it".to_owned(),
-        message => format!("no node suits it: {message}"),
+        "" => "no node available".to_owned(),
+        _ => scheduled.quoted(),
     };
     match scheduled.reason() {
         "SchedulingGated" => {
-            Verdict::suspended("SchedulingGated", "its scheduling gates are closed").since(scheduled.since())
+            Verdict::suspended("SchedulingGated", "waiting for scheduling gates").since(scheduled.since())
         }
         "Unschedulable" => {
             let since = scheduled.since().or_else(|| o.time("metadata.creationTimestamp"));
-            after(o, since, SCHEDULING, |state| match state {
-                State::Failed => Verdict::failed("Unschedulable", message.clone()),
-                _ => Verdict::in_progress("NotScheduled", message.clone()),
-            })
-            .since(since)
+            fail_after(o, since, SCHEDULING, |state| Verdict::new(state, "Unschedulable", message.clone()))
         }
-        _ => Verdict::in_progress("NotScheduled", "it waits for the scheduler").since(scheduled.since()),
+        _ => Verdict::in_progress("NotScheduled", "waiting for the scheduler").since(scheduled.since()),
     }
 }
 
-/// What a container is called that must be done before the others begin.
 const INIT: &str = "init container";
 
-/// A container as its Pod reports it.
+/// An entry of `status.containerStatuses` or `status.initContainerStatuses`.
 struct Container<'o> {
     what: &'static str,
     place: Reader<'o>,
 }
 
-/// How a container ended.
-struct End<'o> {
+/// A terminated container state.
+struct Terminated<'o> {
     reason: &'o str,
     code: i64,
     message: &'o str,
     at: Option<Timestamp>,
 }
 
-/// The containers, those that must be done first before the others.
+/// Init containers first.
 fn containers<'o>(o: &Reader<'o>) -> impl Iterator<Item = Container<'o>> + use<'o> {
     let lists = [(INIT, "status.initContainerStatuses"), ("container", "status.containerStatuses")];
     let o = o.clone();
@@ -200,13 +191,13 @@ fn containers<'o>(o: &Reader<'o>) -> impl Iterator<Item = Container<'o>> + use<'
 }
 
 impl<'o> Container<'o> {
-    fn called(&self) -> String {
+    fn title(&self) -> String {
         format!("{} {}", self.what, self.place.text("name"))
     }
 
-    fn ended(&self, state: &str) -> Option<End<'o>> {
+    fn terminated(&self, state: &str) -> Option<Terminated<'o>> {
         let end = self.place.at(state).at("terminated");
-        end.has("exitCode").then(|| End {
+        end.has("exitCode").then(|| Terminated {
             reason: match end.text("reason") {
                 "" => "Error",
                 reason => reason,
@@ -217,33 +208,75 @@ impl<'o> Container<'o> {
         })
     }
 
-    fn not_ready_because(&self) -> String {
-        let called = self.called();
+    /// The kubelet's message in CrashLoopBackOff is about the back-off. The last termination has the cause.
+    fn crash_loop(&self, last: Option<&Terminated<'_>>) -> String {
+        let title = self.title();
+        let Some(last) = last else {
+            return match self.place.text("state.waiting.message") {
+                "" => format!("{title}: CrashLoopBackOff"),
+                message => format!("{title}: CrashLoopBackOff: {message}"),
+            };
+        };
+        let restarts = self.place.count("restartCount");
+        let plural = if restarts == 1 { "" } else { "s" };
+        format!(
+            "{title}: CrashLoopBackOff, {}, {restarts} restart{plural}{}",
+            last.exit_code(),
+            last.message_suffix()
+        )
+    }
+
+    /// The kubelet reports `Back-off pulling image "IMAGE"`, newer versions with `: ErrImagePull: CAUSE`.
+    fn pull_failure(&self) -> String {
+        let message = self.place.text("state.waiting.message").trim();
+        let back_off =
+            message.strip_prefix("Back-off pulling image \"").and_then(|rest| rest.split_once('"'));
+        let (named, cause) = back_off.unwrap_or(("", message));
+        let cause = cause.trim_start_matches([':', ' ']);
+        let cause = cause.strip_prefix("ErrImagePull: ").unwrap_or(cause);
+        let image = match (self.place.text("image"), named) {
+            ("", "") => "its image",
+            ("", named) => named,
+            (image, _) => image,
+        };
+        let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
+        format!("{} cannot pull {image}{cause}", self.title())
+    }
+
+    fn why_not_ready(&self) -> String {
+        let title = self.title();
         match self.place.text("state.waiting.reason") {
-            "" if self.place.has("state.running") && self.what == INIT => format!("{called} is running"),
+            "" if self.place.has("state.running") && self.what == INIT => format!("{title}: running"),
             "" if self.place.has("state.running") && self.place.flag("started") => {
-                format!("{called} is running and not ready")
+                format!("{title}: running, not ready")
             }
-            "" if self.place.has("state.running") => format!("{called} has not started up yet"),
-            "" => match self.ended("state") {
-                Some(end) => format!("{called} {}", end.says()),
-                None => format!("{called} has not started yet"),
+            "" if self.place.has("state.running") => format!("{title}: running, startup not complete"),
+            "" => match self.terminated("state") {
+                Some(end) => format!("{title}: {}", end.describe()),
+                None => format!("{title}: not started"),
             },
-            reason => format!("{called} waits: {reason}"),
+            reason => format!("{title}: {reason}"),
         }
     }
 }
 
-impl End<'_> {
-    fn says(&self) -> String {
-        let because = match self.reason {
-            "Error" | "Completed" => String::new(),
-            reason => format!(" ({reason})"),
-        };
-        let message = match self.message.trim() {
+impl Terminated<'_> {
+    fn describe(&self) -> String {
+        format!("terminated, {}{}", self.exit_code(), self.message_suffix())
+    }
+
+    /// `exit code 137 (OOMKilled)`.
+    fn exit_code(&self) -> String {
+        match self.reason {
+            "Error" | "Completed" => format!("exit code {}", self.code),
+            reason => format!("exit code {} ({reason})", self.code),
+        }
+    }
+
+    fn message_suffix(&self) -> String {
+        match self.message.trim() {
             "" => String::new(),
             message => format!(": {message}"),
-        };
-        format!("ended with exit code {}{because}{message}", self.code)
+        }
     }
 }

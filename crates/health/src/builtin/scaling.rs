@@ -1,9 +1,9 @@
-//! Limits and scaling: PodDisruptionBudget, HorizontalPodAutoscaler.
+//! PodDisruptionBudget, HorizontalPodAutoscaler.
 
 use bellwether_model::State;
 use jiff::SignedDuration;
 
-use super::{Judge, KindRule, patience::after};
+use super::{Evaluator, KindRule, patience::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},
@@ -13,44 +13,45 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "policy/PodDisruptionBudget",
-        says: "Ready when currentHealthy is at least desiredHealthy. Failed when its controller cannot work it out.",
+        description: "`Failed` if a condition has reason `SyncFailed`; `Ready` if currentHealthy is at \
+                      least desiredHealthy; otherwise `InProgress`.",
         reads: &["status"],
-        judge: Judge::By(disruption_budget),
+        evaluator: Evaluator::Function(disruption_budget),
     },
     KindRule {
         id: "autoscaling/HorizontalPodAutoscaler",
-        says: "Ready when it can scale, or scaling is switched off. Failed when its target or its metrics cannot be used; \
-               metrics that cannot be read may come back, so they count as failed after 5 minutes.",
+        description: "`Failed` if `AbleToScale` is False, or if `ScalingActive` has a reason that begins \
+                      with Invalid or has not been True for 5 minutes; `Ready` if scaling is active or \
+                      disabled; otherwise `InProgress`.",
         reads: &["spec.scaleTargetRef", "status"],
-        judge: Judge::By(autoscaler),
+        evaluator: Evaluator::Function(autoscaler),
     },
 ];
 
-/// How long metrics may be away before that counts as a failure.
+/// Grace period of missing metrics.
 const METRICS: SignedDuration = SignedDuration::from_mins(5);
 
 fn disruption_budget(o: &Reader<'_>) -> Verdict {
     if !o.has("status") {
-        return Verdict::in_progress("NotObserved", "its controller has not counted the Pods yet");
+        return Verdict::not_observed();
     }
-    // An old server has no condition; one that syncs has one of its type, but any that failed counts. It comes before the
-    // generation, because a controller that cannot count observes nothing.
+    // Before the generation: on SyncFailed the controller does not update observedGeneration.
     let failed = o.conditions_at("status.conditions").find(|condition| condition.reason() == "SyncFailed");
     if let Some(failed) = failed {
-        failed.look();
-        return Verdict::failed("SyncFailed", format!("its Pods cannot be counted: {}", failed.says()))
-            .since(failed.since());
+        failed.record();
+        return Verdict::failed("SyncFailed", failed.message_or_reason()).since(failed.since());
     }
-    // The server fills in zeros, of which there are enough: only an observed budget has counted.
+    // The API server defaults the counters to 0, and 0 of 0 would be Ready.
     if let Some(behind) = generation::behind(o) {
         return behind;
     }
     let (healthy, desired) = (o.count("status.currentHealthy"), o.count("status.desiredHealthy"));
     let pods = if healthy == 1 { "Pod" } else { "Pods" };
-    let message = format!("{healthy} {pods} healthy, {desired} needed");
+    let message = format!("{healthy} {pods} healthy, want {desired}");
     let verdict = if healthy >= desired {
         let allowed = o.count("status.disruptionsAllowed");
-        Verdict::ready("EnoughPods", format!("{message}, {allowed} may be disrupted"))
+        let plural = if allowed == 1 { "" } else { "s" };
+        Verdict::ready("EnoughPods", format!("{message}, {allowed} disruption{plural} allowed"))
     } else {
         Verdict::in_progress("TooFewPods", message)
     };
@@ -58,39 +59,42 @@ fn disruption_budget(o: &Reader<'_>) -> Verdict {
 }
 
 fn autoscaler(o: &Reader<'_>) -> Verdict {
-    let target = format!("{} {}", o.text("spec.scaleTargetRef.kind"), o.text("spec.scaleTargetRef.name"));
+    let target = match (o.text("spec.scaleTargetRef.kind"), o.text("spec.scaleTargetRef.name")) {
+        ("", "") => "its target".to_owned(),
+        (kind, name) => format!("{kind}/{name}"),
+    };
     let unless_true = |kind| o.condition(kind).filter(|condition| !condition.is_true());
     if let Some(unable) = unless_true("AbleToScale") {
         let state = if unable.is_false() { State::Failed } else { State::InProgress };
-        let message = format!("it cannot scale {target}: {}", unable.says());
-        return Verdict::new(state, unable.reason_or_type().to_owned(), message).since(unable.since());
+        return Verdict::new(state, unable.reason_or_type().to_owned(), unable.summary())
+            .since(unable.since());
     }
     if let Some(inactive) = unless_true("ScalingActive") {
         return inactive_scaling(o, &inactive, &target);
     }
     let replicas = format!(
-        "{target} has {} of {} replicas",
+        "{} of {} replicas of {target}",
         o.count("status.currentReplicas"),
         o.count("status.desiredReplicas")
     );
-    // autoscaling/v1 has no conditions, only counters.
+    // autoscaling/v1 has counters but no conditions.
     if o.condition("AbleToScale").is_some() || o.has("status.currentReplicas") {
         return Verdict::ready("ScalingActive", replicas);
     }
-    Verdict::in_progress("NotObserved", "it has not looked at its target yet")
+    Verdict::not_observed()
 }
 
 fn inactive_scaling(o: &Reader<'_>, inactive: &Condition<'_>, target: &str) -> Verdict {
     let reason = inactive.reason();
     if reason == "ScalingDisabled" {
-        return Verdict::ready("ScalingDisabled", format!("{target} has no replicas, so nothing is scaled"))
+        return Verdict::ready("ScalingDisabled", format!("scaling disabled: {target} scaled to 0"))
             .since(inactive.since());
     }
-    let message = format!("it does not scale {target}: {}", inactive.says());
+    let message = inactive.summary();
     if reason.starts_with("Invalid") {
         return Verdict::failed(reason.to_owned(), message).since(inactive.since());
     }
-    after(o, inactive.since(), METRICS, |state| {
+    fail_after(o, inactive.since(), METRICS, |state| {
         Verdict::new(state, inactive.reason_or_type().to_owned(), message.clone())
     })
 }

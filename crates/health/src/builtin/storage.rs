@@ -1,6 +1,6 @@
-//! Volumes: PersistentVolumeClaim, PersistentVolume.
+//! PersistentVolumeClaim, PersistentVolume, VolumeAttachment, ResourceClaim.
 
-use super::{Judge, KindRule};
+use super::{Evaluator, KindRule};
 use crate::{
     read::{Condition, Reader},
     verdict::Verdict,
@@ -9,15 +9,15 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "PersistentVolumeClaim",
-        says: "Ready when bound. Failed when its volume is lost or cannot be resized. Pending is in progress: a claim may \
-               wait for its first consumer.",
+        description: "`Failed` if the volume is lost or a resize failed; `Ready` if bound; otherwise \
+                      `InProgress`, also while waiting for the first consumer.",
         reads: &["spec.storageClassName", "spec.volumeName", "status.phase", "status.conditions"],
-        judge: Judge::By(claim),
+        evaluator: Evaluator::Function(claim),
     },
     KindRule {
         id: "PersistentVolume",
-        says: "Ready when available, bound, or kept on purpose after its claim has gone. Failed when it could not be \
-               reclaimed.",
+        description: "`Ready` if available, bound, or released with reclaim policy Retain; `Failed` if \
+                      reclaim failed; otherwise `InProgress`.",
         reads: &[
             "spec.persistentVolumeReclaimPolicy",
             "status.phase",
@@ -25,19 +25,19 @@ pub(super) const RULES: &[KindRule] = &[
             "status.message",
             "status.lastPhaseTransitionTime",
         ],
-        judge: Judge::By(volume),
+        evaluator: Evaluator::Function(volume),
     },
     KindRule {
         id: "storage.k8s.io/VolumeAttachment",
-        says: "Ready when attached. Failed when it could not be attached or detached.",
+        description: "`Failed` on an attach or detach error; `Ready` if attached; otherwise `InProgress`.",
         reads: &["status"],
-        judge: Judge::By(attachment),
+        evaluator: Evaluator::Function(attachment),
     },
     KindRule {
         id: "resource.k8s.io/ResourceClaim",
-        says: "Ready when devices are allocated to it. Before that it waits for its consumer.",
+        description: "`Ready` if devices are allocated; otherwise `InProgress`.",
         reads: &["status.allocation.nodeSelector", "status.allocation.devices.*"],
-        judge: Judge::By(resource_claim),
+        evaluator: Evaluator::Function(resource_claim),
     },
 ];
 
@@ -49,64 +49,65 @@ fn attachment(o: &Reader<'_>) -> Verdict {
         }
     }
     if o.flag("status.attached") {
-        return Verdict::ready("Attached", "it is attached");
+        return Verdict::ready("Attached", "attached");
     }
-    Verdict::in_progress("NotAttached", "it is not attached yet")
+    Verdict::in_progress("NotAttached", "not attached")
 }
 
 fn resource_claim(o: &Reader<'_>) -> Verdict {
     if o.has("status.allocation") {
-        return Verdict::ready("Allocated", "devices are allocated to it");
+        return Verdict::ready("Allocated", "devices allocated");
     }
-    Verdict::in_progress("NotAllocated", "it waits for its consumer")
+    Verdict::in_progress("NotAllocated", "no devices allocated")
 }
 
 fn claim(o: &Reader<'_>) -> Verdict {
     let volume = o.text("spec.volumeName");
     match o.text("status.phase") {
         "Bound" => {
-            let cannot_resize = ["ControllerResizeError", "NodeResizeError"]
+            let resize_error = ["ControllerResizeError", "NodeResizeError"]
                 .into_iter()
                 .find_map(|kind| o.condition(kind).filter(Condition::is_true));
-            match cannot_resize {
+            match resize_error {
                 Some(error) => {
-                    Verdict::failed(error.kind.to_owned(), format!("it cannot be resized: {}", error.says()))
-                        .since(error.since())
+                    Verdict::failed(error.kind.to_owned(), error.message_or_reason()).since(error.since())
                 }
-                None => Verdict::ready("Bound", format!("bound to volume {volume}")),
+                None if volume.is_empty() => Verdict::ready("Bound", "bound"),
+                None => Verdict::ready("Bound", format!("bound to {volume}")),
             }
         }
-        "Lost" => Verdict::failed("Lost", format!("its volume {volume} is lost")),
-        "Pending" => Verdict::in_progress("Pending", waits_for(o)),
-        "" => Verdict::in_progress("NotObserved", waits_for(o)),
-        phase => Verdict::unknown("UnknownPhase", format!("no rule knows its phase {phase}")),
+        "Lost" if volume.is_empty() => Verdict::failed("Lost", "volume lost"),
+        "Lost" => Verdict::failed("Lost", format!("volume {volume} lost")),
+        "Pending" => Verdict::in_progress("Pending", pending(o)),
+        "" => Verdict::not_observed(),
+        phase => Verdict::unrecognized_phase(phase),
     }
 }
 
-fn waits_for(o: &Reader<'_>) -> String {
+fn pending(o: &Reader<'_>) -> String {
     match o.text("spec.storageClassName") {
-        "" => "it waits for a volume".to_owned(),
-        class => format!("it waits for a volume of storage class {class}"),
+        "" => "pending".to_owned(),
+        class => format!("pending (storage class {class})"),
     }
 }
 
 fn volume(o: &Reader<'_>) -> Verdict {
     let verdict = match o.text("status.phase") {
-        "Available" => Verdict::ready("Available", "free to be claimed"),
-        "Bound" => Verdict::ready("Bound", "bound to its claim"),
+        "Available" => Verdict::ready("Available", "available"),
+        "Bound" => Verdict::ready("Bound", "bound"),
         "Released" if o.text("spec.persistentVolumeReclaimPolicy") == "Retain" => {
-            Verdict::ready("Retained", "its claim has gone, and it is kept on purpose")
+            Verdict::ready("Retained", "released, reclaim policy Retain")
         }
-        "Released" => Verdict::in_progress("Released", "its claim has gone, and it is about to be reclaimed"),
+        "Released" => Verdict::in_progress("Released", "released, not reclaimed yet"),
         "Failed" => {
             let message = match o.text("status.message") {
-                "" => "it could not be reclaimed".to_owned(),
-                message => format!("it could not be reclaimed: {message}"),
+                "" => "reclaim failed",
+                message => message,
             };
-            Verdict::failed("ReclaimFailed", message)
+            Verdict::failed("ReclaimFailed", message.to_owned())
         }
-        "Pending" | "" => Verdict::in_progress("Pending", "it is not available yet"),
-        phase => Verdict::unknown("UnknownPhase", format!("no rule knows its phase {phase}")),
+        "Pending" | "" => Verdict::in_progress("Pending", "pending"),
+        phase => Verdict::unrecognized_phase(phase),
     };
     verdict.since(o.time("status.lastPhaseTransitionTime"))
 }

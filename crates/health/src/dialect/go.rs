@@ -1,6 +1,6 @@
-//! How the Go libraries of Kubernetes read fields, and how they complain.
+//! Field access as in the Go libraries of Kubernetes, with their error messages.
 //!
-//! Both dialects show the text of such a complaint to people, so it is reproduced. An error here is that text.
+//! Both projects show these errors to users, so the texts are reproduced exactly.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use bellwether_model::{Object, Value};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// The value at a path; nothing if the path ends early. Passing through something that is no map is an error.
+/// `NestedFieldNoCopy`. A parent that is not a map is an error.
 pub(super) fn nested<'o>(object: &'o Object<'_>, path: &str) -> Result<Option<&'o Value<'o>>> {
     let mut value = object.fields();
     let mut passed = String::new();
@@ -27,7 +27,7 @@ pub(super) fn nested<'o>(object: &'o Object<'_>, path: &str) -> Result<Option<&'
     Ok(Some(value))
 }
 
-/// The text at a path. Anything else that is there, null too, is an error.
+/// `NestedString`. Any other type, also null, is an error.
 pub(super) fn nested_text<'o>(object: &'o Object<'_>, path: &str) -> Result<Option<&'o str>> {
     match nested(object, path)? {
         None => Ok(None),
@@ -36,7 +36,7 @@ pub(super) fn nested_text<'o>(object: &'o Object<'_>, path: &str) -> Result<Opti
     }
 }
 
-/// The whole number at a path. Anything else that is there, null too, is an error.
+/// `NestedInt64`. Any other type, also null, is an error.
 pub(super) fn nested_int(object: &Object<'_>, path: &str) -> Result<Option<i64>> {
     match nested(object, path)? {
         None => Ok(None),
@@ -45,7 +45,7 @@ pub(super) fn nested_int(object: &Object<'_>, path: &str) -> Result<Option<i64>>
     }
 }
 
-/// The list at a path; empty if there is none. Anything else that is there, null too, is an error.
+/// `NestedSlice`, empty if absent. Any other type, also null, is an error.
 pub(super) fn nested_list<'o>(object: &'o Object<'_>, path: &str) -> Result<&'o [Value<'o>]> {
     match nested(object, path)? {
         None => Ok(&[]),
@@ -62,7 +62,7 @@ fn wrong_type(path: &str, value: &Value<'_>, expected: &str) -> String {
     )
 }
 
-/// A place in an object whose fields Go decodes into a type: null is the same as nothing, a wrong type is an error.
+/// A position in an object that Go decodes into a type: null counts as absent, a wrong type is an error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Typed<'o>(Option<&'o Value<'o>>);
 
@@ -75,7 +75,6 @@ impl<'o> Typed<'o> {
         Self(value.filter(|value| !matches!(value, Value::Null)))
     }
 
-    /// The place at the end of a path.
     pub(super) fn at(self, path: &str) -> Result<Self> {
         path.split('.').try_fold(self, Self::field)
     }
@@ -88,24 +87,24 @@ impl<'o> Typed<'o> {
         }
     }
 
-    /// Whether there is a map here.
-    pub(super) fn is_there(self) -> Result<bool> {
-        // Go looks at what it finds only as a map of fields; no field has this name.
+    /// Whether the value is a map. Any other type is an error.
+    pub(super) fn exists(self) -> Result<bool> {
+        // Fails for any value that is not a map. No field has this name.
         self.field("")?;
         Ok(self.0.is_some())
     }
 
-    /// The text of a field; empty if there is none.
+    /// Empty if absent.
     pub(super) fn text(self, path: &str) -> Result<&'o str> {
         self.text_of_type(path, "string")
     }
 
-    /// The text of a field that has a type of its own in Go.
+    /// The text of a field with a named string type in Go.
     pub(super) fn text_of_type(self, path: &str, go_type: &str) -> Result<&'o str> {
         self.at(path)?.own_text(go_type)
     }
 
-    /// The text under a name, where this is a map of texts such as annotations.
+    /// An entry of a map of strings, such as annotations.
     pub(super) fn entry(self, name: &str) -> Result<Option<&'o str>> {
         match self.0 {
             None => Ok(None),
@@ -116,7 +115,7 @@ impl<'o> Typed<'o> {
         }
     }
 
-    /// Fails if this is a map, such as annotations, with something that is not text.
+    /// Fails if any value of the map is not a string.
     pub(super) fn all_text(self) -> Result<()> {
         match self.0 {
             Some(Value::Map(map)) => map.iter().try_for_each(|(name, _)| self.entry(name).map(drop)),
@@ -124,25 +123,25 @@ impl<'o> Typed<'o> {
         }
     }
 
-    /// The text here, where it has a type of its own in Go.
+    /// The text of this value, with a named string type in Go.
     fn own_text(self, go_type: &str) -> Result<&'o str> {
         match self.0 {
             None => Ok(""),
             Some(Value::Text(text)) => Ok(text),
-            // To Go a whole number could be text: a character.
+            // In Go, an integer is convertible to a string, so the error differs.
             Some(Value::Int(_)) => Err(format!("cannot convert int64 to {go_type}")),
             Some(_) => Err("unrecognized type: string".to_owned()),
         }
     }
 
-    /// The whole number in a field.
+    /// An int64 field.
     pub(super) fn int(self, path: &str) -> Result<Option<i64>> {
         match self.at(path)?.0 {
             None => Ok(None),
             Some(Value::Int(number)) => Ok(Some(*number)),
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "beyond 64 bits Go has no better answer either"
+                reason = "beyond 64 bits the result in Go is undefined too"
             )]
             Some(Value::Float(number)) if number.fract() == 0.0 => Ok(Some(*number as i64)),
             Some(Value::Float(_)) => Err("cannot convert float64 to int64".to_owned()),
@@ -150,14 +149,14 @@ impl<'o> Typed<'o> {
         }
     }
 
-    /// The counter in a field, which has 32 bits; Go wraps around what is larger.
+    /// An int32 field. Go truncates larger numbers.
     #[expect(clippy::cast_possible_truncation, reason = "as Go converts it")]
     pub(super) fn count(self, path: &str) -> Result<Option<i32>> {
         let number = self.int(path).map_err(|error| error.replace("int64", "int32"))?;
         Ok(number.map(|number| number as i32))
     }
 
-    /// Whether a field is true.
+    /// False if absent.
     pub(super) fn flag(self, path: &str) -> Result<bool> {
         match self.at(path)?.0 {
             None => Ok(false),
@@ -166,7 +165,7 @@ impl<'o> Typed<'o> {
         }
     }
 
-    /// The entries of a list.
+    /// The entries of a list; none if absent.
     pub(super) fn list(self, path: &str) -> Result<impl Iterator<Item = Self> + use<'o>> {
         let entries: &[Value<'o>] = match self.at(path)?.0 {
             None => &[],
@@ -177,7 +176,7 @@ impl<'o> Typed<'o> {
     }
 }
 
-/// A condition as all of Go's types have it.
+/// The fields that all condition types in Go have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Condition<'o> {
     pub(super) kind: &'o str,
@@ -196,7 +195,7 @@ impl Condition<'_> {
     }
 }
 
-/// The conditions in `status.conditions`. One that is malformed spoils them all.
+/// The conditions in `status.conditions`. One malformed condition is an error for all.
 pub(super) fn conditions<'o>(object: Typed<'o>) -> Result<Vec<Condition<'o>>> {
     let read = |condition: Typed<'o>| {
         Ok(Condition {
@@ -209,7 +208,7 @@ pub(super) fn conditions<'o>(object: Typed<'o>) -> Result<Vec<Condition<'o>>> {
     object.list("status.conditions")?.map(read).collect()
 }
 
-/// The name that Go has for the type of a value.
+/// The Go type of a value, as `%T` prints it.
 fn type_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -222,7 +221,7 @@ fn type_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// The same, without what it is made of.
+/// The Go kind of a value.
 fn kind_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::List(_) => "slice",
@@ -231,7 +230,7 @@ fn kind_of(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// A value as Go prints it.
+/// A value as `%v` prints it.
 struct Verbatim<'v>(&'v Value<'v>);
 
 impl fmt::Display for Verbatim<'_> {
@@ -264,7 +263,7 @@ impl fmt::Display for Verbatim<'_> {
     }
 }
 
-/// Very large and very small numbers have an exponent, with a sign and two digits.
+/// Go prints very large and very small numbers with a signed exponent of at least two digits.
 fn float(f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
     if number == 0.0 || (1e-4..1e21).contains(&number.abs()) {
         return write!(f, "{number}");

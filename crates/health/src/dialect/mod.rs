@@ -1,7 +1,7 @@
-//! The same object in the words of other projects, exactly.
+//! Health as other projects report it, with their exact statuses and messages.
 //!
-//! kstatus and Argo CD contradict each other on the same object: a failed Pod is Current to one and Degraded to the other.
-//! Whoever comes from one of them needs its very words, also where our own rules see more.
+//! kstatus and Argo CD contradict each other: a failed Pod is Current in one and Degraded in the other. Users
+//! of one of them can compare its verdicts with Bellwether's own.
 
 pub mod argo;
 mod go;

@@ -1,8 +1,8 @@
-//! The rules for any kind: what operators mean by their conditions, phases and counters.
+//! Rules for any kind: they interpret the usual conditions, phases and counters of operators.
 //!
-//! In this order, the first that has something to say: a spec that is suspended; the generation; `Stalled` and
-//! `Reconciling`; `Ready`; the worst of the other conditions that are known, of those of parts such as parents, ancestors
-//! and listeners, and of a phase; counters of replicas. What has a spec and no status is on its way.
+//! Order of evaluation, first match: suspended in the spec; observed generation; `Stalled` and `Reconciling`;
+//! `Ready`; the worst of the phase, the other known conditions, and the conditions of parts such as parents
+//! and listeners; replica counters. An object with a spec and no status is `InProgress`.
 
 pub(crate) mod conditions;
 pub(crate) mod phase;
@@ -16,16 +16,16 @@ use self::conditions::Conditions;
 use crate::{
     generation,
     read::Reader,
-    verdict::{Rule, Verdict},
+    verdict::{NOT_OBSERVED, Rule, Verdict},
 };
 
 /// The fields that the generic rules read.
 pub(crate) const READS: &[&str] = &["spec.*", "status"];
 
-/// The verdict, if anything in the object speaks for itself.
-pub(crate) fn judge(o: &Reader<'_>) -> Option<Verdict> {
-    // A controller does not look at what is suspended, so this goes before the generation.
-    if let Some(verdict) = phase::stopped(o) {
+/// `None` if nothing in the object is recognized.
+pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
+    // Before the generation: controllers do not observe suspended objects.
+    if let Some(verdict) = phase::suspended(o) {
         return Some(verdict.by(&Rule::generic("suspended")));
     }
     if let Some(verdict) = generation::reported_behind(o) {
@@ -38,19 +38,18 @@ pub(crate) fn judge(o: &Reader<'_>) -> Option<Verdict> {
     if let Some(verdict) = conditions.ready(o) {
         return Some(verdict.by(&Rule::generic("ready")));
     }
-    // Each condition speaks for an aspect, a phase for the whole, and what all of them leave out nobody knows: the worst
-    // is believed.
-    let whole = phase::judge(o, &o.at("status")).map(|verdict| verdict.by(&Rule::generic("phase")));
-    // The steps of what runs to an end may fail and be done again.
-    let steps = whole.is_some() && phase::runs_to_an_end(o);
+    // A condition covers one aspect, a phase the whole object. Neither is complete: the worst decides.
+    let whole = phase::evaluate(o, &o.at("status")).map(|verdict| verdict.by(&Rule::generic("phase")));
+    // Steps of a kind that runs to completion may fail and be retried.
+    let steps = whole.is_some() && phase::runs_to_completion(o);
     let aspects = conditions.known(o).into_iter().chain(parts(o, !steps));
     let aspects = aspects.map(|verdict| verdict.by(&Rule::generic("conditions")));
-    let replicas = replicas::judge(o).map(|verdict| verdict.by(&Rule::generic("replicas")));
+    let replicas = replicas::evaluate(o).map(|verdict| verdict.by(&Rule::generic("replicas")));
     match worst(whole.into_iter().chain(aspects)) {
-        // Counters do not make anything ready that says nothing else, but they can tell that it is not.
+        // Too few ready replicas override a Ready phase or condition.
         Some(ready) if ready.state == State::Ready => {
             let replicas =
-                replicas.filter(|replicas| replicas.state != State::Ready && replicas::counts_the_ready(o));
+                replicas.filter(|replicas| replicas.state != State::Ready && replicas::has_ready_counter(o));
             Some(replicas.unwrap_or(ready))
         }
         Some(verdict) => Some(verdict),
@@ -58,33 +57,28 @@ pub(crate) fn judge(o: &Reader<'_>) -> Option<Verdict> {
     }
 }
 
-/// Something is wanted of it, and nobody has reported on it yet: there is a spec and no status, or the list of conditions
-/// is there and empty.
+/// `InProgress` with a spec and no status, or with an empty list of conditions.
 pub(crate) fn unreported(o: &Reader<'_>) -> Option<Verdict> {
-    let message = if o.has("status") {
-        o.at("status.conditions")
-            .value()?
-            .as_list()?
-            .is_empty()
-            .then_some("its controller has reported no condition yet")
+    let verdict = if o.has("status") {
+        let is_empty = o.at("status.conditions").value()?.as_list()?.is_empty();
+        is_empty.then(|| Verdict::in_progress(NOT_OBSERVED, "no conditions reported yet"))
     } else {
-        let wanted = o.at("spec").fields().next().is_some();
-        wanted.then_some("it has no status: nobody has reported on it yet")
+        o.at("spec").fields().next().is_some().then(Verdict::not_observed)
     };
-    Some(Verdict::in_progress("NoStatusYet", message?).by(&Rule::generic("unreported")))
+    Some(verdict?.by(&Rule::generic("unreported")))
 }
 
-/// Lists in a status that are no parts of it: its own conditions, and those that tell of the past.
-const NO_PARTS: &[&str] = &["conditions", "history", "events", "revisions", "attempts"];
+/// Lists in a status that are not parts: its own conditions, and histories.
+const NOT_PARTS: &[&str] = &["conditions", "history", "events", "revisions", "attempts"];
 
-/// How many parts are looked at, so that the time for an object stays bounded.
+/// Bounds the time for one object.
 const MOST_PARTS: usize = 10_000;
 
-/// What the parts of a status say: the parents, ancestors and listeners of the Gateway API, and every other list or map
-/// whose entries have conditions of their own, or phases.
+/// Verdicts on the parts of a status: parents, ancestors and listeners of the Gateway API, and entries of any
+/// other list or map that have conditions or, with `phases`, a phase.
 fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
     let parts =
-        o.at("status").fields().filter(|(name, _)| !NO_PARTS.contains(name)).flat_map(|(name, part)| {
+        o.at("status").fields().filter(|(name, _)| !NOT_PARTS.contains(name)).flat_map(|(name, part)| {
             let entries = part.entries();
             let what = match name {
                 "parents" => "parent",
@@ -95,15 +89,15 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
             let parts = if entries.is_empty() { vec![part] } else { entries };
             parts.into_iter().filter(Reader::is_map).map(move |part| (what, part))
         });
-    let mut looked_at = 0;
+    let mut evaluated = 0;
     let mut verdicts: Vec<_> = parts
         .take(MOST_PARTS)
-        .inspect(|_| looked_at += 1)
+        .inspect(|_| evaluated += 1)
         .filter_map(|(what, part)| {
             let conditions = Conditions::at(o, &part);
             let verdict =
                 conditions.stalled().or_else(|| conditions.ready(o)).or_else(|| conditions.known(o));
-            let verdict = verdict.or_else(|| phase::judge(o, &part).filter(|_| phases))?;
+            let verdict = verdict.or_else(|| phase::evaluate(o, &part).filter(|_| phases))?;
             let name = ["parentRef.name", "ancestorRef.name", "name"]
                 .into_iter()
                 .map(|path| part.text(path))
@@ -113,18 +107,19 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
             Some(verdict.about(&format!("{what}{name}")))
         })
         .collect();
-    if looked_at == MOST_PARTS {
-        verdicts.push(Verdict::unknown("TooManyParts", "its status has more parts than anybody looks at"));
+    if evaluated == MOST_PARTS {
+        let message = format!("too many entries in status, only the first {MOST_PARTS} are evaluated");
+        verdicts.push(Verdict::unknown("TooManyStatusEntries", message));
     }
     verdicts
 }
 
-/// The worst of several verdicts; the first of equals.
+/// The first of equals.
 pub(crate) fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
     worst_by(verdicts, |verdict| verdict.state)
 }
 
-/// The worst of several things by their state; the first of equals.
+/// The first of equals.
 fn worst_by<T>(things: impl IntoIterator<Item = T>, state: impl Fn(&T) -> State) -> Option<T> {
     things
         .into_iter()

@@ -1,4 +1,4 @@
-//! One word for the whole state: `status.phase` and its like, and what else a status says outright.
+//! Phases: `status.phase` and similar fields, errors and boolean flags in the status.
 
 use bellwether_model::{State, Value, text::capitalised};
 
@@ -8,42 +8,41 @@ use super::{
 };
 use crate::{read::Reader, verdict::Verdict};
 
-/// The last word in the name of a field that holds one word for the state: `phase`, `currentState`, `jobStatus`.
+/// Last word of the name of a phase field: `phase`, `currentState`, `jobStatus`.
 pub(crate) const NAMES: &[&str] = &["phase", "state", "status", "health", "stage", "compliant"];
 
-/// The first word in the name of a field that does not speak of now.
-pub(crate) const NOT_NOW: &[&str] =
+/// First word of the name of a field that is not about the current state.
+pub(crate) const NOT_CURRENT: &[&str] =
     &["desired", "expected", "initial", "old", "original", "previous", "target"];
 
-/// Fields that hold an error, when there is one.
+/// Fields with an error. Empty or absent without one.
 pub(crate) const ERRORS: &[&str] =
     &["error", "errMsg", "errorMessage", "errorReason", "failureMessage", "failureReason"];
 
-/// Fields that are true when all is well.
+/// Boolean fields that are true if the object is healthy.
 pub(crate) const FLAGS: &[&str] = &["ready", "healthy", "isReady", "readyToUse", "success", "valid"];
 
-/// Fields that say in a sentence why.
+/// Fields with a message for the phase.
 const MESSAGES: &[&str] = &["message", "reason", "errorMessage", "error", "failureMessage"];
 
-/// The last word in the name of a kind whose objects run to an end.
-pub(crate) const RUNS_TO_AN_END: &str = "backup build download experiment job migration operation order restore run task test trial upload workflow";
+/// Last word of the name of a kind that runs to completion.
+pub(crate) const COMPLETING_KINDS: &str = "backup build download experiment job migration operation order restore run task test trial upload workflow";
 
-/// What such objects may be long before they are done.
-pub(crate) const NOT_DONE: &str = "accepted active available ready running started";
+/// Phases of such a kind before completion.
+pub(crate) const NOT_COMPLETE: &str = "accepted active available ready running started";
 
-/// Whether the object is of a kind that runs to an end: for it, running is being under way.
-pub(crate) fn runs_to_an_end(o: &Reader<'_>) -> bool {
+/// Whether objects of this kind run to completion. For them, `Running` is `InProgress`.
+pub(crate) fn runs_to_completion(o: &Reader<'_>) -> bool {
     words(o.text("kind"))
         .last()
-        .is_some_and(|last| RUNS_TO_AN_END.split_whitespace().any(|word| word == last))
+        .is_some_and(|last| COMPLETING_KINDS.split_whitespace().any(|word| word == last))
 }
 
-/// What the words of a status say: an error first, then the worst of its phases, then its flags.
-pub(crate) fn judge(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
+/// An error first, then the worst phase, then a flag.
+pub(crate) fn evaluate(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
     error(status).or_else(|| phase(o, status)).or_else(|| flag(status))
 }
 
-/// The error that a status admits.
 pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
     let error = ERRORS.iter().find_map(|field| {
         let found = status.at(field);
@@ -56,20 +55,21 @@ pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
     Some(Verdict::failed("Error", error))
 }
 
-/// The worst of the words.
+/// The worst of all phase fields.
 fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
-    let ends = runs_to_an_end(o);
+    let completes = runs_to_completion(o);
     let fields = status.fields().filter(|(name, field)| {
         let words = words(name);
         let names_a_state = words.last().is_some_and(|last| NAMES.contains(&last.as_str()));
-        let of_now = words.first().is_none_or(|first| !NOT_NOW.contains(&first.as_str()));
-        names_a_state && of_now && field.is_text()
+        let is_current = words.first().is_none_or(|first| !NOT_CURRENT.contains(&first.as_str()));
+        names_a_state && is_current && field.is_text()
     });
-    let said = fields.filter_map(|(_, field)| {
+    let found = fields.filter_map(|(_, field)| {
         let word = field.value()?.as_text()?;
         let state = match meaning(word)? {
             State::Ready
-                if ends && NOT_DONE.split_whitespace().any(|early| word.eq_ignore_ascii_case(early)) =>
+                if completes
+                    && NOT_COMPLETE.split_whitespace().any(|early| word.eq_ignore_ascii_case(early)) =>
             {
                 State::InProgress
             }
@@ -77,24 +77,24 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
         };
         Some((state, word))
     });
-    let (state, word) = worst_by(said, |(state, _)| *state)?;
-    Some(Verdict::new(state, capitalised(word), sentence(status, word)))
+    let (state, word) = worst_by(found, |(state, _)| *state)?;
+    Some(Verdict::new(state, capitalised(word), with_message(status, word)))
 }
 
 fn flag(status: &Reader<'_>) -> Option<Verdict> {
     let (name, holds) =
         FLAGS.iter().find_map(|name| Some((*name, status.at(name).value().and_then(Value::as_bool)?)))?;
-    let said = format!("its status has {name}: {holds}");
+    let text = format!("{name}={holds}");
     Some(match (name, holds) {
-        ("healthy", false) => Verdict::failed("Unhealthy", sentence(status, &said)),
-        ("valid", false) => Verdict::failed("Invalid", sentence(status, &said)),
+        ("healthy", false) => Verdict::failed("Unhealthy", with_message(status, &text)),
+        ("valid", false) => Verdict::failed("Invalid", with_message(status, &text)),
         ("valid", true) => return None,
-        (_, true) => Verdict::ready("Ready", said),
-        (_, false) => Verdict::in_progress("NotReady", sentence(status, &said)),
+        (_, true) => Verdict::ready("Ready", text),
+        (_, false) => Verdict::in_progress("NotReady", with_message(status, &text)),
     })
 }
 
-fn sentence(status: &Reader<'_>, word: &str) -> String {
+fn with_message(status: &Reader<'_>, word: &str) -> String {
     let message = MESSAGES.iter().map(|field| status.text(field).trim()).find(|message| !message.is_empty());
     match message {
         Some(message) if message != word => format!("{word}: {message}"),
@@ -102,10 +102,10 @@ fn sentence(status: &Reader<'_>, word: &str) -> String {
     }
 }
 
-/// Whether somebody stopped it on purpose, where most kinds say so.
-pub(crate) fn stopped(o: &Reader<'_>) -> Option<Verdict> {
+/// The usual fields by which users suspend an object.
+pub(crate) fn suspended(o: &Reader<'_>) -> Option<Verdict> {
     let field = ["spec.suspend", "spec.suspended", "spec.paused", "spec.pause"]
         .into_iter()
         .find(|field| o.flag(field))?;
-    Some(Verdict::new(State::Suspended, "Suspended", format!("{field} is true")))
+    Some(Verdict::new(State::Suspended, "Suspended", format!("{field}=true")))
 }

@@ -1,40 +1,75 @@
-//! What condition types are about.
+//! Polarity of condition types.
 //!
-//! This is the place to add a type. A type that is not here, and whose last word is not here, says nothing about health:
-//! better no evidence than the wrong one.
+//! Add new condition types here. A type is ignored if neither the whole type nor its last word is listed: no
+//! evidence is better than wrong evidence.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::words;
 
-/// What a condition is about.
+/// How a condition type maps to a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polarity {
-    /// True is the end of it: whatever it was for is done.
-    Done,
-    /// True is good. False is a delay unless its reason says otherwise.
-    Good,
-    /// True is good. False is a failure unless its reason says that it is a delay.
-    Sound,
-    /// True is bad.
-    Bad,
-    /// True is the contrary of good: a delay or a failure, as its reason says.
-    NotGood,
-    /// True means that something is under way.
-    UnderWay,
-    /// True means that somebody stopped it on purpose.
-    Stopped,
-    /// True means that it is being deleted.
-    Leaving,
-    /// It says nothing about health, though its last word might.
+    /// True: `Ready`, the object has run to completion.
+    Completion,
+    /// True: `Ready`. False: `InProgress`, unless the reason means failure.
+    Positive,
+    /// True: `Ready`. False: `Failed`, unless the reason means progress.
+    Validity,
+    /// True: `Failed`.
+    Negative,
+    /// The negation of a positive type, such as `NotReady`. True: `Failed`, unless the reason means progress.
+    Negated,
+    /// True: `InProgress`.
+    Progressing,
+    /// True: `Suspended`.
+    Suspended,
+    /// True: `Terminating`.
+    Deleting,
+    /// Ignored, although the last word of the type has a polarity.
     Neutral,
 }
 
-/// The types whose meaning is known as a whole.
+impl Polarity {
+    /// States for the docs: if the condition is True, and if it is False.
+    pub(crate) const fn states(self) -> [&'static str; 2] {
+        match self {
+            Self::Completion => {
+                ["`Ready`, completed", "`InProgress`, unless the reason means failure or suspension"]
+            }
+            Self::Positive => ["`Ready`", "`InProgress`, unless the reason means failure or suspension"],
+            Self::Validity => ["`Ready`", "`Failed`, unless the reason means progress or suspension"],
+            Self::Negative => ["`Failed`, unless the reason means `Ready`", "ignored"],
+            Self::Negated => ["`Failed`, unless the reason means progress", "ignored"],
+            Self::Progressing => [
+                "`InProgress`, unless the reason means `Ready`",
+                "ignored, unless the reason means failure or suspension",
+            ],
+            Self::Suspended => ["`Suspended`", "ignored"],
+            Self::Deleting => ["`Terminating`", "ignored"],
+            Self::Neutral => ["ignored", "ignored"],
+        }
+    }
+}
+
+/// In the order of the docs.
+pub(crate) const ALL: &[Polarity] = &[
+    Polarity::Completion,
+    Polarity::Positive,
+    Polarity::Validity,
+    Polarity::Negative,
+    Polarity::Negated,
+    Polarity::Progressing,
+    Polarity::Suspended,
+    Polarity::Deleting,
+    Polarity::Neutral,
+];
+
+/// Whole condition types.
 pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
-    (Polarity::Done, &["Succeeded", "Complete", "Completed", "Finished"]),
+    (Polarity::Completion, &["Succeeded", "Complete", "Completed", "Finished"]),
     (
-        Polarity::Good,
+        Polarity::Positive,
         &[
             "Ready",
             "Available",
@@ -49,41 +84,44 @@ pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
             "ReconcileSuccess",
         ],
     ),
-    (Polarity::Sound, &["Accepted", "Admitted", "ResolvedRefs", "Valid"]),
-    (Polarity::Bad, &["Degraded", "Failed", "Failure", "Error", "Stalled", "Conflicted"]),
-    (Polarity::UnderWay, &["Reconciling", "Progressing", "Pending", "UpdateInProgress", "UpgradeInProgress"]),
-    (Polarity::Stopped, &["Suspended", "Paused", "Disabled", "Stopped", "Hibernated"]),
-    (Polarity::Leaving, &["Terminating", "Deleting"]),
+    (Polarity::Validity, &["Accepted", "Admitted", "ResolvedRefs", "Valid"]),
+    (Polarity::Negative, &["Degraded", "Failed", "Failure", "Error", "Stalled", "Conflicted"]),
+    (
+        Polarity::Progressing,
+        &["Reconciling", "Progressing", "Pending", "UpdateInProgress", "UpgradeInProgress"],
+    ),
+    (Polarity::Suspended, &["Suspended", "Paused", "Disabled", "Stopped", "Hibernated"]),
+    (Polarity::Deleting, &["Terminating", "Deleting"]),
     (Polarity::Neutral, &["NewVersionAvailable", "UpdateAvailable", "UpgradeAvailable", "Upgradeable"]),
 ];
 
-/// What the last word of any other type says: `ControlPlaneReady`, `InstallPlanFailed`, `Issuing`.
+/// Last words of other types: `ControlPlaneReady`, `InstallPlanFailed`, `Issuing`.
 pub(crate) const ENDINGS: &[(Polarity, &str)] = &[
     (
-        Polarity::Good,
+        Polarity::Positive,
         "active alive admitted advertised adopted allocated applied approved assigned attached available bootstrapped bound \
          complete completed configured connected created deployed discoverable established exists functional healthy initialized \
          installed issued joined mounted ok online operating operational programmed provisioned reachable ready reconciled \
          registered resolved running scheduled serving succeeded success successful synced synchronized updated \
          validated verified",
     ),
-    (Polarity::Sound, "accepted compliant valid"),
+    (Polarity::Validity, "accepted compliant valid"),
     (
-        Polarity::Bad,
+        Polarity::Negative,
         "broken conflict corrupted degraded error errors failed failing failure invalid misconfigured mismatch rejected \
          stalled unhealthy unreachable violated violation violations",
     ),
     (
-        Polarity::UnderWay,
+        Polarity::Progressing,
         "configuring creating deploying initializing installing issuing migrating pending progressing provisioning \
          reconciling recovering restoring rolling scaling starting syncing unpacking updating upgrading",
     ),
-    (Polarity::Stopped, "hibernated paused suspended"),
-    (Polarity::Leaving, "deleting terminating uninstalling"),
+    (Polarity::Suspended, "hibernated paused suspended"),
+    (Polarity::Deleting, "deleting terminating uninstalling"),
 ];
 
-/// What the first word of a type says where its last word says nothing: `InvalidSpec`, `FailedCreatePod`.
-const BAD_BEGINNINGS: &[&str] = &["failed", "invalid"];
+/// First words of types whose last word is not listed: `InvalidSpec`, `FailedCreatePod`.
+const NEGATIVE_PREFIXES: &[&str] = &["failed", "invalid"];
 
 static BY_ENDING: LazyLock<HashMap<&str, Polarity>> = LazyLock::new(|| {
     ENDINGS
@@ -92,30 +130,30 @@ static BY_ENDING: LazyLock<HashMap<&str, Polarity>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What a condition of this type is about, if that is known.
+/// `None` if the type is not known.
 pub(crate) fn of(kind: &str) -> Option<Polarity> {
-    // A prefix says whose condition it is: `example.com/Ready`.
+    // A type may have a prefix: `example.com/Ready`.
     let kind = kind.rsplit('/').next().unwrap_or(kind);
     if let Some((polarity, _)) = TYPES.iter().find(|(_, types)| types.contains(&kind)) {
         return Some(*polarity);
     }
     let words = words::words(kind);
-    let denied = words.iter().any(|word| word == "not" || word == "no");
-    let begins_badly = || BAD_BEGINNINGS.contains(&words.first()?.as_str()).then_some(Polarity::Bad);
-    Some(match (of_last_word(words.last()?).or_else(begins_badly)?, denied) {
-        (Polarity::Good | Polarity::Sound | Polarity::Done, true) => Polarity::NotGood,
-        (Polarity::Bad, true) => Polarity::Good,
+    let negated = words.iter().any(|word| word == "not" || word == "no");
+    let by_prefix = || NEGATIVE_PREFIXES.contains(&words.first()?.as_str()).then_some(Polarity::Negative);
+    Some(match (of_last_word(words.last()?).or_else(by_prefix)?, negated) {
+        (Polarity::Positive | Polarity::Validity | Polarity::Completion, true) => Polarity::Negated,
+        (Polarity::Negative, true) => Polarity::Positive,
         (polarity, _) => polarity,
     })
 }
 
-/// Whether a type is listed with this meaning, rather than known by its last word.
-pub(crate) fn says_outright(wanted: Polarity, kind: &str) -> bool {
+/// Whether the whole type is listed with this polarity.
+pub(crate) fn is_listed(wanted: Polarity, kind: &str) -> bool {
     TYPES.iter().any(|(polarity, types)| *polarity == wanted && types.contains(&kind))
 }
 
-/// Whether a type is about the end of something: `VolumeBackupsCompleted`.
-pub(crate) fn speaks_of_an_end(kind: &str) -> bool {
+/// Whether a type is about completion: `VolumeBackupsCompleted`.
+pub(crate) fn is_completion(kind: &str) -> bool {
     ["Complete", "Completed", "Finished", "Succeeded"].iter().any(|end| kind.ends_with(end))
 }
 
@@ -130,22 +168,22 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("Ready", Some(Polarity::Good))]
-    #[case("example.com/Ready", Some(Polarity::Good))]
-    #[case("EKSControlPlaneReady", Some(Polarity::Good))]
-    #[case("PodsRunning", Some(Polarity::Good))]
-    #[case("platform.example.com/app-ready", Some(Polarity::Good))]
-    #[case("NotReady", Some(Polarity::NotGood))]
-    #[case("SpecValid", Some(Polarity::Sound))]
-    #[case("InstallPlanFailed", Some(Polarity::Bad))]
-    #[case("HasErrors", Some(Polarity::Bad))]
-    #[case("InvalidSpec", Some(Polarity::Bad))]
-    #[case("NoErrors", Some(Polarity::Good))]
-    #[case("Issuing", Some(Polarity::UnderWay))]
-    #[case("Paused", Some(Polarity::Stopped))]
+    #[case("Ready", Some(Polarity::Positive))]
+    #[case("example.com/Ready", Some(Polarity::Positive))]
+    #[case("EKSControlPlaneReady", Some(Polarity::Positive))]
+    #[case("PodsRunning", Some(Polarity::Positive))]
+    #[case("platform.example.com/app-ready", Some(Polarity::Positive))]
+    #[case("NotReady", Some(Polarity::Negated))]
+    #[case("SpecValid", Some(Polarity::Validity))]
+    #[case("InstallPlanFailed", Some(Polarity::Negative))]
+    #[case("HasErrors", Some(Polarity::Negative))]
+    #[case("InvalidSpec", Some(Polarity::Negative))]
+    #[case("NoErrors", Some(Polarity::Positive))]
+    #[case("Issuing", Some(Polarity::Progressing))]
+    #[case("Paused", Some(Polarity::Suspended))]
     #[case("Upgradeable", Some(Polarity::Neutral))]
     #[case("UpdateAvailable", Some(Polarity::Neutral))]
-    // What is not listed is not guessed.
+    // Not listed.
     #[case("Blocked", None)]
     #[case("Compromised", None)]
     #[case("Encrypted", None)]
@@ -157,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn no_ending_has_two_meanings() {
+    fn no_last_word_has_two_polarities() {
         let mut all: Vec<_> = ENDINGS.iter().flat_map(|(_, endings)| endings.split_whitespace()).collect();
         let count = all.len();
         all.sort_unstable();

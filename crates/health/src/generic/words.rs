@@ -1,13 +1,13 @@
-//! The words that operators use, and what they mean.
+//! Words in phases and reasons, and the state that they mean.
 //!
-//! This is the place to add a word. Keep a word out if operators disagree about it: what no table knows is judged by the
-//! next rule, and in the end is `Unknown`, which is honest.
+//! Add new words here. Leave a word out if operators use it with different meanings: without a known word the
+//! next rule applies, and in the end the object is `Unknown`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use bellwether_model::State;
 
-/// What the words of a phase, a state or a reason mean, in lower case.
+/// In lower case.
 pub(crate) const WORDS: &[(State, &str)] = &[
     (
         State::Ready,
@@ -37,19 +37,19 @@ pub(crate) const WORDS: &[(State, &str)] = &[
     (State::Terminating, "deleted deleting deletion destroying terminating uninstalling"),
 ];
 
-/// Words that mean something only where they stand alone: a new object is on its way, a new replica set is not.
+/// Words that count only on their own: phase `New` is `InProgress`, reason `NewReplicaSetAvailable` is not.
 pub(crate) const ALONE: &[(State, &str)] = &[
     (State::Failed, "conflict down missing timeout unavailable"),
     (State::Ready, "current exists started up updated"),
     (State::InProgress, "initial initialized new restart rollback unknown upgrade"),
 ];
 
-/// Phrases that mean something else than their words.
+/// Phrases that take precedence over their single words.
 pub(crate) const PHRASES: &[(State, &[&str])] =
     &[(State::Failed, &["back off", "timed out"]), (State::InProgress, &["in progress", "not yet"])];
 
-/// Words that mean failure when they are denied: *not found*. Other good words, denied, are in progress: *not ready*.
-pub(crate) const FAILED_WHEN_DENIED: &[&str] = &[
+/// Words that mean `Failed` after a negation: *not found*. Other good words mean `InProgress`: *not ready*.
+pub(crate) const FAILED_IF_NEGATED: &[&str] = &[
     "accepted",
     "allowed",
     "authorized",
@@ -62,8 +62,8 @@ pub(crate) const FAILED_WHEN_DENIED: &[&str] = &[
     "exists",
 ];
 
-/// Words that leave open whether a good word holds: *partially ready*, *to be installed*, *rollback complete*.
-pub(crate) const LIMITS: &[&str] = &[
+/// Words that limit a good word: *partially ready*, *to be installed*, *rollback complete*.
+pub(crate) const QUALIFIERS: &[&str] = &[
     "almost",
     "be",
     "delete",
@@ -77,25 +77,23 @@ pub(crate) const LIMITS: &[&str] = &[
     "was",
 ];
 
-/// Words that deny what follows them.
-const DENIALS: &[&str] = &["cannot", "no", "non", "not", "never", "without"];
+const NEGATIONS: &[&str] = &["cannot", "no", "non", "not", "never", "without"];
 
-/// Words that end in *-ing* and do not mean that something is under way.
-const NOT_UNDER_WAY: &[&str] = &["existing", "following", "nothing", "something", "string"];
+/// Words in *-ing* that do not mean progress.
+const NOT_PROGRESS: &[&str] = &["existing", "following", "nothing", "something", "string"];
 
 static MEANINGS: LazyLock<HashMap<&str, State>> = LazyLock::new(|| {
     WORDS.iter().flat_map(|(state, words)| words.split_whitespace().map(|word| (word, *state))).collect()
 });
 
-/// What a word means.
 fn of_word(word: &str) -> Option<State> {
     MEANINGS.get(word).copied().or_else(|| {
-        let under_way = word.len() > 4 && word.ends_with("ing") && !NOT_UNDER_WAY.contains(&word);
-        under_way.then_some(State::InProgress)
+        let progress = word.len() > 4 && word.ends_with("ing") && !NOT_PROGRESS.contains(&word);
+        progress.then_some(State::InProgress)
     })
 }
 
-/// What a phase, a state or a reason means: the worst of its words.
+/// The state of a phase or reason: that of its worst word.
 pub(crate) fn meaning(phrase: &str) -> Option<State> {
     if phrase.is_empty() {
         return None;
@@ -113,34 +111,34 @@ pub(crate) fn meaning(phrase: &str) -> Option<State> {
     if let Some((state, _)) = ALONE.iter().find(alone) {
         return Some(*state);
     }
-    // Whoever waits for something missing, or recovers from a failure, is at it.
+    // `WaitingForMissingSecret` and `RecoveringFromFailure` mean progress.
     if words.first().is_some_and(|first| of_word(first) == Some(State::InProgress) && first.ends_with("ing"))
     {
         return Some(State::InProgress);
     }
-    let mut denied = false;
+    let mut negated = false;
     let mut worst = None;
     for word in &words {
-        if DENIALS.contains(&word.as_str()) {
-            denied = true;
+        if NEGATIONS.contains(&word.as_str()) {
+            negated = true;
             continue;
         }
         let known = of_word(word);
         let meaning = match known {
-            _ if denied && FAILED_WHEN_DENIED.contains(&word.as_str()) => Some(State::Failed),
-            Some(State::Ready) if denied => Some(State::InProgress),
-            // What is not failing is not said to be anything.
-            Some(_) if denied => None,
+            _ if negated && FAILED_IF_NEGATED.contains(&word.as_str()) => Some(State::Failed),
+            Some(State::Ready) if negated => Some(State::InProgress),
+            // "Not failing" has no meaning.
+            Some(_) if negated => None,
             meaning => meaning,
         };
-        denied &= meaning.is_none() && known.is_none();
+        negated &= meaning.is_none() && known.is_none();
         worst = worst.into_iter().chain(meaning).max_by_key(|state| weight(*state));
     }
-    let limited = words.iter().any(|word| LIMITS.contains(&word.as_str()));
-    if limited && worst == Some(State::Ready) { Some(State::InProgress) } else { worst }
+    let qualified = words.iter().any(|word| QUALIFIERS.contains(&word.as_str()));
+    if qualified && worst == Some(State::Ready) { Some(State::InProgress) } else { worst }
 }
 
-/// Which word decides when a phrase has several.
+/// Precedence of the words of a phrase.
 fn weight(state: State) -> u8 {
     match state {
         State::Ready => 0,
@@ -151,7 +149,7 @@ fn weight(state: State) -> u8 {
     }
 }
 
-/// Whether a sentence begins as sentences about failures do.
+/// Whether a message begins like `failed to …` or `cannot …`.
 pub(crate) fn begins_with_failure(sentence: &str) -> bool {
     let first = &sentence[..sentence.floor_char_boundary(24)];
     let words = words(first);
@@ -160,10 +158,10 @@ pub(crate) fn begins_with_failure(sentence: &str) -> bool {
         || matches!((first, words.get(1).map(String::as_str)), ("could" | "can", Some("not")))
 }
 
-/// The longest phrase that is looked at: whatever is longer is prose.
+/// In bytes. Longer text is prose: the rest is ignored.
 const LONGEST: usize = 120;
 
-/// The words of a phrase in lower case: `ImagePullBackOff`, `image-pull-back-off` and `image pull back off` are the same.
+/// Splits into lower-case words: `ImagePullBackOff` and `image-pull-back-off` are the same.
 pub(super) fn words(phrase: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! The rules in force: which one judges an object.
+//! All compiled rules: precedence and lookup.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -6,82 +6,80 @@ use bellwether_model::{Object, Plan};
 
 use super::rule::{CompiledRule, SECRET_FIELDS, is_secret};
 
-/// The rules in force.
+/// A set of user rules.
 ///
-/// For an object, the rule that speaks of it most precisely decides: one for its kind in its version, then one for its kind,
-/// then one for every kind of its group in its version, then one for every kind of its group; those for many groups come
-/// last. Of two rules for exactly the same, the older one decides, and of two of the same age the one whose name comes
-/// first.
+/// The most specific rule for an object takes precedence: kind and version, kind, group and version, group,
+/// group suffix. Of two rules for the same target, the older one takes precedence, then the first by name.
 #[derive(Clone, Debug, Default)]
 pub struct UserRules {
-    /// By group, those that decide first before the others.
+    /// In order of precedence.
     by_group: HashMap<String, Vec<Arc<CompiledRule>>>,
-    for_many_groups: Vec<Arc<CompiledRule>>,
+    by_suffix: Vec<Arc<CompiledRule>>,
     overridden: Vec<Overridden>,
 }
 
-/// A rule that never decides, because another one is for exactly the same kind.
+/// A rule without effect: another rule for the same target takes precedence.
 #[derive(Clone, Debug)]
 pub struct Overridden {
-    /// The rule.
+    /// The rule without effect.
     pub rule: Arc<CompiledRule>,
-    /// The one that decides.
+    /// The rule that takes precedence.
     pub by: Arc<CompiledRule>,
 }
 
 impl UserRules {
-    /// These rules, in whatever order.
+    /// The order of the rules does not matter.
     pub fn new(rules: impl IntoIterator<Item = Arc<CompiledRule>>) -> Self {
         let mut rules: Vec<_> = rules.into_iter().collect();
         rules.sort_by_cached_key(|rule| precedence(rule));
-        let mut book = Self::default();
+        let mut set = Self::default();
         for rule in rules {
-            let rules = if rule.kind().is_for_many_groups() {
-                &mut book.for_many_groups
+            let rules = if rule.kind().is_suffix() {
+                &mut set.by_suffix
             } else {
-                book.by_group.entry(rule.kind().group.clone()).or_default()
+                set.by_group.entry(rule.kind().group.clone()).or_default()
             };
             match rules.iter().find(|other| other.kind() == rule.kind()) {
-                Some(by) => book.overridden.push(Overridden { by: Arc::clone(by), rule }),
+                Some(by) => set.overridden.push(Overridden { by: Arc::clone(by), rule }),
                 None => rules.push(rule),
             }
         }
-        book
+        set
     }
 
-    /// Whether there is none.
+    /// Whether no rule is in the set.
     pub fn is_empty(&self) -> bool {
-        self.by_group.is_empty() && self.for_many_groups.is_empty()
+        self.by_group.is_empty() && self.by_suffix.is_empty()
     }
 
-    /// The rule for an object.
+    /// The rule that evaluates an object.
     pub fn rule_for(&self, object: &Object<'_>) -> Option<&CompiledRule> {
         let (group, version, kind) = (object.group(), object.version(), object.kind());
-        self.for_group(group).find(|rule| rule.kind().takes(group, version, kind)).map(|rule| &**rule)
+        self.for_group(group).find(|rule| rule.kind().matches(group, version, kind)).map(|rule| &**rule)
     }
 
-    /// The rules that may be for the kinds of a group, those that decide first before the others.
+    /// Candidates for the kinds of a group, in order of precedence.
     fn for_group(&self, group: &str) -> impl Iterator<Item = &Arc<CompiledRule>> + Clone {
-        self.by_group.get(group).into_iter().flatten().chain(&self.for_many_groups)
+        self.by_group.get(group).into_iter().flatten().chain(&self.by_suffix)
     }
 
-    /// Whether the objects of a kind are judged by the same rules here and there.
+    /// Whether both sets have the same rules for a kind.
     pub fn same_for(&self, other: &Self, group: &str, kind: &str) -> bool {
         let rules = |rules: &Self| -> Vec<_> {
-            let own = rules.for_group(group).filter(|rule| rule.kind().takes_some(group, kind));
+            let own = rules.for_group(group).filter(|rule| rule.kind().matches_any_version(group, kind));
             own.map(Arc::as_ptr).collect()
         };
         rules(self) == rules(other)
     }
 
-    /// The rules that never decide.
+    /// The rules without effect.
     pub fn overridden(&self) -> &[Overridden] {
         &self.overridden
     }
 
-    /// Adds to a plan what the rules for a kind read. What is secret is read by no rule.
+    /// Adds the fields that the rules for a kind read to a plan. No rule reads the data of a Secret.
     pub fn keep_for(&self, group: &str, kind: &str, plan: &mut Plan) {
-        keep(self.for_group(group).filter(|rule| rule.kind().takes_some(group, kind)), plan);
+        keep(self.for_group(group).filter(|rule| rule.kind().matches_any_version(group, kind)), plan);
         if is_secret(group, kind) {
             for field in SECRET_FIELDS {
                 plan.leave_out(field);
@@ -89,9 +87,9 @@ impl UserRules {
         }
     }
 
-    /// Adds to a plan what all rules read: for objects whose kind is not known before they are read.
+    /// Adds the fields that all rules read to a plan, for objects whose kind is not known before decoding.
     pub fn keep_for_all(&self, plan: &mut Plan) {
-        keep(self.by_group.values().flatten().chain(&self.for_many_groups), plan);
+        keep(self.by_group.values().flatten().chain(&self.by_suffix), plan);
     }
 }
 
@@ -104,7 +102,7 @@ fn keep<'a>(rules: impl Iterator<Item = &'a Arc<CompiledRule>> + Clone, plan: &m
     }
 }
 
-/// What decides between rules, the first before the others.
+/// Sort key: kind, version, age, name.
 fn precedence(
     rule: &CompiledRule,
 ) -> (Reverse<bool>, Reverse<bool>, (bool, Option<jiff::Timestamp>), String) {

@@ -1,19 +1,19 @@
-//! Flux's health expressions, with Flux's own meaning.
+//! Flux health expressions, with the semantics of Flux.
 //!
-//! Nothing is asked of an object whose controller has not seen its newest generation. Then `inProgress` is asked, then
-//! `failed`, then `current`; if none is true, the object is on its way. A field that is not there is an error, as it is
-//! in Flux: `has()` asks first.
+//! An object with another `observedGeneration` is `InProgress` before any evaluation. Then `inProgress`,
+//! `failed` and `current` are evaluated in this order; if none is true, the object is `InProgress`. An absent
+//! field is an error, as in Flux: guard it with `has()`.
 
 use bellwether_expr::{Absence, Fuel, Program};
 use bellwether_model::{Object, State};
 
 use super::{
-    input::{Answer, Looked, RULE_ERROR, ask},
-    written::{Flaw, question},
+    input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
+    written::{Flaw, bool_program},
 };
-use crate::{read::Reader, verdict::Verdict};
+use crate::{generation, read::Reader, verdict::Verdict};
 
-/// The expressions, in the order in which they are asked.
+/// In order of evaluation.
 #[derive(Debug)]
 pub(super) struct Flux(Vec<Expression>);
 
@@ -21,7 +21,7 @@ pub(super) struct Flux(Vec<Expression>);
 struct Expression {
     name: &'static str,
     state: State,
-    asked: String,
+    source: String,
     program: Program,
 }
 
@@ -31,17 +31,17 @@ impl Flux {
         in_progress: Option<&str>,
         failed: Option<&str>,
     ) -> Result<Self, Vec<Flaw>> {
-        let written = [
+        let fields = [
             ("inProgress", State::InProgress, in_progress),
             ("failed", State::Failed, failed),
             ("current", State::Ready, Some(current)),
         ];
         let mut expressions = Vec::new();
         let mut flaws = Vec::new();
-        for (name, state, text) in written {
+        for (name, state, text) in fields {
             let Some(text) = text else { continue };
-            match question(text, &format!("spec.expressions.{name}"), Absence::AsInCel) {
-                Ok(program) => expressions.push(Expression { name, state, asked: text.to_owned(), program }),
+            match bool_program(text, &format!("spec.expressions.{name}"), Absence::AsInCel) {
+                Ok(program) => expressions.push(Expression { name, state, source: text.to_owned(), program }),
                 Err(flaw) => flaws.push(flaw),
             }
         }
@@ -52,42 +52,43 @@ impl Flux {
         self.0.iter().map(|expression| &expression.program).collect()
     }
 
-    pub(super) fn judge(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
+    pub(super) fn evaluate(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
         if let Some(verdict) = not_observed(reader) {
             return verdict;
         }
-        let input = Looked { object, reader };
+        let input = ObjectInput { object, reader };
         let mut fuel = Fuel::USUAL;
-        for Expression { name, state, asked, program } in &self.0 {
+        for Expression { name, state, source, program } in &self.0 {
+            // The error messages are those of Flux.
             let error = |why: &str| {
                 Verdict::unknown(
                     RULE_ERROR,
-                    format!("failed to evaluate the CEL expression '{asked}': {why}"),
+                    format!("failed to evaluate the CEL expression '{source}': {why}"),
                 )
             };
-            match ask(program, &input, &mut fuel) {
-                Answer::Yes => return Verdict::new(*state, state.name(), format!("{name}: {asked} is true")),
-                Answer::No => {}
-                Answer::Missing(what) => return error(&what),
-                Answer::Failed(verdict) if verdict.reason == RULE_ERROR => return error(&verdict.message),
-                Answer::Failed(verdict) => return *verdict,
-                Answer::Other(value) => {
-                    return error(&format!("it is {}, not true or false", value.type_of().one()));
+            match evaluate(program, &input, &mut fuel) {
+                Outcome::True => {
+                    return Verdict::new(*state, state.name(), format!("{name}: {source} is true"));
+                }
+                Outcome::False => {}
+                Outcome::Missing(what) => return error(&what),
+                Outcome::Error(verdict) if verdict.reason == RULE_ERROR => return error(&verdict.message),
+                Outcome::Error(verdict) => return *verdict,
+                Outcome::Other(_) => {
+                    let message = format!("failed to evaluate CEL expression as boolean: '{source}'");
+                    return Verdict::unknown(RULE_ERROR, message);
                 }
             }
         }
-        Verdict::in_progress("NoExpressionTrue", "no expression of the rule is true yet")
+        Verdict::in_progress("NoExpressionTrue", "no expression is true")
     }
 }
 
-/// The verdict if the controller says which generation it has seen, and it is another one.
+/// The verdict if `observedGeneration` is set and differs. Flux compares for equality.
 fn not_observed(reader: &Reader<'_>) -> Option<Verdict> {
     let observed = reader.int("status.observedGeneration")?;
     let generation = reader.int("metadata.generation")?;
     (observed != generation).then(|| {
-        Verdict::in_progress(
-            "LatestGenerationNotObserved",
-            format!("the controller has seen generation {observed}, not {generation}"),
-        )
+        Verdict::in_progress(generation::REASON, format!("observed generation {observed}, want {generation}"))
     })
 }

@@ -1,8 +1,7 @@
-//! Rules that users write for their kinds: CEL clauses, Flux's expressions, Argo CD's scripts.
+//! User rules: CEL clauses, Flux health expressions, Argo CD health scripts.
 //!
-//! A [`UserRule`] is a rule as it was written; [`UserRule::compile`] makes a [`CompiledRule`] of it or says what is wrong
-//! and where. [`UserRules`] are those in force: they find the rule for an object, and say what must be kept of a kind for
-//! its rules to be judged by.
+//! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`Flaw`]s. [`UserRules`]
+//! finds the rule for an object and the fields that the rules for a kind read.
 
 mod book;
 mod clauses;

@@ -1,4 +1,4 @@
-//! A rule that is ready to be used.
+//! Compiled user rules.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::{
     clauses::Clauses,
     flux::Flux,
-    script::Judge,
+    script::LuaScript,
     written::{Flaw, Form, JudgedKind, UserRule},
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     verdict::{Rule, Source, Verdict},
 };
 
-/// A rule that can be used.
+/// A user rule, checked and compiled.
 #[derive(Debug)]
 pub struct CompiledRule {
     name: String,
@@ -31,18 +31,18 @@ pub struct CompiledRule {
 enum Body {
     Clauses(Clauses),
     Flux(Flux),
-    Script(Judge),
+    Script(LuaScript),
 }
 
 impl UserRule {
-    /// Makes it ready to be used, or says all that is wrong with it.
+    /// Returns all errors of the rule, not only the first.
     pub fn compile(self) -> Result<CompiledRule, Vec<Flaw>> {
         let body = match self.form {
             Form::Clauses(clauses) => Body::Clauses(Clauses::compile(clauses)?),
             Form::Flux { current, in_progress, failed } => {
                 Body::Flux(Flux::compile(&current, in_progress.as_deref(), failed.as_deref())?)
             }
-            Form::Lua(script) => Body::Script(Judge::compile(&script)?),
+            Form::Lua(script) => Body::Script(LuaScript::compile(&script)?),
         };
         let rule = CompiledRule {
             id: Rule { source: Source::User, id: self.name.clone().into() },
@@ -51,7 +51,7 @@ impl UserRule {
             kind: self.kind,
             body,
         };
-        match rule.reads_secrets() {
+        match rule.secret_access() {
             Some(flaw) => Err(vec![flaw]),
             None => Ok(rule),
         }
@@ -59,49 +59,49 @@ impl UserRule {
 }
 
 impl CompiledRule {
-    /// Its name.
+    /// The name in verdicts.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// When it was made, where that is known.
+    /// `creationTimestamp`, if known.
     pub fn created(&self) -> Option<Timestamp> {
         self.created
     }
 
-    /// The kind that it is for.
+    /// The target of the rule.
     pub fn kind(&self) -> &JudgedKind {
         &self.kind
     }
 
-    /// The status and message that its script gives in Argo CD's own words; none if it is no script.
+    /// Status and message as Argo CD would report them. `None` if the rule is not a script.
     pub fn run_script(
         &self,
         object: &Object<'_>,
         now: Timestamp,
     ) -> Option<Result<(String, String), String>> {
         match &self.body {
-            Body::Script(judge) => Some(judge.run(&without_secrets(object), now)),
+            Body::Script(script) => Some(script.run(&without_secrets(object), now)),
             _ => None,
         }
     }
 
-    pub(crate) fn judge(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
+    pub(crate) fn evaluate(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
         let object = without_secrets(object);
         let verdict = match &self.body {
-            Body::Clauses(clauses) => clauses.judge(&object, reader),
-            Body::Flux(flux) => flux.judge(&object, reader),
-            Body::Script(judge) => judge.judge(&object, reader),
+            Body::Clauses(clauses) => clauses.evaluate(&object, reader),
+            Body::Flux(flux) => flux.evaluate(&object, reader),
+            Body::Script(script) => script.evaluate(&object, reader),
         };
         verdict.by(&self.id)
     }
 
-    /// Whether it may read any part of an object: scripts, and expressions that look at the object as a whole.
+    /// Scripts, and expressions that use the object as a whole, may read any field.
     pub(super) fn reads_everything(&self) -> bool {
         matches!(self.body, Body::Script(_)) || self.paths().any(|path| path.steps().is_empty())
     }
 
-    /// The parts of an object that its expressions read.
+    /// The fields that the expressions read.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let programs = match &self.body {
             Body::Clauses(clauses) => clauses.programs(),
@@ -111,8 +111,8 @@ impl CompiledRule {
         programs.into_iter().flat_map(Program::paths)
     }
 
-    /// Nobody's passwords are read to see whether they are well.
-    fn reads_secrets(&self) -> Option<Flaw> {
+    /// The error if an expression reads the data of a Secret.
+    fn secret_access(&self) -> Option<Flaw> {
         let kind = self.kind.kind.as_deref()?;
         let secret = self.paths().find(|path| {
             let fields = path.fields();
@@ -123,14 +123,14 @@ impl CompiledRule {
             source: String::new(),
             mistake: Mistake {
                 place: Place::Tree(String::new()),
-                text: format!("a rule must not read `{secret}` of Secrets"),
-                hint: Some("metadata and type may be read".to_owned()),
+                text: format!("cannot read `{secret}` of a Secret"),
+                hint: Some("use only metadata and type".to_owned()),
             },
         })
     }
 }
 
-/// What a rule may see of an object: all of it, but nothing that is secret.
+/// Hides the data of a Secret from rules.
 fn without_secrets<'a, 'o>(object: &'a Object<'o>) -> Cow<'a, Object<'o>> {
     if is_secret(object.group(), object.kind()) {
         Cow::Owned(object.without(SECRET_FIELDS))
@@ -139,7 +139,7 @@ fn without_secrets<'a, 'o>(object: &'a Object<'o>) -> Cow<'a, Object<'o>> {
     }
 }
 
-/// The fields of a Secret that are one. Whoever applied it may have left a copy.
+/// Fields with the data of a Secret. `kubectl apply` leaves a copy in the annotation.
 pub(super) const SECRET_FIELDS: &[&[&str]] = &[
     &["data"],
     &["stringData"],

@@ -1,4 +1,4 @@
-//! A rule as it was written, and what can be wrong with it.
+//! User rules before compilation, and their errors.
 
 use std::fmt;
 
@@ -9,66 +9,66 @@ use jiff::Timestamp;
 /// A rule as a user wrote it.
 #[derive(Clone, Debug)]
 pub struct UserRule {
-    /// Its name.
+    /// The name in verdicts.
     pub name: String,
-    /// When it was made, where that is known. Of two rules for the same kind the older one decides.
+    /// `creationTimestamp`, if known. Of two rules for the same target, the older one takes precedence.
     pub created: Option<Timestamp>,
-    /// The kind that it is for.
+    /// The target of the rule.
     pub kind: JudgedKind,
-    /// The rule itself.
+    /// The body of the rule.
     pub form: Form,
 }
 
-/// The kind that a rule is for.
+/// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgedKind {
-    /// The group; empty for the core group. One that begins with `*` is for every group that ends like it.
+    /// Empty for the core group. `*.example.com` matches every group with that suffix.
     pub group: String,
-    /// The version; none for every version.
+    /// `None` for every version.
     pub version: Option<String>,
-    /// The kind; none for every kind of the group.
+    /// `None` for every kind of the group.
     pub kind: Option<String>,
 }
 
-/// The forms that a rule can have.
+/// The body of a rule.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// CEL clauses: the first whose question is answered with true decides.
+    /// CEL clauses: the first whose `when` is true decides.
     Clauses(Vec<Clause>),
-    /// Flux's three expressions.
+    /// Flux `healthCheckExprs`.
     Flux {
-        /// True when the object is ready.
+        /// `Ready` if true.
         current: String,
-        /// True while it is on its way.
+        /// `InProgress` if true. Evaluated first.
         in_progress: Option<String>,
-        /// True when it has failed.
+        /// `Failed` if true. Evaluated before `current`.
         failed: Option<String>,
     },
-    /// A health script of Argo CD.
+    /// An Argo CD `health.lua`.
     Lua(String),
 }
 
-/// One clause of a rule.
+/// A CEL clause.
 #[derive(Clone, Debug)]
 pub struct Clause {
-    /// The question, in CEL.
+    /// A CEL expression that evaluates to bool.
     pub when: String,
-    /// The state of the object if it is answered with true.
+    /// The state if `when` is true.
     pub state: State,
-    /// Why, in one word.
+    /// The reason of the verdict. Defaults to the name of the state.
     pub reason: Option<String>,
-    /// Why, for people: a CEL expression.
+    /// A CEL expression that evaluates to a string. Defaults to the text of `when`.
     pub message: Option<String>,
 }
 
-/// What is wrong with a rule.
+/// An error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// The field of the rule: `spec.cel[0].when`.
+    /// Path of the field: `spec.cel[0].when`.
     pub field: String,
-    /// The text of the field.
+    /// The value of the field.
     pub source: String,
-    /// What is wrong with it.
+    /// Position in the source, error and hint.
     pub mistake: Mistake,
 }
 
@@ -79,26 +79,24 @@ impl fmt::Display for Flaw {
 }
 
 impl JudgedKind {
-    /// Whether objects of the kind are judged by the rule, in this version.
-    pub(super) fn takes(&self, group: &str, version: &str, kind: &str) -> bool {
-        self.takes_some(group, kind) && self.version.as_deref().is_none_or(|own| own == version)
+    pub(super) fn matches(&self, group: &str, version: &str, kind: &str) -> bool {
+        self.matches_any_version(group, kind) && self.version.as_deref().is_none_or(|own| own == version)
     }
 
-    /// Whether objects of the kind are judged by the rule in some version.
-    pub(super) fn takes_some(&self, group: &str, kind: &str) -> bool {
-        let takes_group = match self.group.strip_prefix('*') {
-            Some(end) => group.ends_with(end),
+    pub(super) fn matches_any_version(&self, group: &str, kind: &str) -> bool {
+        let matches_group = match self.group.strip_prefix('*') {
+            Some(suffix) => group.ends_with(suffix),
             None => self.group == group,
         };
-        takes_group && self.kind.as_deref().is_none_or(|own| own == kind)
+        matches_group && self.kind.as_deref().is_none_or(|own| own == kind)
     }
 
-    pub(super) fn is_for_many_groups(&self) -> bool {
+    pub(super) fn is_suffix(&self) -> bool {
         self.group.starts_with('*')
     }
 }
 
-/// As people write kinds: `Widget.v1.acme.io`, `*.acme.io`.
+/// `Widget.v1.acme.io`, or `*.acme.io` for all kinds of a group.
 impl fmt::Display for JudgedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.as_deref().unwrap_or("*"))?;
@@ -111,15 +109,15 @@ impl fmt::Display for JudgedKind {
     }
 }
 
-/// An expression of a rule that answers a question.
-pub(super) fn question(text: &str, field: &str, absence: Absence) -> Result<Program, Flaw> {
+/// Compiles an expression that must evaluate to bool.
+pub(super) fn bool_program(text: &str, field: &str, absence: Absence) -> Result<Program, Flaw> {
     let flaw = |mistake| Flaw { field: field.to_owned(), source: text.to_owned(), mistake };
     let program = Program::cel(text, &Scope::object(absence)).map_err(flaw)?;
     if !program.can_be(Type::Bool) {
         return Err(flaw(Mistake {
             place: Place::Text { line: 1, column: 1 },
-            text: "the expression is never true or false".to_owned(),
-            hint: Some("compare it with something: status.phase == 'Up'".to_owned()),
+            text: "the expression must evaluate to bool".to_owned(),
+            hint: Some("write a comparison, for example status.phase == 'Up'".to_owned()),
         }));
     }
     Ok(program)

@@ -1,6 +1,6 @@
-//! Objects that nobody would write: they get a verdict, and soon.
+//! Extreme objects: evaluation ends, and in reasonable time.
 //!
-//! Nothing here asserts how long it takes. Whatever is quadratic will be noticed by whoever waits for it.
+//! No test asserts a duration. Quadratic time would be noticed: the tests would not end.
 
 use bellwether_health::{Context, assess, explain, plan};
 use bellwether_model::{Object, Plan, State};
@@ -41,7 +41,7 @@ const MANY: usize = 100_000;
     }))).with("spec.parentRefs", entries(|name| json!({"name": name}))),
     State::Unknown
 )]
-#[case::addresses_that_are_none(
+#[case::entries_without_an_address(
     object("v1", "Service", "status.loadBalancer.ingress", entries(|_| json!({}))).with("spec.type", json!("LoadBalancer")),
     State::InProgress
 )]
@@ -84,7 +84,7 @@ const MANY: usize = 100_000;
     })),
     State::Failed
 )]
-fn it_gets_a_verdict(#[case] object: Absurd, #[case] state: State) {
+fn an_extreme_object_gets_a_verdict(#[case] object: Absurd, #[case] state: State) {
     verdict(&object.0.to_string(), state);
 }
 
@@ -92,7 +92,7 @@ fn it_gets_a_verdict(#[case] object: Absurd, #[case] state: State) {
 #[case::of_maps(r#"{"status":"#, "{}", "}")]
 #[case::of_lists("[", "{}", "]")]
 #[case::of_parts(r#"{"parents":[{"conditions":["#, r#"{"type":"Ready"}"#, "]}]}")]
-fn depth_is_no_trouble(#[case] open: &str, #[case] inside: &str, #[case] close: &str) {
+fn deep_nesting_is_accepted(#[case] open: &str, #[case] inside: &str, #[case] close: &str) {
     let (depth, kept) = (10_000, r#""kind":"Widget","apiVersion":"acme.io/v1""#);
     let status = format!("{}{inside}{}", open.repeat(depth), close.repeat(depth));
     verdict(&format!(r#"{{{kept},"status":{{"phase":"Ready","deep":{status}}}}}"#), State::Ready);
@@ -100,7 +100,7 @@ fn depth_is_no_trouble(#[case] open: &str, #[case] inside: &str, #[case] close: 
 }
 
 #[test]
-fn a_field_that_is_given_twice_has_its_last_value() {
+fn the_last_of_duplicate_fields_wins() {
     let kept = r#""kind":"Widget","apiVersion":"acme.io/v1""#;
     verdict(
         &format!(r#"{{{kept},"status":{{"phase":"Failed"}},"status":{{"phase":"Ready"}}}}"#),
@@ -113,7 +113,7 @@ fn a_field_that_is_given_twice_has_its_last_value() {
     verdict(&format!(r#"{{{kept},"status":{{"phase":"Failed","phase":"Ready"}}}}"#), State::Ready);
 }
 
-/// Reads an object in both ways, and demands that it is in this state; its explanation must come to an end too.
+/// Evaluates the whole object, the planned fields and the explanation.
 fn verdict(json: &str, state: State) {
     let context = Context::at(NOON.parse().expect("a time"));
     let whole = Object::from_json(json.as_bytes(), &Plan::everything()).expect("an object");
@@ -137,7 +137,7 @@ fn object(api_version: &str, kind: &str, path: &str, value: Value) -> Absurd {
     Absurd(json!({"apiVersion": api_version, "kind": kind})).with(path, value)
 }
 
-/// A hundred thousand conditions of as many types, all true.
+/// All true, each of another type.
 fn many_conditions(api_version: &str, kind: &str) -> Absurd {
     let types: Vec<_> = (0..MANY).map(|number| format!("Part{number}Ready")).collect();
     let types: Vec<_> = types.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
-//! Tables of objects and what is said of each.
+//! Tables of objects with the expected verdict.
 //!
-//! A table is a file in `cases`. What a case expects is written from what the fields of the object mean, not from what
-//! the rules happen to say.
+//! A table is a file in `cases`. Write expectations from the meaning of the fields, not from the output of
+//! the rules.
 
 use std::{
     collections::BTreeSet,
@@ -16,31 +16,29 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// When every case happens that does not say otherwise.
+/// The default time of a case.
 pub(crate) const NOON: &str = "2026-03-01T12:00:00Z";
 
 /// A file of cases.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// The fields that an object has where its case does not give them.
+    /// Default fields of the objects.
     #[serde(default)]
     object: Map<String, Value>,
-    /// The rule that decides where a case does not say.
+    /// Default rule of the cases.
     #[serde(default)]
     rule: Option<String>,
     cases: Vec<Case>,
 }
 
-/// An object, and what is said of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Case {
-    /// What it shows.
     name: String,
     #[serde(default)]
     now: Option<String>,
-    /// What discovery says about the kind.
+    /// Whether the kind has a status subresource, by discovery.
     #[serde(default)]
     has_status: Option<bool>,
     #[serde(default)]
@@ -48,7 +46,7 @@ struct Case {
     expect: Expect,
 }
 
-/// What must be said. What is left out may be anything, but for `later`: without it, time alone changes nothing.
+/// Fields that are left out are not compared, except `later`: without it, the verdict must have none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expect {
@@ -76,19 +74,19 @@ struct Later {
 }
 
 #[test]
-fn each_object_gets_its_verdict() {
-    let mut complaints = Vec::new();
+fn each_object_has_the_expected_verdict() {
+    let mut differences = Vec::new();
     for (file, table) in tables() {
         let mut names = BTreeSet::new();
         for case in &table.cases {
             let about = |what: &str| format!("{file}: {}: {what}", case.name);
             if !names.insert(&case.name) {
-                complaints.push(about("another case has this name"));
+                differences.push(about("duplicate name"));
             }
-            complaints.extend(complaint(&table, case).map(|complaint| about(&complaint)));
+            differences.extend(difference(&table, case).map(|difference| about(&difference)));
         }
     }
-    assert!(complaints.is_empty(), "{} complaints:\n- {}", complaints.len(), complaints.join("\n- "));
+    assert!(differences.is_empty(), "{} differences:\n- {}", differences.len(), differences.join("\n- "));
 }
 
 #[test]
@@ -101,7 +99,7 @@ fn every_rule_has_a_case() {
     let without: Vec<String> = rules()
         .into_iter()
         .map(|rule| match rule.id {
-            // The last of the generic rules is that there is none.
+            // The last generic rule has source None.
             "none" => name_of(Source::None, "none"),
             id => name_of(rule.source, id),
         })
@@ -110,12 +108,12 @@ fn every_rule_has_a_case() {
     assert!(without.is_empty(), "{} rules have no case:\n- {}", without.len(), without.join("\n- "));
 }
 
-/// What is wrong with what is said, if anything is.
-fn complaint(table: &Table, case: &Case) -> Option<String> {
+/// The difference between verdict and expectation, if any.
+fn difference(table: &Table, case: &Case) -> Option<String> {
     let whole = verdict(table, case, Some(&Plan::everything()));
     let pruned = verdict(table, case, None);
     if whole != pruned {
-        return Some(format!("with all fields it is {whole:?}, and with those of the plan {pruned:?}"));
+        return Some(format!("verdict on the whole object: {whole:?}, on the planned fields: {pruned:?}"));
     }
     let expect = &case.expect;
     let mut differences = String::new();
@@ -133,9 +131,9 @@ fn complaint(table: &Table, case: &Case) -> Option<String> {
     compare(
         "since",
         expect.since.clone(),
-        whole.since.map_or_else(|| "not known".to_owned(), |since| since.to_string()),
+        whole.since.map_or_else(|| "unknown".to_owned(), |since| since.to_string()),
     );
-    let nothing = || "nothing".to_owned();
+    let nothing = || "none".to_owned();
     let later = |at: &dyn Display, state: State| format!("{state:?} at {at}");
     compare(
         "later",
@@ -144,13 +142,12 @@ fn complaint(table: &Table, case: &Case) -> Option<String> {
     );
     (!differences.is_empty()).then(|| {
         format!(
-            "{differences}\n    all of it: {:?} {} {}% {:?}",
+            "{differences}\n    verdict: {:?} {} {}% {:?}",
             whole.state, whole.reason, whole.progress, whole.message
         )
     })
 }
 
-/// The objects of all tables.
 pub(crate) fn objects() -> Vec<Value> {
     tables()
         .flat_map(|(_, table)| {
@@ -159,7 +156,7 @@ pub(crate) fn objects() -> Vec<Value> {
         .collect()
 }
 
-/// The object of a case with the fields that its table gives to all.
+/// The object of a case with the default fields of its table.
 fn whole(table: &Table, case: &Case) -> Map<String, Value> {
     let mut object = case.object.clone();
     for (field, value) in &table.object {
@@ -168,12 +165,12 @@ fn whole(table: &Table, case: &Case) -> Map<String, Value> {
     object
 }
 
-/// What is said of the object of a case, read with a plan, or with that of its kind, as a watch does.
+/// Decodes the object with a plan, by default that of its kind, as a watch does.
 fn verdict(table: &Table, case: &Case, with: Option<&Plan>) -> Verdict {
-    let json = serde_json::to_vec(&whole(table, case)).expect("a map can be written");
-    let object = Object::from_json(&json, &Plan::identity()).expect("what was written can be read");
+    let json = serde_json::to_vec(&whole(table, case)).expect("a JSON map");
+    let object = Object::from_json(&json, &Plan::identity()).expect("a JSON object");
     let own = plan(object.group(), object.kind());
-    let object = Object::from_json(&json, with.unwrap_or(&own)).expect("what was written can be read");
+    let object = Object::from_json(&json, with.unwrap_or(&own)).expect("a JSON object");
     let now: Timestamp = case.now.as_deref().unwrap_or(NOON).parse().expect("a time");
     assess(&object, &Context { has_status: case.has_status, ..Context::at(now) })
 }
@@ -186,17 +183,17 @@ fn name_of(source: Source, id: &str) -> String {
     format!("{} {id}", format!("{source:?}").to_lowercase())
 }
 
-/// All tables with the names of their files.
+/// With file names.
 fn tables() -> impl Iterator<Item = (String, Table)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/cases");
     let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .expect("the tables are there")
-        .map(|file| file.expect("a table is there").path())
+        .expect("the directory of tables")
+        .map(|file| file.expect("a directory entry").path())
         .collect();
     files.sort();
     files.into_iter().map(|file| {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = fs::read_to_string(&file).expect("a table can be read");
+        let text = fs::read_to_string(&file).expect("a readable table");
         let table = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         (name, table)
     })

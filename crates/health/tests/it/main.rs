@@ -1,9 +1,9 @@
-//! The native rules: tables of objects and what is said of them, and what holds for every object.
+//! Native rules: tables of objects with expected verdicts, properties, user rules.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "a mistake in a table or in a helper fails the test that uses it"
+    reason = "an error in a table or a helper fails the test that uses it"
 )]
 
 mod absurd;

@@ -1,4 +1,4 @@
-//! Objects of all sorts: in the shape of those that Kubernetes has, broken ones, and any JSON.
+//! Strategies for objects: shaped like their kind, mutated, and arbitrary JSON.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -8,22 +8,23 @@ use serde_json::{Map, Value, json};
 
 use crate::cases;
 
-/// A kind, and what its rule speaks of.
+/// A kind, with the names in the description of its rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     api_version: String,
     name: String,
     /// Fields, such as `status.phase`.
     paths: Vec<String>,
-    /// Types of conditions, and words of fields.
+    /// Condition types and field values.
     words: Vec<String>,
 }
 
-/// The kinds of all built-in rules, and some that nobody knows.
+/// The kinds of all built-in rules, and some without a rule.
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let known = rules().into_iter().filter(|rule| rule.source == Source::Builtin).map(|rule| {
-        // The words of a rule name its fields and its words: "Failed when `status.phase` is `Broken`."
+        // A description names fields and values: "`Failed` if `status.phase` is `Broken`".
         let quoted = rule.says.split('`').skip(1).step_by(2).map(str::to_owned);
+        let quoted = quoted.filter(|word| !STATES.contains(&word.as_str()));
         let (paths, words) =
             quoted.partition(|word| word.starts_with("status.") || word.starts_with("spec."));
         let (group, kind) = rule.id.split_once('/').unwrap_or(("", rule.id));
@@ -40,7 +41,10 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     known.chain(unknown).collect()
 });
 
-/// Fields that rules read, besides those that their words name.
+/// States in the descriptions of rules. [`WORDS`] has those that are also values of fields.
+const STATES: &[&str] = &["Ready", "InProgress", "Failed", "Suspended", "Terminating", "Unknown"];
+
+/// Fields that rules read, besides those in their descriptions.
 const FIELDS: &[&str] = &[
     "spec.completions",
     "spec.instances",
@@ -85,7 +89,7 @@ const FIELDS: &[&str] = &[
     "status.updatedReplicas",
 ];
 
-/// Words that mean something to rules, and some that do not.
+/// Words with and without a meaning.
 const WORDS: &[&str] = &[
     "",
     "Accepted",
@@ -116,7 +120,7 @@ const WORDS: &[&str] = &[
     "…",
 ];
 
-/// Types of conditions of every meaning.
+/// Condition types of every polarity.
 const TYPES: &[&str] = &[
     "AbleToScale",
     "Accepted",
@@ -141,12 +145,12 @@ const TYPES: &[&str] = &[
     "Valid",
 ];
 
-/// An object: in the shape of its kind, or one of the tables with something changed.
+/// Shaped like its kind, or mutated from the tables.
 pub(crate) fn object() -> impl Strategy<Value = Value> {
     prop_oneof![shaped(), mutated()]
 }
 
-/// Any map of JSON, with the fields that every object has here and there.
+/// Any JSON map, often with the usual field names.
 pub(crate) fn any_map() -> impl Strategy<Value = Value> {
     let field = prop_oneof![
         2 => select(vec!["apiVersion", "kind", "metadata", "spec", "status", "conditions", "type"]).prop_map(str::to_owned),
@@ -155,7 +159,7 @@ pub(crate) fn any_map() -> impl Strategy<Value = Value> {
     vec((field, json_value()), 0..8).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// A time around noon, one that is none, or one at the ends of time.
+/// Around noon, invalid, or at the limits of the range.
 pub(crate) fn time() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => (11..13_u8, 0..60_u8, 0..60_u8)
@@ -164,7 +168,7 @@ pub(crate) fn time() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An object of a kind, with conditions, fields and parts that its rule or another one reads.
+/// With conditions, fields and parts that its rule or another one reads.
 fn shaped() -> impl Strategy<Value = Value> {
     select(KINDS.as_slice()).prop_flat_map(|kind| {
         let own = kind.paths.clone();
@@ -195,7 +199,7 @@ fn shaped() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object of the tables of which some values are replaced, or null as if they were not there.
+/// An object of the tables with some values replaced or null.
 fn mutated() -> impl Strategy<Value = Value> {
     static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(cases::objects);
     let changes = vec((any::<prop::sample::Index>(), option::of(value(Vec::new()))), 0..4);
@@ -208,7 +212,7 @@ fn mutated() -> impl Strategy<Value = Value> {
     })
 }
 
-/// How many values there are inside.
+/// The number of nested values, at least 1.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(|entry| 1 + size(entry)).sum(),
@@ -218,7 +222,7 @@ fn size(value: &Value) -> usize {
     .max(1)
 }
 
-/// Replaces the value after `left` others.
+/// Replaces the value at index `left` in depth-first order.
 fn alter(value: &mut Value, left: &mut usize, change: &Value) -> bool {
     let mut here = |inner: &mut Value| {
         if *left == 0 {
@@ -235,7 +239,7 @@ fn alter(value: &mut Value, left: &mut usize, change: &Value) -> bool {
     }
 }
 
-/// Conditions, most of them well formed.
+/// Mostly well formed.
 pub(crate) fn conditions(words: Vec<String>) -> impl Strategy<Value = Value> {
     let kind = one_of(words.clone(), TYPES).prop_map(Value::from);
     let status = prop_oneof![
@@ -264,7 +268,7 @@ pub(crate) fn conditions(words: Vec<String>) -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The containers of a Pod, most of them well formed.
+/// Container statuses, mostly well formed.
 fn containers() -> impl Strategy<Value = Value> {
     let reason =
         || prop_oneof![select(WORDS).prop_map(Value::from), Just(Value::from("OOMKilled")), any_scalar()];
@@ -282,14 +286,14 @@ fn containers() -> impl Strategy<Value = Value> {
     vec(prop_oneof![9 => container, 1 => json_value()], 0..3).prop_map(Value::from)
 }
 
-/// One of a rule's own words, where it has some, or one of all.
+/// Prefers the words of the rule.
 fn one_of(own: Vec<String>, all: &'static [&'static str]) -> impl Strategy<Value = String> {
     let share = if own.is_empty() { 0 } else { 3 };
     let own = if own.is_empty() { vec![String::new()] } else { own };
     prop_oneof![share => select(own), 2 => select(all).prop_map(str::to_owned)]
 }
 
-/// What a field may hold: most often something that its rule knows.
+/// Often a value that the rule knows.
 fn value(words: Vec<String>) -> impl Strategy<Value = Value> {
     let own = one_of(words, WORDS).prop_map(Value::from);
     prop_oneof![4 => own, 6 => any_scalar(), 1 => json_value()]
@@ -320,7 +324,7 @@ fn scalar(which: Range<u8>) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any JSON, not too large.
+/// Any JSON of bounded size.
 fn json_value() -> impl Strategy<Value = Value> {
     any_scalar().prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
@@ -335,12 +339,12 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Conditions of these types, all true.
+/// All true.
 pub(crate) fn conditions_of(types: &[&str]) -> Value {
     types.iter().map(|kind| json!({"type": kind, "status": "True"})).collect()
 }
 
-/// Puts a value at a path, where there is one to put.
+/// Sets the value at a path; no change for `None`.
 pub(crate) fn put(object: &mut Value, path: &str, value: Option<Value>) {
     let Some(value) = value else { return };
     let mut place = object;

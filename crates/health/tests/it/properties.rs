@@ -1,4 +1,4 @@
-//! What holds for every object.
+//! Properties of verdicts on generated objects.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
@@ -15,7 +15,7 @@ use crate::{
 
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
-    // What is found becomes a case of a table, where a person can read it.
+    // Add a failing object to a table instead of a regression file.
     ProptestConfig { cases: default.cases.max(1024), failure_persistence: None, ..default }
 }
 
@@ -24,12 +24,12 @@ proptest! {
 
     #[test]
     fn a_verdict_is_well_formed(object in object(), now in time()) {
-        well_formed(&said(&object, moment(&now)))?;
+        well_formed(&verdict_on(&object, moment(&now)))?;
     }
 
     #[test]
     fn any_json_gets_a_verdict(object in any_map(), now in time()) {
-        well_formed(&said(&object, moment(&now)))?;
+        well_formed(&verdict_on(&object, moment(&now)))?;
         the_same_however_it_is_read(&object, moment(&now))?;
     }
 
@@ -40,34 +40,34 @@ proptest! {
 
     #[test]
     fn the_order_of_fields_does_not_matter(object in object(), order in any::<u64>()) {
-        prop_assert_eq!(said_shuffled(&object, order), said(&object, moment("")));
+        prop_assert_eq!(verdict_on_shuffled(&object, order), verdict_on(&object, moment("")));
     }
 
     #[test]
-    fn what_is_being_deleted_is_terminating(mut object in object(), now in time(), since in time()) {
+    fn an_object_with_a_deletion_timestamp_is_terminating(mut object in object(), now in time(), since in time()) {
         put(&mut object, "metadata.deletionTimestamp", Some(json!(since)));
-        prop_assert_eq!(said(&object, moment(&now)).state, State::Terminating);
+        prop_assert_eq!(verdict_on(&object, moment(&now)).state, State::Terminating);
     }
 
     #[test]
-    fn time_changes_a_verdict_when_it_said_so(object in object(), now in time(), then in time()) {
+    fn a_verdict_changes_over_time_only_as_announced(object in object(), now in time(), then in time()) {
         let (now, then) = (moment(&now), moment(&then));
-        let first = said(&object, now);
+        let first = verdict_on(&object, now);
         if let Some(later) = &first.later {
             prop_assert!(later.at > now, "{} is not after {now}", later.at);
-            prop_assert_eq!(&said(&object, later.at), &later.verdict);
+            prop_assert_eq!(&verdict_on(&object, later.at), &later.verdict);
         }
         if then >= now {
             let expected = match &first.later {
                 Some(later) if then >= later.at => later.verdict.clone(),
                 _ => first,
             };
-            prop_assert_eq!(said(&object, then), expected);
+            prop_assert_eq!(verdict_on(&object, then), expected);
         }
     }
 
     #[test]
-    fn without_the_built_in_rules_none_of_them_decides(object in object()) {
+    fn built_in_rules_can_be_disabled(object in object()) {
         let bytes = object.to_string();
         let context = Context { builtin: false, ..Context::at(moment("")) };
         let verdict = assess(&read(bytes.as_bytes(), &Plan::everything()), &context);
@@ -76,15 +76,15 @@ proptest! {
     }
 
     #[test]
-    fn what_its_controller_has_not_seen_is_not_ready(mut object in object(), behind in 1..3_i64) {
+    fn an_older_observed_generation_is_not_ready(mut object in object(), behind in 1..3_i64) {
         put(&mut object, "metadata.generation", Some(json!(3)));
         put(&mut object, "status.observedGeneration", Some(json!(3 - behind)));
-        let verdict = said(&object, moment(""));
+        let verdict = verdict_on(&object, moment(""));
         prop_assert!(verdict.state != State::Ready, "{verdict:?}");
     }
 
     #[test]
-    fn conditions_of_an_older_generation_make_nothing_ready(mut conditions in conditions(Vec::new())) {
+    fn stale_conditions_are_not_ready(mut conditions in conditions(Vec::new())) {
         for condition in conditions.as_array_mut().into_iter().flatten().filter(|entry| entry.is_object()) {
             condition["observedGeneration"] = json!(1);
         }
@@ -94,18 +94,17 @@ proptest! {
             "metadata": {"generation": 2},
             "status": {"conditions": conditions},
         });
-        let verdict = said(&object, moment(""));
+        let verdict = verdict_on(&object, moment(""));
         prop_assert!(verdict.state != State::Ready, "{verdict:?}");
     }
 }
 
-/// What is said of an object.
-fn said(object: &Value, now: Timestamp) -> Verdict {
+fn verdict_on(object: &Value, now: Timestamp) -> Verdict {
     let bytes = object.to_string();
     assess(&read(bytes.as_bytes(), &Plan::everything()), &Context::at(now))
 }
 
-fn said_shuffled(object: &Value, order: u64) -> Verdict {
+fn verdict_on_shuffled(object: &Value, order: u64) -> Verdict {
     let bytes = shuffled(object, order);
     assess(&read(&bytes, &Plan::everything()), &Context::at(moment("")))
 }
@@ -114,12 +113,12 @@ fn read<'a>(json: &'a [u8], plan: &Plan) -> Object<'a> {
     Object::from_json(json, plan).expect("a map is an object")
 }
 
-/// The time, or noon where the text is none.
+/// Noon if the text is not a time.
 fn moment(text: &str) -> Timestamp {
     text.parse().unwrap_or_else(|_| cases::NOON.parse().expect("a time"))
 }
 
-/// Read whole, with the plan of its kind as from a watch, copied, and explained.
+/// Decoded whole, with the plan of its kind, copied, and explained.
 fn the_same_however_it_is_read(object: &Value, now: Timestamp) -> Result<(), TestCaseError> {
     let bytes = object.to_string();
     let whole = read(bytes.as_bytes(), &Plan::everything());
@@ -135,7 +134,7 @@ fn the_same_however_it_is_read(object: &Value, now: Timestamp) -> Result<(), Tes
     Ok(())
 }
 
-/// What conditions and terminals ask of a verdict, and what a verdict says about itself.
+/// Constraints of Kubernetes on conditions, of terminals, and of the type itself.
 fn well_formed(verdict: &Verdict) -> Result<(), TestCaseError> {
     let reason = verdict.reason.as_bytes();
     let (Some(first), Some(last)) = (reason.first(), reason.last()) else {
@@ -161,7 +160,7 @@ fn well_formed(verdict: &Verdict) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The object as JSON, its fields in another order. Lists stay as they are.
+/// JSON with the fields of maps in another order.
 fn shuffled(value: &Value, order: u64) -> Vec<u8> {
     match value {
         Value::Array(list) => {

@@ -1,4 +1,4 @@
-//! Rules that users write: which one decides, and what it says.
+//! User rules: precedence, verdicts, errors.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ fn kind(group: &str, version: Option<&str>, kind: &str) -> JudgedKind {
 
 fn rule(name: &str, kind: JudgedKind, form: Form) -> Arc<CompiledRule> {
     let rule = UserRule { name: name.to_owned(), created: None, kind, form };
-    Arc::new(rule.compile().unwrap_or_else(|flaws| panic!("{}", told(&flaws).join("\n"))))
+    Arc::new(rule.compile().unwrap_or_else(|flaws| panic!("{}", texts(&flaws).join("\n"))))
 }
 
-fn told(flaws: &[Flaw]) -> Vec<String> {
+fn texts(flaws: &[Flaw]) -> Vec<String> {
     flaws.iter().map(Flaw::to_string).collect()
 }
 
@@ -40,22 +40,22 @@ fn widget(status: &Json) -> Json {
     json!({"apiVersion": "acme.io/v1", "kind": "Widget", "metadata": {"name": "w", "generation": 2}, "status": status})
 }
 
-fn judged(rules: &UserRules, object: &Json) -> Verdict {
+fn evaluated(rules: &UserRules, object: &Json) -> Verdict {
     let bytes = object.to_string();
-    let whole = Object::from_json(bytes.as_bytes(), &Plan::whole()).expect("it is an object");
+    let whole = Object::from_json(bytes.as_bytes(), &Plan::whole()).expect("a JSON object");
     let context = Context { rules: Some(rules), ..Context::at(Timestamp::UNIX_EPOCH) };
     let verdict = assess(&whole, &context);
     let mut plan = Plan::identity();
     rules.keep_for(whole.group(), whole.kind(), &mut plan);
-    let planned = Object::from_json(bytes.as_bytes(), &plan).expect("it is an object");
+    let planned = Object::from_json(bytes.as_bytes(), &plan).expect("a JSON object");
     if verdict.rule.source == Source::User {
-        assert_eq!(assess(&planned, &context), verdict, "what the rule needs is kept");
+        assert_eq!(assess(&planned, &context), verdict, "the plan has the fields of the rule");
     }
-    assert_eq!(explain(&whole, &context).verdict, verdict, "explaining changes nothing");
+    assert_eq!(explain(&whole, &context).verdict, verdict, "the explanation has the same verdict");
     verdict
 }
 
-fn said(verdict: &Verdict) -> String {
+fn text(verdict: &Verdict) -> String {
     format!("{} {}: {}", verdict.state.name(), verdict.reason, verdict.message)
 }
 
@@ -73,53 +73,50 @@ fn broken_or_up() -> Form {
 }
 
 #[rstest]
-#[case::the_first(json!({"phase": "Broken", "step": "boot"}), "Failed WidgetBroken: broken at boot")]
-#[case::the_second(json!({"phase": "Up"}), "Ready Ready: status.phase == 'Up' is true")]
-#[case::past_what_is_missing(json!({"paused": true}), "Suspended Suspended: status.paused is true")]
-#[case::none(json!({"phase": "Down", "paused": false}), "InProgress NoClauseTrue: no clause of the rule is true yet")]
-#[case::nothing_there(json!({}), "InProgress NoClauseTrue: no clause of the rule is true yet (no such key: phase)")]
-#[case::no_status(
-    Json::Null,
-    "InProgress NoClauseTrue: no clause of the rule is true yet (no such key: phase)"
-)]
-#[case::a_message_that_cannot_be_told(
+#[case::first(json!({"phase": "Broken", "step": "boot"}), "Failed WidgetBroken: broken at boot")]
+#[case::second(json!({"phase": "Up"}), "Ready Ready: status.phase == 'Up' is true")]
+#[case::after_a_missing_field(json!({"paused": true}), "Suspended Suspended: status.paused is true")]
+#[case::none(json!({"phase": "Down", "paused": false}), "InProgress NoClauseTrue: no clause is true")]
+#[case::missing_field(json!({}), "InProgress NoClauseTrue: no clause is true (no such key: phase)")]
+#[case::no_status(Json::Null, "InProgress NoClauseTrue: no clause is true (no such key: phase)")]
+#[case::missing_field_in_message(
     json!({"phase": "Broken"}),
-    "Failed WidgetBroken: status.phase == 'Broken' is true (no such key: step)"
+    "Failed WidgetBroken: status.phase == 'Broken' is true (message: no such key: step)"
 )]
-#[case::a_message_that_fails(
+#[case::error_in_message(
     json!({"phase": "Broken", "step": 3}),
-    "Failed WidgetBroken: status.phase == 'Broken' is true (the message failed: line 1, column 14: no such overload: string + int)"
+    "Failed WidgetBroken: status.phase == 'Broken' is true (message: line 1, column 14: no such overload: string + int)"
 )]
-#[case::no_answer(
+#[case::not_a_bool(
     json!({"phase": "Down", "paused": "yes"}),
-    "Unknown RuleError: `status.paused` is a string, not true or false"
+    "Unknown RuleError: `status.paused`: expected bool, got string"
 )]
-#[case::a_real_error(
+#[case::error(
     json!("Up"),
     "Unknown RuleError: `status.phase == 'Broken'`: line 1, column 7: status has no fields, so it has no `phase`"
 )]
 fn clauses(#[case] status: Json, #[case] expected: &str) {
-    let verdict = judged(&widgets(broken_or_up()), &widget(&status));
-    assert_eq!(said(&verdict), expected);
+    let verdict = evaluated(&widgets(broken_or_up()), &widget(&status));
+    assert_eq!(text(&verdict), expected);
     assert_eq!((verdict.rule.source, &*verdict.rule.id), (Source::User, "widgets"));
     assert_eq!(verdict.progress, if verdict.state == State::Ready { 100 } else { 0 });
 }
 
 #[test]
-fn what_is_being_deleted_is_terminating_whatever_the_rule_says() {
+fn deletion_takes_precedence_over_a_user_rule() {
     let mut object = widget(&json!({"phase": "Up"}));
     object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
-    assert_eq!(judged(&widgets(broken_or_up()), &object).state, State::Terminating);
+    assert_eq!(evaluated(&widgets(broken_or_up()), &object).state, State::Terminating);
 }
 
 #[test]
-fn a_rule_goes_before_our_own() {
+fn a_user_rule_takes_precedence_over_a_built_in_rule() {
     let form = Form::Clauses(vec![clause("metadata.name == 'web'", State::Failed)]);
     let rules = UserRules::new([rule("deployments", kind("apps", None, "Deployment"), form)]);
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 0}});
-    assert_eq!(judged(&rules, &object).state, State::Failed);
+    assert_eq!(evaluated(&rules, &object).state, State::Failed);
     let other = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": {"replicas": 0}});
-    assert_eq!(judged(&rules, &other).rule.source, Source::Builtin);
+    assert_eq!(evaluated(&rules, &other).rule.source, Source::Builtin);
 }
 
 fn flux(current: &str, in_progress: Option<&str>, failed: Option<&str>) -> Form {
@@ -134,27 +131,27 @@ fn flux(current: &str, in_progress: Option<&str>, failed: Option<&str>) -> Form 
 #[case::current(json!({"a": false, "b": false, "c": true}), "Ready Ready: current: status.c is true")]
 #[case::failed_before_current(json!({"a": false, "b": true, "c": true}), "Failed Failed: failed: status.b is true")]
 #[case::in_progress_before_all(json!({"a": true, "b": true, "c": true}), "InProgress InProgress: inProgress: status.a is true")]
-#[case::none(json!({"a": false, "b": false, "c": false}), "InProgress NoExpressionTrue: no expression of the rule is true yet")]
+#[case::none(json!({"a": false, "b": false, "c": false}), "InProgress NoExpressionTrue: no expression is true")]
 #[case::missing(json!({"a": false}), "Unknown RuleError: failed to evaluate the CEL expression 'status.b': no such key: b")]
 #[case::no_status(
     Json::Null,
     "Unknown RuleError: failed to evaluate the CEL expression 'status.a': no such key: a"
 )]
-#[case::no_answer(json!({"a": 1}), "Unknown RuleError: failed to evaluate the CEL expression 'status.a': it is an int, not true or false")]
-#[case::not_observed(json!({"observedGeneration": 1, "c": true}), "InProgress LatestGenerationNotObserved: the controller has seen generation 1, not 2")]
-#[case::ahead(json!({"observedGeneration": 3, "c": true}), "InProgress LatestGenerationNotObserved: the controller has seen generation 3, not 2")]
+#[case::not_a_bool(json!({"a": 1}), "Unknown RuleError: failed to evaluate CEL expression as boolean: 'status.a'")]
+#[case::not_observed(json!({"observedGeneration": 1, "c": true}), "InProgress LatestGenerationNotObserved: observed generation 1, want 2")]
+#[case::ahead(json!({"observedGeneration": 3, "c": true}), "InProgress LatestGenerationNotObserved: observed generation 3, want 2")]
 #[case::observed(json!({"observedGeneration": 2, "a": false, "b": false, "c": true}), "Ready Ready: current: status.c is true")]
 fn flux_expressions(#[case] status: Json, #[case] expected: &str) {
     let rules = widgets(flux("status.c", Some("status.a"), Some("status.b")));
-    assert_eq!(said(&judged(&rules, &widget(&status))), expected);
+    assert_eq!(text(&evaluated(&rules, &widget(&status))), expected);
 }
 
 #[test]
-fn a_top_field_that_is_not_there_is_named_as_flux_names_it() {
+fn a_missing_top_level_field_has_the_error_of_flux() {
     let rules = widgets(flux("status.c", None, None));
     let object = json!({"apiVersion": "acme.io/v1", "kind": "Widget"});
     assert_eq!(
-        said(&judged(&rules, &object)),
+        text(&evaluated(&rules, &object)),
         "Unknown RuleError: failed to evaluate the CEL expression 'status.c': no such attribute(s): status.c"
     );
 }
@@ -163,7 +160,7 @@ const SCRIPT: &str = r#"
 hs = { status = "Progressing", message = "waiting" }
 if obj.status ~= nil and obj.status.say ~= nil then
   hs.status = obj.status.say
-  hs.message = "it says so"
+  hs.message = "message"
 end
 if obj.status ~= nil and obj.status.loop then
   while true do end
@@ -178,22 +175,22 @@ return hs
 "#;
 
 #[rstest]
-#[case(json!({"say": "Healthy"}), "Ready Healthy: it says so")]
-#[case(json!({"say": "Degraded"}), "Failed Degraded: it says so")]
-#[case(json!({"say": "Suspended"}), "Suspended Suspended: it says so")]
-#[case(json!({"say": "Missing"}), "InProgress Missing: it says so")]
-#[case(json!({"say": "Unknown"}), "Unknown Unknown: it says so")]
+#[case(json!({"say": "Healthy"}), "Ready Healthy: message")]
+#[case(json!({"say": "Degraded"}), "Failed Degraded: message")]
+#[case(json!({"say": "Suspended"}), "Suspended Suspended: message")]
+#[case(json!({"say": "Missing"}), "InProgress Missing: message")]
+#[case(json!({"say": "Unknown"}), "Unknown Unknown: message")]
 #[case(json!({}), "InProgress Progressing: waiting")]
 #[case(Json::Null, "InProgress Progressing: waiting")]
-#[case(json!({"say": "Splendid"}), "Unknown RuleError: the script returned the status `Splendid`, which Argo CD does not have")]
-#[case(json!({"empty": true}), "Unknown RuleError: the script returned no status")]
+#[case(json!({"say": "Splendid"}), "Unknown RuleError: Lua script returned invalid status \"Splendid\", expected Healthy, Progressing, Degraded, Suspended, Missing or Unknown")]
+#[case(json!({"empty": true}), "Unknown RuleError: Lua script returned no status")]
 fn scripts(#[case] status: Json, #[case] expected: &str) {
-    assert_eq!(said(&judged(&widgets(Form::Lua(SCRIPT.to_owned())), &widget(&status))), expected);
+    assert_eq!(text(&evaluated(&widgets(Form::Lua(SCRIPT.to_owned())), &widget(&status))), expected);
 }
 
 #[test]
-fn a_script_that_fails_says_where() {
-    let verdict = judged(&widgets(Form::Lua(SCRIPT.to_owned())), &widget(&json!({"fail": true})));
+fn a_script_error_has_a_line() {
+    let verdict = evaluated(&widgets(Form::Lua(SCRIPT.to_owned())), &widget(&json!({"fail": true})));
     assert_eq!((verdict.state, &*verdict.reason), (State::Unknown, "RuleError"));
     assert!(verdict.message.starts_with("line 11: attempt to index a"), "{}", verdict.message);
 }
@@ -205,28 +202,32 @@ fn a_script_that_fails_says_where() {
     State::Ready,
 )]))]
 #[case::flux(flux("lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))", None, None))]
-fn what_costs_too_much_is_unknown(#[case] form: Form) {
-    let verdict = judged(&widgets(form), &widget(&json!({"loop": true})));
+fn a_rule_that_exceeds_its_limit_is_unknown(#[case] form: Form) {
+    let verdict = evaluated(&widgets(form), &widget(&json!({"loop": true})));
     assert_eq!((verdict.state, &*verdict.reason), (State::Unknown, "RuleTooExpensive"));
-    assert!(verdict.message.starts_with("the rule costs too much on this object: "), "{}", verdict.message);
+    assert!(verdict.message.contains(" exceeds its "), "{}", verdict.message);
 }
 
 fn named(name: &str, kind: JudgedKind, created: Option<&str>) -> Arc<CompiledRule> {
     let created = created.map(|created| created.parse().expect("a time"));
     let form = Form::Clauses(vec![clause("true", State::Ready)]);
-    Arc::new(UserRule { name: name.to_owned(), created, kind, form }.compile().expect("it is right"))
+    Arc::new(UserRule { name: name.to_owned(), created, kind, form }.compile().expect("a valid rule"))
 }
 
 #[rstest]
-#[case::its_kind_in_its_version("acme.io/v1", "Widget", Some("widget-v1"))]
-#[case::its_kind("acme.io/v2", "Widget", Some("widget"))]
-#[case::its_group_in_its_version("acme.io/v1", "Gadget", Some("group-v1"))]
-#[case::its_group("acme.io/v2", "Gadget", Some("group"))]
+#[case::kind_and_version("acme.io/v1", "Widget", Some("widget-v1"))]
+#[case::kind("acme.io/v2", "Widget", Some("widget"))]
+#[case::group_and_version("acme.io/v1", "Gadget", Some("group-v1"))]
+#[case::group("acme.io/v2", "Gadget", Some("group"))]
 #[case::another_group("other.io/v1", "Widget", None)]
-#[case::the_end_of_its_group("a.many.io/v1", "Widget", Some("many"))]
-#[case::a_group_that_ends_otherwise("many.io/v1", "Widget", None)]
-#[case::the_core_group("v1", "Widget", None)]
-fn the_most_precise_rule_decides(#[case] api_version: &str, #[case] of: &str, #[case] decides: Option<&str>) {
+#[case::group_suffix("a.many.io/v1", "Widget", Some("many"))]
+#[case::suffix_does_not_match("many.io/v1", "Widget", None)]
+#[case::core_group("v1", "Widget", None)]
+fn the_most_specific_rule_takes_precedence(
+    #[case] api_version: &str,
+    #[case] of: &str,
+    #[case] expected: Option<&str>,
+) {
     let mut rules = vec![
         named("group", kind("acme.io", None, "*"), None),
         named("group-v1", kind("acme.io", Some("v1"), "*"), None),
@@ -238,9 +239,9 @@ fn the_most_precise_rule_decides(#[case] api_version: &str, #[case] of: &str, #[
     for _ in 0..rules.len() {
         rules.rotate_left(1);
         let book = UserRules::new(rules.clone());
-        let verdict = judged(&book, &object);
+        let verdict = evaluated(&book, &object);
         let by = (verdict.rule.source == Source::User).then_some(&*verdict.rule.id);
-        assert_eq!(by, decides);
+        assert_eq!(by, expected);
         assert!(book.overridden().is_empty());
     }
 }
@@ -250,7 +251,7 @@ fn the_most_precise_rule_decides(#[case] api_version: &str, #[case] of: &str, #[
 #[case::by_name(("a", Some("2026-01-01T00:00:00Z")), ("b", Some("2026-01-01T00:00:00Z")), "a")]
 #[case::by_name_without_age(("b", None), ("a", None), "a")]
 #[case::one_without_age(("a", None), ("b", Some("2026-01-01T00:00:00Z")), "b")]
-fn of_two_rules_for_the_same_one_decides(
+fn of_two_rules_for_the_same_target_one_takes_precedence(
     #[case] one: (&str, Option<&str>),
     #[case] other: (&str, Option<&str>),
     #[case] winner: &str,
@@ -258,7 +259,7 @@ fn of_two_rules_for_the_same_one_decides(
     let rules = [one, other].map(|(name, created)| named(name, kind("acme.io", None, "Widget"), created));
     for order in [[0, 1], [1, 0]] {
         let book = UserRules::new(order.map(|index| Arc::clone(&rules[index])));
-        assert_eq!(judged(&book, &widget(&json!({}))).rule.id, winner);
+        assert_eq!(evaluated(&book, &widget(&json!({}))).rule.id, winner);
         let [overridden] = book.overridden() else { panic!("one is overridden") };
         assert_eq!(overridden.by.name(), winner);
         assert_ne!(overridden.rule.name(), winner);
@@ -267,11 +268,11 @@ fn of_two_rules_for_the_same_one_decides(
 
 fn flaws(form: Form, kind: JudgedKind) -> Vec<String> {
     let rule = UserRule { name: "r".to_owned(), created: None, kind, form };
-    told(&rule.compile().expect_err("it is wrong"))
+    texts(&rule.compile().expect_err("an invalid rule"))
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_rule_is_said_at_once() {
+fn all_errors_of_a_rule_are_reported() {
     let form = Form::Clauses(vec![
         Clause { message: Some("it broke".to_owned()), ..clause("status.phase = 'x'", State::Failed) },
         clause("'text'", State::Ready),
@@ -281,16 +282,16 @@ fn everything_that_is_wrong_with_a_rule_is_said_at_once() {
         flaws(form, kind("acme.io", None, "Widget")),
         [
             "spec.cel[0].when: line 1, column 14: `=` means nothing here; to compare, write ==",
-            "spec.cel[0].message: line 1, column 4: expected an operator or the end, found `broke`; a message is CEL: text \
-             stands in quotes: \"'it broke'\"",
-            "spec.cel[1].when: line 1, column 1: the expression is never true or false; compare it with something: \
+            "spec.cel[0].message: line 1, column 4: expected an operator or the end, found `broke`; plain text needs \
+             inner quotes: \"'it broke'\"",
+            "spec.cel[1].when: line 1, column 1: the expression must evaluate to bool; write a comparison, for example \
              status.phase == 'Up'",
         ]
     );
 }
 
 #[test]
-fn flux_and_lua_name_their_fields() {
+fn errors_of_flux_and_lua_name_the_field() {
     assert_eq!(
         flaws(flux("status.c &&", Some("stauts.a"), None), kind("acme.io", None, "Widget")),
         [
@@ -303,11 +304,11 @@ fn flux_and_lua_name_their_fields() {
 }
 
 #[test]
-fn nobody_reads_secrets() {
+fn rules_cannot_read_secret_data() {
     let form = || Form::Clauses(vec![clause("data.password == 'x'", State::Ready)]);
     assert_eq!(
         flaws(form(), kind("", None, "Secret")),
-        ["spec: a rule must not read `data.password` of Secrets; metadata and type may be read"]
+        ["spec: cannot read `data.password` of a Secret; use only metadata and type"]
     );
     let object =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "x"}});
@@ -319,9 +320,9 @@ fn nobody_reads_secrets() {
         let mut plan = Plan::identity();
         rules.keep_for("", "Secret", &mut plan);
         let bytes = object.to_string();
-        let kept = Object::from_json(bytes.as_bytes(), &plan).expect("it is an object");
+        let kept = Object::from_json(bytes.as_bytes(), &plan).expect("a JSON object");
         assert!(kept.at("data").is_none_or(|data| data.as_map().is_none_or(bellwether_model::Map::is_empty)));
-        let verdict = judged(&rules, &object);
+        let verdict = evaluated(&rules, &object);
         assert!(
             matches!(verdict.state, State::InProgress) || verdict.message == "hidden",
             "{}",
@@ -331,15 +332,15 @@ fn nobody_reads_secrets() {
 }
 
 #[test]
-fn an_explanation_shows_what_the_expressions_read() {
+fn an_explanation_has_the_fields_that_expressions_read() {
     let bytes = widget(&json!({"phase": "Broken", "step": "boot"})).to_string();
-    let object = Object::from_json(bytes.as_bytes(), &Plan::whole()).expect("it is an object");
+    let object = Object::from_json(bytes.as_bytes(), &Plan::whole()).expect("a JSON object");
     let rules = widgets(broken_or_up());
     let context = Context { rules: Some(&rules), ..Context::at(Timestamp::UNIX_EPOCH) };
     let evidence = explain(&object, &context).evidence;
     let read: Vec<_> = evidence
         .iter()
-        .map(|look| (look.path.as_str(), look.value.as_ref().map(ToString::to_string)))
+        .map(|field| (field.path.as_str(), field.value.as_ref().map(ToString::to_string)))
         .collect();
     assert_eq!(
         read,

@@ -1,4 +1,4 @@
-//! Data: databases, search, queues and streams.
+//! Databases, search, queues, streams, batch processing.
 
 use bellwether_model::{
     ConditionStatus::{False, True},
@@ -7,7 +7,7 @@ use bellwether_model::{
 
 use super::{complete, rule};
 use crate::builtin::{
-    Judge, KindRule,
+    Evaluator, KindRule,
     clause::{self, Clause, Otherwise, condition, fewer, has, is, lacks, no_condition, part_is, some},
 };
 use crate::{read::Reader, verdict::Verdict};
@@ -47,13 +47,14 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.phase", &["Cluster in healthy state"], Ready),
         ],
     ),
-    // Elastic: the health is a colour.
+    // Elastic reports health as green, yellow or red.
     KindRule {
         id: "elasticsearch.k8s.elastic.co/Elasticsearch",
-        says: "Ready when green with as many nodes as its sets ask for. In progress while yellow, or while changes are \
-               applied or data is moved. Failed when red or invalid.",
+        description: "`Failed` if red or invalid; `InProgress` if yellow, while changes are applied or data \
+                      is migrated, or with fewer available nodes than `spec.nodeSets` wants, or without a \
+                      health; `Ready` if green; otherwise `Unknown`.",
         reads: &["spec.nodeSets.count", "status"],
-        judge: Judge::By(elasticsearch),
+        evaluator: Evaluator::Function(elasticsearch),
     },
     complete("kibana.k8s.elastic.co/Kibana", ELASTIC, Unknown),
     complete("beat.k8s.elastic.co/Beat", ELASTIC, Unknown),
@@ -62,7 +63,7 @@ pub(super) const RULES: &[KindRule] = &[
     complete("enterprisesearch.k8s.elastic.co/EnterpriseSearch", ELASTIC, Unknown),
     complete("logstash.k8s.elastic.co/Logstash", ELASTIC, Unknown),
     complete("maps.k8s.elastic.co/ElasticMapsServer", ELASTIC, Unknown),
-    // MinIO says it in sentences.
+    // MinIO reports sentences.
     complete(
         "minio.min.io/Tenant",
         &[
@@ -86,21 +87,21 @@ pub(super) const RULES: &[KindRule] = &[
     rule("mariadb.mmontes.io/MariaDB", &[no_condition("Ready", InProgress)]),
     KindRule {
         id: "cassandra.rook.io/Cluster",
-        says: "Ready when all members of all racks are.",
+        description: "`Ready` if all members of all racks are ready; otherwise `InProgress`.",
         reads: &["status.racks"],
-        judge: Judge::By(cassandra),
+        evaluator: Evaluator::Function(cassandra),
     },
-    // Ceph keeps two answers: of its operator, and of itself.
+    // Ceph: the phase is from the operator, the health from the storage cluster.
     rule("ceph.rook.io/CephCluster", CEPH),
     rule("ceph.rook.io/*", CEPH),
-    // Percona keeps the history of the states in the conditions; the state is what is now.
+    // Percona keeps a history of states in the conditions. Only `state` is current.
     rule("pxc.percona.com/*", PERCONA),
     rule("psmdb.percona.com/*", PERCONA),
     rule("ps.percona.com/*", PERCONA),
     rule("pgv2.percona.com/*", PERCONA),
     // RabbitMQ.
     rule("rabbitmq.com/RabbitmqCluster", &[condition("ReconcileSuccess", False, Failed)]),
-    // Kafka: a connector runs while its tasks fail.
+    // Kafka: a connector is RUNNING even if its tasks fail.
     rule(
         "platform.confluent.io/Connector",
         &[
@@ -236,12 +237,12 @@ const CEPH: &[Clause] = &[
 ];
 
 fn elasticsearch(o: &Reader<'_>) -> Verdict {
-    let verdict = clause::judge(ELASTIC, Otherwise::Is(Unknown), o);
+    let verdict = clause::evaluate(ELASTIC, Otherwise::Is(Unknown), o);
     let wanted = o.items("spec.nodeSets").fold(0_i64, |sum, set| sum.saturating_add(set.count("count")));
     let available = o.count("status.availableNodes");
     if verdict.state == Ready && available < wanted {
         let message = format!("{available} of {wanted} nodes available");
-        return Verdict::in_progress("TooFewNodes", message).progress(available, wanted);
+        return Verdict::in_progress("TooFewAvailableNodes", message).progress(available, wanted);
     }
     verdict
 }
@@ -253,7 +254,7 @@ fn cassandra(o: &Reader<'_>) -> Verdict {
     });
     let message = format!("{ready} of {members} members ready");
     let verdict = match members {
-        0 => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+        0 => Verdict::not_observed(),
         _ if ready < members => Verdict::in_progress("MembersNotReady", message),
         _ => Verdict::ready("MembersReady", message),
     };

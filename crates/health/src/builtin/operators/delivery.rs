@@ -1,4 +1,4 @@
-//! Delivery: Argo, Flux, Keptn, GitOps promotion, secrets and certificates that others keep.
+//! Delivery: Argo, Flux, Flagger, Keptn, GitOps Promoter, certificates, policies.
 
 use bellwether_model::{
     ConditionStatus::{False, True, Unknown},
@@ -9,7 +9,7 @@ use super::{complete, rule};
 use crate::builtin::{
     KindRule,
     clause::{Clause, condition, condition_for, flag, has, is, lacks, no_condition, part_has, part_is},
-    declarative::declarative_at_first,
+    declarative::declarative_unless_status,
 };
 
 pub(super) const RULES: &[KindRule] = &[
@@ -40,17 +40,17 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.health.status", &["Progressing", "Missing", "Unknown"], InProgress),
         ],
     ),
-    declarative_at_first("argoproj.io/AppProject"),
-    declarative_at_first("argoproj.io/WorkflowTemplate"),
-    declarative_at_first("argoproj.io/ClusterWorkflowTemplate"),
-    declarative_at_first("argoproj.io/AnalysisTemplate"),
-    declarative_at_first("argoproj.io/ClusterAnalysisTemplate"),
-    declarative_at_first("tekton.dev/Task"),
-    declarative_at_first("tekton.dev/Pipeline"),
-    declarative_at_first("kyverno.io/PolicyException"),
-    declarative_at_first("notification.toolkit.fluxcd.io/Alert"),
-    declarative_at_first("notification.toolkit.fluxcd.io/Provider"),
-    // Flux: not ready is a failure that it retries, unless it says that it is still at it.
+    declarative_unless_status("argoproj.io/AppProject"),
+    declarative_unless_status("argoproj.io/WorkflowTemplate"),
+    declarative_unless_status("argoproj.io/ClusterWorkflowTemplate"),
+    declarative_unless_status("argoproj.io/AnalysisTemplate"),
+    declarative_unless_status("argoproj.io/ClusterAnalysisTemplate"),
+    declarative_unless_status("tekton.dev/Task"),
+    declarative_unless_status("tekton.dev/Pipeline"),
+    declarative_unless_status("kyverno.io/PolicyException"),
+    declarative_unless_status("notification.toolkit.fluxcd.io/Alert"),
+    declarative_unless_status("notification.toolkit.fluxcd.io/Provider"),
+    // Flux: Ready=False is a failure that Flux retries, unless the reason is Progressing.
     rule("*.toolkit.fluxcd.io/*", FLUX),
     rule("kustomize.toolkit.fluxcd.io/Kustomization", FLUX_WITH_DEPENDENCIES),
     rule("helm.toolkit.fluxcd.io/HelmRelease", FLUX_WITH_DEPENDENCIES),
@@ -62,7 +62,7 @@ pub(super) const RULES: &[KindRule] = &[
             condition_for("Ready", False, &["Progressing"], InProgress),
             condition("Ready", True, Ready),
             condition("Ready", False, Failed),
-            // A registry is asked when a chart is; there is nothing to reconcile.
+            // An OCI registry is only contacted when a chart is pulled: there is no status to wait for.
             is("spec.type", &["oci"], Ready),
         ],
         InProgress,
@@ -92,7 +92,7 @@ pub(super) const RULES: &[KindRule] = &[
         &[
             no_condition("Ready", InProgress),
             condition("Ready", False, Failed),
-            lacks("status.applicationsSelected", Failed).because("it selects no application"),
+            lacks("status.applicationsSelected", Failed).message("no applications selected"),
         ],
     ),
     rule("promoter.argoproj.io/GitCommitStatus", PROMOTION_CHECK),
@@ -133,7 +133,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.certificateStatus", &["Active"], Ready),
         ],
     ),
-    // Grafana goes through stages, of which `complete` is the last.
+    // The last stage of Grafana is `complete`.
     rule(
         "grafana.integreatly.org/Grafana",
         &[
@@ -143,7 +143,7 @@ pub(super) const RULES: &[KindRule] = &[
         ],
     ),
     rule("proclaim.dogmatiq.io/DNSSDServiceInstance", &[condition("Adopted", False, Failed)]),
-    // Terraform and Pulumi.
+    // Terraform.
     rule(
         "infra.contrib.fluxcd.io/Terraform",
         &[
@@ -164,7 +164,7 @@ pub(super) const RULES: &[KindRule] = &[
         "core.humio.com/*",
         &[
             is("status.state", &["Exists", "Running"], Ready),
-            // It is not there yet, or not any more: its operator is at it.
+            // NotFound: the operator is creating or replacing it.
             is("status.state", &["NotFound", "Restarting", "Upgrading", "Pending", "Unknown"], InProgress),
             is("status.state", &["ConfigError"], Failed),
         ],
@@ -181,7 +181,7 @@ const FLUX: &[Clause] = &[
     condition("Ready", False, Failed),
 ];
 
-/// These wait for others of their kind before they begin.
+/// For kinds with `spec.dependsOn`.
 const FLUX_WITH_DEPENDENCIES: &[Clause] = &[
     flag("spec.suspend", true, Suspended),
     condition("Stalled", True, Failed),

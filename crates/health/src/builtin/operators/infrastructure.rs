@@ -1,4 +1,4 @@
-//! Clusters, clouds and what runs them: Crossplane, Cluster API, Config Connector, OLM, Open Cluster Management.
+//! Clusters and clouds: Crossplane, Cluster API, Config Connector, OLM, Open Cluster Management.
 
 use bellwether_model::{
     ConditionStatus::{False, True},
@@ -7,23 +7,23 @@ use bellwether_model::{
 
 use super::{complete, rule};
 use crate::builtin::{
-    Judge, KindRule,
+    Evaluator, KindRule,
     clause::{Clause, behind, condition, condition_for, flag, has, is, lacks, no_condition, part_is},
-    declarative::declarative_at_first,
+    declarative::declarative_unless_status,
 };
 use crate::{generic, read::Reader, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
-    // Crossplane: Synced is about the last attempt, Ready about what is there.
+    // Crossplane: Synced is about the last reconcile, Ready about the external resource.
     rule("*.crossplane.io/*", CROSSPLANE),
     rule("*.upbound.io/*", CROSSPLANE),
-    declarative_at_first("*.crossplane.io/ProviderConfig"),
-    declarative_at_first("*.crossplane.io/ClusterProviderConfig"),
-    declarative_at_first("*.crossplane.io/StoreConfig"),
-    declarative_at_first("*.upbound.io/ProviderConfig"),
-    declarative_at_first("*.upbound.io/ClusterProviderConfig"),
-    declarative_at_first("*.upbound.io/StoreConfig"),
-    declarative_at_first("apiextensions.crossplane.io/*"),
+    declarative_unless_status("*.crossplane.io/ProviderConfig"),
+    declarative_unless_status("*.crossplane.io/ClusterProviderConfig"),
+    declarative_unless_status("*.crossplane.io/StoreConfig"),
+    declarative_unless_status("*.upbound.io/ProviderConfig"),
+    declarative_unless_status("*.upbound.io/ClusterProviderConfig"),
+    declarative_unless_status("*.upbound.io/StoreConfig"),
+    declarative_unless_status("apiextensions.crossplane.io/*"),
     rule("pkg.crossplane.io/*", PACKAGE),
     // AWS Controllers for Kubernetes.
     rule(
@@ -36,7 +36,7 @@ pub(super) const RULES: &[KindRule] = &[
             no_condition("ACK.ResourceSynced", InProgress),
         ],
     ),
-    // Google's Config Connector.
+    // Google Config Connector.
     rule(
         "*.cnrm.cloud.google.com/*",
         &[
@@ -63,9 +63,10 @@ pub(super) const RULES: &[KindRule] = &[
     // Cluster API.
     KindRule {
         id: "cluster.x-k8s.io/Cluster",
-        says: "What the generic rules say, and in progress while its phase is Pending or Provisioning.",
+        description: "The generic rules apply, but `InProgress` instead of `Ready` while `status.phase` is \
+                      `Pending` or `Provisioning`.",
         reads: generic::READS,
-        judge: Judge::By(cluster),
+        evaluator: Evaluator::Function(cluster),
     },
     rule(
         "cluster.x-k8s.io/Machine",
@@ -86,7 +87,7 @@ pub(super) const RULES: &[KindRule] = &[
             condition("EKSControlPlaneCreating", True, InProgress),
         ],
     ),
-    // The Operator Lifecycle Manager.
+    // Operator Lifecycle Manager.
     rule(
         "operators.coreos.com/Subscription",
         &[
@@ -101,7 +102,7 @@ pub(super) const RULES: &[KindRule] = &[
                 &["Installing", "InstallPlanNotYetReconciled"],
                 InProgress,
             ),
-            // What waits for the approval of a person is as it should be until somebody decides.
+            // Manual approval is the configured behaviour, not a delay.
             condition_for("InstallPlanPending", True, &["RequiresApproval"], Ready),
             is("status.state", &["AtLatestKnown", "UpgradeAvailable"], Ready),
             condition_for("InstallPlanMissing", True, &["ReferencedInstallPlanNotFound"], Ready),
@@ -140,7 +141,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.connectionState.lastObservedState", &["CONNECTING", "IDLE"], InProgress),
         ],
     ),
-    // Open Cluster Management's policies.
+    // Open Cluster Management policies.
     rule(
         "policy.open-cluster-management.io/OperatorPolicy",
         &[
@@ -170,7 +171,7 @@ pub(super) const RULES: &[KindRule] = &[
             condition("Available", False, InProgress),
         ],
     ),
-    // Karpenter decides about its own objects: not ready means that somebody must act.
+    // Karpenter: Ready=False requires a change by the user.
     rule("karpenter.k8s.aws/EC2NodeClass", &[condition("Ready", False, Failed)]),
     rule("karpenter.sh/NodePool", &[condition("Ready", False, Failed)]),
     // Karmada.
@@ -181,8 +182,8 @@ pub(super) const RULES: &[KindRule] = &[
     rule("protect.trident.netapp.io/Application", &[condition("Ready", False, Failed)]),
     rule("astra.netapp.io/ExecHook", HOOK),
     rule("protect.trident.netapp.io/ExecHook", HOOK),
-    declarative_at_first("astra.netapp.io/Schedule"),
-    declarative_at_first("protect.trident.netapp.io/Schedule"),
+    declarative_unless_status("astra.netapp.io/Schedule"),
+    declarative_unless_status("protect.trident.netapp.io/Schedule"),
     rule(
         "trident.netapp.io/TridentBackendConfig",
         &[
@@ -238,7 +239,7 @@ const PACKAGE: &[Clause] = &[
 ];
 
 const COMPLIANCE: &[Clause] = &[
-    // Those that have it say in a field of their own which generation they have seen.
+    // Some of these kinds use this field instead of observedGeneration.
     behind("status.lastEvaluatedGeneration", InProgress),
     is("status.compliant", &["NonCompliant"], Failed),
     is("status.compliant", &["Compliant"], Ready),
@@ -257,12 +258,12 @@ const KARMADA: &[Clause] = &[
 const HOOK: &[Clause] = &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended)];
 
 fn cluster(o: &Reader<'_>) -> Verdict {
-    let verdict = generic::judge(o).or_else(|| generic::unreported(o));
+    let verdict = generic::evaluate(o).or_else(|| generic::unreported(o));
     match (verdict, o.text("status.phase")) {
-        (Some(verdict), "Pending" | "Provisioning") if verdict.state == Ready => {
-            Verdict::in_progress("Provisioning", "its parts are ready, and it is being provisioned")
+        (Some(verdict), phase @ ("Pending" | "Provisioning")) if verdict.state == Ready => {
+            Verdict::in_progress("Provisioning", format!("phase {phase}"))
         }
         (Some(verdict), _) => verdict,
-        (None, _) => Verdict::in_progress("NoStatusYet", "nobody has reported on it yet"),
+        (None, _) => Verdict::not_observed(),
     }
 }

@@ -1,7 +1,7 @@
-//! Kinds of well-known operators, where the generic rules do not say all that their status means.
+//! Kinds of well-known operators whose status the generic rules do not fully interpret.
 //!
-//! Each is written from what the operator's words mean, as far as that is known, and compared with what others say of
-//! these kinds. A line can be added by anybody: see [`super::clause`].
+//! Each rule follows the documented meaning of the status and is compared with Argo CD's health checks. To
+//! add a kind, add a line to a table: see [`super::clause`].
 
 mod data;
 mod delivery;
@@ -10,23 +10,28 @@ mod network;
 mod workloads;
 
 use super::{
-    Judge, KindRule,
+    Evaluator, KindRule,
     clause::{Clause, Otherwise},
 };
 
 pub(super) const TABLES: &[&[KindRule]] =
     &[data::RULES, delivery::RULES, infrastructure::RULES, network::RULES, workloads::RULES];
 
-/// Clauses, and what they leave open to the generic rules.
+/// Clauses, then the generic rules.
 const fn rule(id: &'static str, clauses: &'static [Clause]) -> KindRule {
-    KindRule { id, says: "", reads: &[], judge: Judge::Clauses(clauses, Otherwise::Generic) }
+    KindRule { id, description: "", reads: &[], evaluator: Evaluator::Clauses(clauses, Otherwise::Generic) }
 }
 
-/// Clauses, and a state where none of them holds.
+/// Clauses, then a default state.
 const fn complete(
     id: &'static str,
     clauses: &'static [Clause],
     otherwise: bellwether_model::State,
 ) -> KindRule {
-    KindRule { id, says: "", reads: &[], judge: Judge::Clauses(clauses, Otherwise::Is(otherwise)) }
+    KindRule {
+        id,
+        description: "",
+        reads: &[],
+        evaluator: Evaluator::Clauses(clauses, Otherwise::Is(otherwise)),
+    }
 }

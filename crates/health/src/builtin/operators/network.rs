@@ -1,12 +1,12 @@
-//! Ways in and out: Gloo, OpenShift's Routes, Contour, load balancers.
+//! Networking: Gloo, Contour, Ambassador, Istio, Linkerd, Traefik, MetalLB; Prometheus configuration.
 
 use bellwether_model::State::{Failed, InProgress, Ready, Suspended};
 
 use super::{complete, rule};
 use crate::builtin::{
-    Judge, KindRule,
+    Evaluator, KindRule,
     clause::{Clause, is, lacks, part_is},
-    declarative::{declarative_at_first, unless_it_has_a_status},
+    declarative::{declarative_unless_status, ready_unless_status},
 };
 use crate::{generic, read::Reader, verdict::Verdict};
 
@@ -35,36 +35,46 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.status", &["NONE", "UPDATING", "RECONCILING"], InProgress),
         ],
     ),
-    KindRule { id: "networking.istio.io/*", says: ISTIO, reads: generic::READS, judge: Judge::By(istio) },
-    KindRule { id: "security.istio.io/*", says: ISTIO, reads: generic::READS, judge: Judge::By(istio) },
-    // Nothing has to happen to these: they are read by others. Some versions report on them all the same.
-    declarative_at_first("telemetry.istio.io/Telemetry"),
-    declarative_at_first("policy.linkerd.io/Server"),
-    declarative_at_first("linkerd.io/ServiceProfile"),
-    declarative_at_first("traefik.io/*"),
-    declarative_at_first("traefik.containo.us/*"),
-    declarative_at_first("metallb.io/*"),
-    declarative_at_first("monitoring.coreos.com/AlertmanagerConfig"),
-    declarative_at_first("monitoring.coreos.com/ScrapeConfig"),
-    declarative_at_first("monitoring.coreos.com/PodMonitor"),
-    declarative_at_first("monitoring.coreos.com/Probe"),
-    declarative_at_first("monitoring.coreos.com/PrometheusRule"),
-    declarative_at_first("monitoring.coreos.com/ServiceMonitor"),
+    KindRule {
+        id: "networking.istio.io/*",
+        description: ISTIO,
+        reads: generic::READS,
+        evaluator: Evaluator::Function(istio),
+    },
+    KindRule {
+        id: "security.istio.io/*",
+        description: ISTIO,
+        reads: generic::READS,
+        evaluator: Evaluator::Function(istio),
+    },
+    // Configuration that other components read. Only some versions report a status.
+    declarative_unless_status("telemetry.istio.io/Telemetry"),
+    declarative_unless_status("policy.linkerd.io/Server"),
+    declarative_unless_status("linkerd.io/ServiceProfile"),
+    declarative_unless_status("traefik.io/*"),
+    declarative_unless_status("traefik.containo.us/*"),
+    declarative_unless_status("metallb.io/*"),
+    declarative_unless_status("monitoring.coreos.com/AlertmanagerConfig"),
+    declarative_unless_status("monitoring.coreos.com/ScrapeConfig"),
+    declarative_unless_status("monitoring.coreos.com/PodMonitor"),
+    declarative_unless_status("monitoring.coreos.com/Probe"),
+    declarative_unless_status("monitoring.coreos.com/PrometheusRule"),
+    declarative_unless_status("monitoring.coreos.com/ServiceMonitor"),
 ];
 
-/// A state for each component that looks at it, as a word or as its number.
+/// A state per reporting component, as a name or as an enum number.
 const GLOO: &[Clause] = &[
     part_is("status.statuses", "state", &["Rejected", "2", "Warning", "3"], Failed),
     is("status.state", &["Rejected", "2", "Warning", "3"], Failed),
-    // Not validated yet. One could call this a delay; Suspended is what Argo CD's users know it as.
+    // Not validated yet. Suspended, as in Argo CD.
     part_is("status.statuses", "state", &["Pending", "0"], Suspended),
     is("status.state", &["Pending", "0"], Suspended),
     part_is("status.statuses", "state", &["Accepted", "1"], Ready),
     is("status.state", &["Accepted", "1"], Ready),
 ];
 
-const ISTIO: &str = "Ready as soon as it exists. Where it has a status: failed when its validation found an error, and else what \
-                     the generic rules say.";
+const ISTIO: &str = "`Failed` if `status.validationMessages` has an error; `Ready` without a status; \
+                     otherwise the generic rules apply.";
 
 fn istio(o: &Reader<'_>) -> Verdict {
     let error = o
@@ -72,10 +82,13 @@ fn istio(o: &Reader<'_>) -> Verdict {
         .find(|message| message.text("level").eq_ignore_ascii_case("error"));
     match error {
         Some(error) => {
-            let what = [error.text("type.name"), error.text("documentationUrl")];
-            let what = what.into_iter().find(|text| !text.is_empty()).unwrap_or("an error");
-            Verdict::failed("ValidationFailed", format!("its validation found {what}"))
+            let texts = [error.text("type.name"), error.text("documentationUrl")];
+            let message = match texts.into_iter().find(|text| !text.is_empty()) {
+                Some(text) => format!("validation error: {text}"),
+                None => "validation error".to_owned(),
+            };
+            Verdict::failed("ValidationFailed", message)
         }
-        None => unless_it_has_a_status(o),
+        None => ready_unless_status(o),
     }
 }

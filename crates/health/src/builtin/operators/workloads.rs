@@ -1,4 +1,4 @@
-//! Workloads of others: Argo Rollouts, OpenKruise, KEDA, Knative, KubeVirt, Numaflow.
+//! Workloads: Argo Rollouts, OpenKruise, KEDA, Keycloak, Prometheus, KubeVirt, Numaflow.
 
 use bellwether_model::{
     ConditionStatus::{False, True, Unknown},
@@ -8,8 +8,8 @@ use bellwether_model::{
 use super::rule;
 use crate::{
     builtin::{
-        Judge, KindRule,
-        apps::some,
+        Evaluator, KindRule,
+        apps::{OLD_REPLICAS, REPLICA, old_replicas},
         clause::{Clause, condition, condition_for, fewer, flag, is, label_is, no_condition},
     },
     generation, generic,
@@ -20,22 +20,30 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "argoproj.io/Rollout",
-        says: "As Deployment, with its pauses and aborts: Suspended while paused, Failed when aborted, invalid or stuck.",
+        description: "`Suspended` if paused; `Failed` if aborted, invalid or past the progress deadline; \
+                      `InProgress` until all replicas are updated and available; otherwise the generic \
+                      rules apply.",
         reads: &["metadata.annotations[rollout.argoproj.io/workload-generation]", "spec.*", "status"],
-        judge: Judge::By(rollout),
+        evaluator: Evaluator::Function(rollout),
     },
-    KindRule { id: "apps.kruise.io/CloneSet", says: KRUISE, reads: KRUISE_READS, judge: Judge::By(kruise) },
+    KindRule {
+        id: "apps.kruise.io/CloneSet",
+        description: KRUISE,
+        reads: KRUISE_READS,
+        evaluator: Evaluator::Function(kruise),
+    },
     KindRule {
         id: "apps.kruise.io/StatefulSet",
-        says: KRUISE,
+        description: KRUISE,
         reads: KRUISE_READS,
-        judge: Judge::By(kruise),
+        evaluator: Evaluator::Function(kruise),
     },
     KindRule {
         id: "apps.kruise.io/DaemonSet",
-        says: "Ready when the Pod of every node that should have one is updated, available and ready. Suspended when paused.",
+        description: "`Suspended` if paused; `Ready` if the Pod of every matching node is updated, \
+                      available and ready; otherwise `InProgress`.",
         reads: &["spec.updateStrategy.rollingUpdate.paused", "status"],
-        judge: Judge::By(kruise_daemon_set),
+        evaluator: Evaluator::Function(kruise_daemon_set),
     },
     // KEDA.
     rule("keda.sh/ScaledObject", KEDA),
@@ -98,7 +106,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.phase", &["Paused"], Suspended),
         ],
     ),
-    // Numaflow and Numaplane: an upgrade that failed is only in a label.
+    // Numaflow and Numaplane report a failed upgrade only in a label.
     rule("numaflow.numaproj.io/Pipeline", NUMAFLOW),
     rule("numaflow.numaproj.io/MonoVertex", NUMAFLOW),
     rule("numaflow.numaproj.io/InterStepBufferService", NUMAFLOW),
@@ -106,8 +114,9 @@ pub(super) const RULES: &[KindRule] = &[
     rule("numaplane.numaproj.io/*", NUMAPLANE),
 ];
 
-const KRUISE: &str = "Ready when all replicas are updated and available. Suspended when paused, and when a partition keeps \
-                      the rest from being updated. Failed when a condition says that Pods cannot be made or updated.";
+const KRUISE: &str = "`Suspended` if paused; `Failed` if replicas are missing and a condition whose type \
+                      begins with Failed is True; `Suspended` if a partition holds back the rollout; \
+                      `Ready` if all replicas are updated and available; otherwise `InProgress`.";
 const KRUISE_READS: &[&str] = &["spec.replicas", "spec.updateStrategy", "status"];
 
 const KEDA: &[Clause] = &[
@@ -154,30 +163,30 @@ fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
     let paused = o.condition("Progressing").filter(|progressing| progressing.reason() == "RolloutPaused");
     if o.flag("spec.paused") || paused.is_some() || o.text("status.phase") == "Paused" {
         let message = match o.text("status.message") {
-            "" => "it is paused".to_owned(),
-            message => format!("it is paused: {message}"),
+            "" => "paused".to_owned(),
+            message => format!("paused: {message}"),
         };
         return Verdict::suspended("Paused", message);
     }
     if !o.has("status") {
-        return Verdict::in_progress("NoStatusYet", "nobody has reported on it yet");
+        return Verdict::not_observed();
     }
-    // Early versions wrote a hash there, which says nothing.
+    // Early versions wrote a hash into observedGeneration, which does not parse.
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }
-    // A Deployment that it takes its template from has a generation of its own.
+    // The generation of the Deployment in spec.workloadRef.
     let workload = o.annotation("rollout.argoproj.io/workload-generation").parse::<i64>().ok();
     let observed = o.int("status.workloadObservedGeneration");
     if let (Some(workload), Some(observed)) = (workload, observed)
         && observed < workload
     {
         return Verdict::in_progress(
-            "LatestGenerationNotObserved",
-            format!("the controller has seen generation {observed} of its workload, not yet {workload}"),
+            generation::REASON,
+            format!("observed workload generation {observed}, want {workload}"),
         );
     }
-    if let Some(generic) = generic::judge(o).filter(|verdict| verdict.state == Failed) {
+    if let Some(generic) = generic::evaluate(o).filter(|verdict| verdict.state == Failed) {
         return generic;
     }
     let updated = o.count("status.updatedReplicas");
@@ -192,19 +201,16 @@ fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
         );
     }
     if existing > updated {
-        return Verdict::in_progress(
-            "OldReplicas",
-            some(existing - updated, "old ", "replica") + " still there",
-        );
+        return Verdict::in_progress(OLD_REPLICAS, old_replicas(existing - updated, REPLICA));
     }
-    generic::judge(o).unwrap_or_else(|| {
+    generic::evaluate(o).unwrap_or_else(|| {
         Verdict::ready("ReplicasReady", format!("{available} of {wanted} replicas available"))
     })
 }
 
 fn kruise(o: &Reader<'_>) -> Verdict {
     if !o.has("status") {
-        return Verdict::in_progress("NoStatusYet", "nobody has reported on it yet");
+        return Verdict::not_observed();
     }
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
@@ -224,12 +230,12 @@ fn kruise(o: &Reader<'_>) -> Verdict {
         .conditions_at("status.conditions")
         .find(|condition| condition.kind.starts_with("Failed") && condition.is_true() && available < wanted);
     let verdict = if o.flag(&strategy("paused")) {
-        Verdict::suspended("Paused", format!("paused with {message}"))
+        Verdict::suspended("Paused", format!("paused, {message}"))
     } else if let Some(failure) = failure {
-        failure.look();
-        Verdict::failed(failure.kind.to_owned(), format!("{message}: {}", failure.says()))
+        failure.record();
+        Verdict::failed(failure.kind.to_owned(), format!("{message}: {}", failure.quoted()))
     } else if partitioned && all_available {
-        Verdict::suspended("Partitioned", format!("the partition keeps the rest as it is, with {message}"))
+        Verdict::suspended("Partitioned", format!("held by partition, {message}"))
     } else if available >= wanted {
         Verdict::ready("ReplicasReady", message)
     } else {
@@ -240,10 +246,10 @@ fn kruise(o: &Reader<'_>) -> Verdict {
 
 fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.updateStrategy.rollingUpdate.paused") {
-        return Verdict::suspended("Paused", "its roll-out is paused");
+        return Verdict::suspended("Paused", "rollout paused");
     }
     let Some(wanted) = o.int("status.desiredNumberScheduled") else {
-        return Verdict::in_progress("NoStatusYet", "nobody has counted its nodes yet");
+        return Verdict::not_observed();
     };
     let counters = ["updatedNumberScheduled", "numberAvailable", "numberReady"];
     let least = counters.into_iter().map(|counter| o.count(&format!("status.{counter}"))).min().unwrap_or(0);

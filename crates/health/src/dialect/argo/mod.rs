@@ -1,7 +1,7 @@
-//! Argo CD: its built-in health checks, as of release 3.6.
+//! The built-in health checks of Argo CD, as of release 3.6.
 //!
-//! Argo CD has an opinion only on the kinds in [`CHECKS`]. For others it runs a script in Lua, of a user or its own: those
-//! are no part of this.
+//! Only for the kinds in [`CHECKS`]. For other kinds Argo CD runs Lua scripts, which are not part of this
+//! module.
 
 mod others;
 mod pod;
@@ -16,65 +16,65 @@ use serde::Serialize;
 
 use super::go::{self, Typed};
 
-/// What Argo CD says of an object.
+/// The health of an object in Argo CD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// The status.
+    /// One of the statuses for existing objects.
     pub status: Status,
-    /// Why; often empty.
+    /// Often empty.
     pub message: Cow<'static, str>,
 }
 
-/// The words of Argo CD for the health of an object that exists.
+/// Argo CD's `HealthStatusCode`, without `Missing`: the object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Status {
-    /// It is well.
+    /// Works as specified.
     Healthy,
-    /// It was suspended or paused on purpose.
+    /// Suspended or paused by a user.
     Suspended,
-    /// It is not yet well, and may become so.
+    /// Not healthy yet, may become healthy.
     Progressing,
-    /// It has failed, or takes too long.
+    /// Failed, or exceeded a deadline.
     Degraded,
-    /// Argo CD cannot tell; the message may say why.
+    /// The check failed; the message may have the error.
     Unknown,
 }
 
-/// What Argo CD knows of a kind.
+/// A health check for one kind.
 struct Check {
     group: &'static str,
     kind: &'static str,
-    /// The versions that it can decode; none if it does not care.
+    /// Supported versions. Empty if Argo CD does not decode the object into a type.
     versions: &'static [&'static str],
-    /// What it calls the kind when it complains.
+    /// The name in error messages.
     name: &'static str,
-    judge: fn(Typed<'_>) -> go::Result<Health>,
+    evaluate: fn(Typed<'_>) -> go::Result<Health>,
 }
 
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    Check { group: "", kind: "Pod", versions: &["v1"], name: "Pod", judge: pod::pod },
-    Check { group: "", kind: "Service", versions: &["v1"], name: "Service", judge: others::service },
-    Check { group: "", kind: "PersistentVolumeClaim", versions: &["v1"], name: "PersistentVolumeClaim", judge: others::claim },
-    Check { group: "apps", kind: "Deployment", versions: &["v1"], name: "Deployment", judge: workloads::deployment },
-    Check { group: "apps", kind: "ReplicaSet", versions: &["v1"], name: "ReplicaSet", judge: workloads::replica_set },
-    Check { group: "apps", kind: "StatefulSet", versions: &["v1"], name: "StatefulSet", judge: workloads::stateful_set },
-    Check { group: "apps", kind: "DaemonSet", versions: &["v1"], name: "DaemonSet", judge: workloads::daemon_set },
-    Check { group: "batch", kind: "Job", versions: &["v1"], name: "Job", judge: workloads::job },
-    Check { group: "autoscaling", kind: "HorizontalPodAutoscaler", versions: &["v1", "v2"], name: "HPA", judge: others::autoscaler },
-    Check { group: "apiregistration.k8s.io", kind: "APIService", versions: &["v1", "v1beta1"], name: "APIService", judge: others::api_service },
-    Check { group: "networking.k8s.io", kind: "Ingress", versions: &[], name: "Ingress", judge: others::ingress },
-    Check { group: "extensions", kind: "Ingress", versions: &[], name: "Ingress", judge: others::ingress },
-    Check { group: "argoproj.io", kind: "Workflow", versions: &[], name: "Workflow", judge: others::workflow },
+    Check { group: "", kind: "Pod", versions: &["v1"], name: "Pod", evaluate: pod::pod },
+    Check { group: "", kind: "Service", versions: &["v1"], name: "Service", evaluate: others::service },
+    Check { group: "", kind: "PersistentVolumeClaim", versions: &["v1"], name: "PersistentVolumeClaim", evaluate: others::claim },
+    Check { group: "apps", kind: "Deployment", versions: &["v1"], name: "Deployment", evaluate: workloads::deployment },
+    Check { group: "apps", kind: "ReplicaSet", versions: &["v1"], name: "ReplicaSet", evaluate: workloads::replica_set },
+    Check { group: "apps", kind: "StatefulSet", versions: &["v1"], name: "StatefulSet", evaluate: workloads::stateful_set },
+    Check { group: "apps", kind: "DaemonSet", versions: &["v1"], name: "DaemonSet", evaluate: workloads::daemon_set },
+    Check { group: "batch", kind: "Job", versions: &["v1"], name: "Job", evaluate: workloads::job },
+    Check { group: "autoscaling", kind: "HorizontalPodAutoscaler", versions: &["v1", "v2"], name: "HPA", evaluate: others::autoscaler },
+    Check { group: "apiregistration.k8s.io", kind: "APIService", versions: &["v1", "v1beta1"], name: "APIService", evaluate: others::api_service },
+    Check { group: "networking.k8s.io", kind: "Ingress", versions: &[], name: "Ingress", evaluate: others::ingress },
+    Check { group: "extensions", kind: "Ingress", versions: &[], name: "Ingress", evaluate: others::ingress },
+    Check { group: "argoproj.io", kind: "Workflow", versions: &[], name: "Workflow", evaluate: others::workflow },
 ];
 
-/// Says what Argo CD says of an object; nothing if it has no opinion.
+/// `None` for a kind without a check.
 ///
-/// Argo CD decodes an object into its type and gives up on a field of a wrong type: `Unknown`, with the text of the error.
-/// So does this, for the fields that checks look at, the conditions and the annotations: from a cluster such a field never
-/// comes, but in a file it is easy to forget the quotes of an annotation.
+/// Argo CD decodes an object into its Go type. A field of a wrong type makes it `Unknown`, with the error as
+/// message. This reproduces that for annotations, labels, conditions and the fields that checks read. An API
+/// server rejects such fields, but files may have them, for example an annotation without quotes.
 pub fn assess(object: &Object<'_>) -> Option<Health> {
-    if object.time("metadata.deletionTimestamp").is_some() && !is_hook_at_work(object) {
+    if object.time("metadata.deletionTimestamp").is_some() && !has_hook_finalizer(object) {
         return Some(Health::progressing("Pending deletion"));
     }
     let (group, version, kind) = (object.group(), object.version(), object.kind());
@@ -85,20 +85,20 @@ pub fn assess(object: &Object<'_>) -> Option<Health> {
     }
     let typed = Typed::new(object);
     let decoded = if check.versions.is_empty() { Ok(()) } else { decode(typed) };
-    Some(decoded.and_then(|()| (check.judge)(typed)).unwrap_or_else(|error| {
+    Some(decoded.and_then(|()| (check.evaluate)(typed)).unwrap_or_else(|error| {
         Health::unknown(format!("failed to convert unstructured {name} to typed: {error}"))
     }))
 }
 
-/// Fails on what all kinds have in common.
+/// Decodes the fields that all kinds have, for the errors.
 fn decode(o: Typed<'_>) -> go::Result<()> {
     o.at("metadata.annotations")?.all_text()?;
     o.at("metadata.labels")?.all_text()?;
     go::conditions(o).map(drop)
 }
 
-/// Whether this is a hook that Argo CD itself keeps from going until it has seen how it ended.
-fn is_hook_at_work(object: &Object<'_>) -> bool {
+/// Whether Argo CD's hook finalizer keeps the object until its result is known.
+fn has_hook_finalizer(object: &Object<'_>) -> bool {
     let finalizers = object.at("metadata.finalizers").and_then(Value::as_list).unwrap_or_default();
     finalizers.iter().any(|finalizer| finalizer.as_text() == Some("argocd.argoproj.io/hook-finalizer"))
 }

@@ -1,4 +1,4 @@
-//! What Argo CD knows of kinds that run nothing themselves.
+//! Argo CD's checks of other kinds.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ pub(super) fn service(o: Typed<'_>) -> go::Result<Health> {
     })
 }
 
-/// The one check that takes a wrong type for nothing.
-#[expect(clippy::unnecessary_wraps, reason = "as all checks have it")]
+/// The only check that ignores fields of a wrong type.
+#[expect(clippy::unnecessary_wraps, reason = "same signature as the other checks")]
 pub(super) fn ingress(o: Typed<'_>) -> go::Result<Health> {
     let addresses = o.list("status.loadBalancer.ingress").map_or(0, Iterator::count);
     Ok(if addresses == 0 { Health::progressing("") } else { Health::healthy("") })
@@ -54,7 +54,7 @@ pub(super) fn workflow(o: Typed<'_>) -> go::Result<Health> {
     Ok(Health::new(status, o.text("status.message")?.to_owned()))
 }
 
-/// The conditions of an autoscaler are in its status, or, in its first version, in an annotation.
+/// autoscaling/v1 has the conditions in an annotation.
 pub(super) fn autoscaler(o: Typed<'_>) -> go::Result<Health> {
     if o.text("apiVersion")? != "autoscaling/v1" {
         let conditions: Vec<_> = go::conditions(o)?.into_iter().map(Scaling::from).collect();
@@ -70,7 +70,6 @@ pub(super) fn autoscaler(o: Typed<'_>) -> go::Result<Health> {
     })
 }
 
-/// A condition of an autoscaler.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Scaling<'o> {
@@ -95,8 +94,8 @@ impl<'o> From<go::Condition<'o>> for Scaling<'o> {
     }
 }
 
-/// What keeps an autoscaler from its work: conditions, and their reasons.
-const TROUBLES: &[(&str, &str)] = &[
+/// Condition types and reasons that mean Degraded.
+const ERRORS: &[(&str, &str)] = &[
     ("AbleToScale", "FailedGetScale"),
     ("AbleToScale", "FailedUpdateScale"),
     ("ScalingActive", "FailedGetResourceMetric"),
@@ -107,15 +106,15 @@ const TROUBLES: &[(&str, &str)] = &[
     ("ScalingActive", "InvalidSelector"),
 ];
 
-/// Trouble anywhere counts for more than what works.
+/// Errors take precedence over conditions that are True.
 fn scaling(conditions: &[Scaling<'_>]) -> Health {
-    let is_trouble =
-        |condition: &&Scaling<'_>| TROUBLES.contains(&(condition.kind.as_ref(), condition.reason.as_ref()));
+    let is_error =
+        |condition: &&Scaling<'_>| ERRORS.contains(&(condition.kind.as_ref(), condition.reason.as_ref()));
     let works = |condition: &&Scaling<'_>| {
         matches!(condition.kind.as_ref(), "AbleToScale" | "ScalingLimited") && condition.status == "True"
     };
-    if let Some(trouble) = conditions.iter().find(is_trouble) {
-        return Health::degraded(trouble.message.to_string());
+    if let Some(error) = conditions.iter().find(is_error) {
+        return Health::degraded(error.message.to_string());
     }
     match conditions.iter().find(works) {
         Some(working) => Health::healthy(working.message.to_string()),

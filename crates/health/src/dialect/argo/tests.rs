@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 
-/// What is said of an object of this version and kind with these fields.
+/// `kind` is `apiVersion Kind`.
 fn health(kind: &str, fields: &Json) -> Option<Health> {
     let (version, kind) = kind.split_once(' ').unwrap();
     let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "it"}});
@@ -37,14 +37,14 @@ fn no_opinion(#[case] kind: &str) {
 #[case("v1 Pod")]
 #[case("apps/v1beta1 Deployment")]
 #[case("acme.io/v1 Foo")]
-fn what_is_being_deleted_is_on_its_way(#[case] kind: &str) {
+fn an_object_with_a_deletion_timestamp_is_progressing(#[case] kind: &str) {
     let fields =
         json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["acme.io/keep"]}});
     check(kind, &fields, Progressing, "Pending deletion");
 }
 
 #[test]
-fn a_hook_that_is_being_deleted_is_judged_by_how_it_ended() {
+fn a_hook_that_is_being_deleted_has_the_health_of_its_result() {
     let fields = json!({
         "metadata": {
             "deletionTimestamp": "2026-01-01T00:00:00Z",
@@ -63,7 +63,7 @@ fn a_hook_that_is_being_deleted_is_judged_by_how_it_ended() {
     "autoscaling/v2beta2 HorizontalPodAutoscaler",
     "unsupported HPA GVK: autoscaling/v2beta2, Kind=HorizontalPodAutoscaler"
 )]
-fn a_version_that_it_cannot_decode_is_unknown(#[case] kind: &str, #[case] message: &str) {
+fn an_unsupported_version_is_unknown(#[case] kind: &str, #[case] message: &str) {
     check(kind, &json!({}), Unknown, message);
 }
 
@@ -77,13 +77,13 @@ fn a_version_that_it_cannot_decode_is_unknown(#[case] kind: &str, #[case] messag
 #[case("v1 Pod", json!({"metadata": {"labels": "a"}}), "failed to convert unstructured Pod to typed: cannot restore map from string")]
 #[case("v1 Service", json!({"status": {"conditions": [{"type": 1}]}}), "failed to convert unstructured Service to typed: cannot convert int64 to string")]
 #[case("v1 Service", json!({"status": {"loadBalancer": {"ingress": {}}}}), "failed to convert unstructured Service to typed: cannot restore slice from map")]
-fn what_it_cannot_decode_is_unknown(#[case] kind: &str, #[case] fields: Json, #[case] message: &str) {
+fn a_decoding_error_is_unknown(#[case] kind: &str, #[case] fields: Json, #[case] message: &str) {
     check(kind, &fields, Unknown, message);
 }
 
 #[rstest]
 #[case(json!({}), Healthy, "")]
-#[case::null_is_nothing(json!({"spec": null, "status": {"conditions": null}}), Healthy, "")]
+#[case::null_counts_as_absent(json!({"spec": null, "status": {"conditions": null}}), Healthy, "")]
 #[case(json!({"spec": {"paused": true}}), Suspended, "Deployment is paused")]
 #[case(
     json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}),
@@ -210,7 +210,7 @@ fn daemon_set(#[case] fields: Json, #[case] status: Status, #[case] message: &st
 #[rstest]
 #[case(vec![], Progressing, "")]
 #[case(vec![condition("Complete", "True", "")], Healthy, "Complete is True")]
-#[case::being_there_is_enough(vec![condition("Complete", "False", "")], Healthy, "Complete is False")]
+#[case::the_status_is_ignored(vec![condition("Complete", "False", "")], Healthy, "Complete is False")]
 #[case(vec![condition("Failed", "True", "")], Degraded, "Failed is True")]
 #[case(vec![condition("Failed", "True", ""), condition("Complete", "True", "")], Degraded, "Failed is True")]
 #[case(vec![condition("Suspended", "True", "")], Suspended, "")]
@@ -225,9 +225,9 @@ fn waiting(reason: &str) -> Json {
 
 #[rstest]
 #[case("Always", json!({}), Unknown, "")]
-#[case("Always", json!({"phase": "Pending", "message": "says"}), Progressing, "says")]
-#[case("Always", json!({"phase": "Succeeded", "message": "says"}), Healthy, "says")]
-#[case("Always", json!({"phase": "Odd", "message": "says"}), Unknown, "says")]
+#[case("Always", json!({"phase": "Pending", "message": "text"}), Progressing, "text")]
+#[case("Always", json!({"phase": "Succeeded", "message": "text"}), Healthy, "text")]
+#[case("Always", json!({"phase": "Odd", "message": "text"}), Unknown, "text")]
 #[case("Always", json!({"phase": "Running", "containerStatuses": [waiting("ErrImagePull")]}), Degraded, "it waits: ErrImagePull")]
 #[case("Always", json!({"phase": "Pending", "containerStatuses": [waiting("CreateContainerConfigError")]}), Degraded, "it waits: CreateContainerConfigError")]
 #[case(
@@ -241,8 +241,8 @@ fn waiting(reason: &str) -> Json {
 #[case("Always", json!({"phase": "Running", "containerStatuses": [{"lastState": {"terminated": {"exitCode": 1}}}]}), Degraded, "")]
 #[case("Always", json!({"phase": "Running", "containerStatuses": [{"lastState": {"terminated": null}}]}), Progressing, "")]
 #[case("OnFailure", json!({"phase": "Running", "conditions": [condition("Ready", "True", "")]}), Progressing, "")]
-#[case("Never", json!({"phase": "Running", "message": "says"}), Progressing, "says")]
-#[case("", json!({"phase": "Running", "message": "says"}), Unknown, "says")]
+#[case("Never", json!({"phase": "Running", "message": "text"}), Progressing, "text")]
+#[case("", json!({"phase": "Running", "message": "text"}), Unknown, "text")]
 #[case("Never", json!({"phase": "Failed", "message": "evicted"}), Degraded, "evicted")]
 #[case("Never", json!({"phase": "Failed"}), Degraded, "")]
 #[case(
@@ -280,10 +280,7 @@ fn pod(#[case] policy: &str, #[case] fields: Json, #[case] status: Status, #[cas
 #[case(json!({"helm.sh/hook": "post-install"}), Progressing)]
 #[case(json!({"helm.sh/hook": "crd-install"}), Healthy)]
 #[case::the_hook_of_argo_counts(json!({"argocd.argoproj.io/hook": "Skip", "helm.sh/hook": "post-install"}), Healthy)]
-fn a_pod_may_ask_not_to_be_judged_by_its_restart_policy(
-    #[case] mut annotations: Json,
-    #[case] status: Status,
-) {
+fn a_pod_may_ignore_its_restart_policy(#[case] mut annotations: Json, #[case] status: Status) {
     annotations["argocd.argoproj.io/ignore-restart-policy"] = "true".into();
     let fields = json!({
         "metadata": {"annotations": annotations},
@@ -333,8 +330,8 @@ fn api_service(
 #[case("Error", Degraded)]
 #[case("Odd", Unknown)]
 fn workflow(#[case] phase: &str, #[case] status: Status) {
-    let fields = json!({"status": {"phase": phase, "message": "says"}});
-    check("argoproj.io/v1alpha1 Workflow", &fields, status, "says");
+    let fields = json!({"status": {"phase": phase, "message": "text"}});
+    check("argoproj.io/v1alpha1 Workflow", &fields, status, "text");
 }
 
 #[rstest]

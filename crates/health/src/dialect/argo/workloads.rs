@@ -1,4 +1,4 @@
-//! What Argo CD knows of workloads: as `kubectl rollout status` has it, more or less.
+//! Argo CD's checks of workloads, close to `kubectl rollout status`.
 
 use super::{Health, Status};
 use crate::dialect::go::{self, Typed};
@@ -71,7 +71,7 @@ pub(super) fn stateful_set(o: Typed<'_>) -> go::Result<Health> {
         let missing = wanted.wrapping_sub(ready);
         return Ok(Health::progressing(format!("Waiting for {missing} pods to be ready...")));
     }
-    if strategy == "RollingUpdate" && rolling.is_there()? {
+    if strategy == "RollingUpdate" && rolling.exists()? {
         let due = wanted.zip(partition).map(|(wanted, partition)| wanted.wrapping_sub(partition));
         return Ok(match due.filter(|due| updated < *due) {
             Some(due) => Health::progressing(format!(
@@ -121,7 +121,7 @@ pub(super) fn daemon_set(o: Typed<'_>) -> go::Result<Health> {
     Ok(Health::healthy(""))
 }
 
-/// A condition counts by being there; only that of suspension must be true. A suspended Job gets no message.
+/// Argo CD ignores the status of the conditions Failed and Complete. A suspended Job has no message.
 pub(super) fn job(o: Typed<'_>) -> go::Result<Health> {
     let mut ended = None;
     let mut failure = None;
@@ -145,7 +145,6 @@ pub(super) fn job(o: Typed<'_>) -> go::Result<Health> {
     })
 }
 
-/// Whether the controller has not seen the newest generation.
 fn is_behind(o: Typed<'_>) -> go::Result<bool> {
     Ok(o.int("metadata.generation")?.unwrap_or(0) > o.int("status.observedGeneration")?.unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! What kstatus knows of particular kinds.
+//! The rules of kstatus for particular kinds.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Assessment, generation, observed_generation};
 use crate::dialect::go::{self, Typed};
 
-/// What the rule for its kind says of an object, if there is one.
-pub(super) fn judge(o: &Object<'_>, now: Timestamp) -> go::Result<Option<Assessment>> {
+/// `None` for a kind without a rule.
+pub(super) fn evaluate(o: &Object<'_>, now: Timestamp) -> go::Result<Option<Assessment>> {
     Ok(Some(match (o.group(), o.kind()) {
         ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => {
             Assessment::current("Resource is always ready")
@@ -22,7 +22,7 @@ pub(super) fn judge(o: &Object<'_>, now: Timestamp) -> go::Result<Option<Assessm
         ("apps" | "extensions", "DaemonSet") => daemon_set(o)?,
         ("apps", "StatefulSet") => stateful_set(o),
         ("batch", "Job") => job(o)?,
-        // The controller has seen the newest generation, else this rule would not be asked.
+        // The generation was checked before.
         ("policy", "PodDisruptionBudget") => Assessment::current("AllowedDisruptions has been computed."),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => resource_definition(o)?,
         _ => return Ok(None),
@@ -45,7 +45,7 @@ fn claim(o: &Object<'_>) -> Assessment {
     }
 }
 
-/// How long a Pod may wait for a node before it counts as failed.
+/// An unschedulable Pod younger than this is InProgress.
 const SCHEDULE_WINDOW: SignedDuration = SignedDuration::from_secs(15);
 
 fn pod(o: &Object<'_>, now: Timestamp) -> go::Result<Assessment> {
@@ -83,8 +83,7 @@ fn pod(o: &Object<'_>, now: Timestamp) -> go::Result<Assessment> {
     }
 }
 
-/// The names of the containers that crash again and again. kstatus itself crashes on a malformed container; this passes
-/// over it.
+/// The names of containers in CrashLoopBackOff. kstatus panics on a malformed container; this ignores it.
 fn crash_looping<'o>(pod: &'o Object<'_>) -> go::Result<Vec<&'o str>> {
     let containers = go::nested_list(pod, "status.containerStatuses")?;
     let looping = |container: &&Value<'_>| {
@@ -94,7 +93,7 @@ fn crash_looping<'o>(pod: &'o Object<'_>) -> go::Result<Vec<&'o str>> {
 }
 
 fn deployment(o: &Object<'_>) -> go::Result<Assessment> {
-    // Without a deadline the controller sets no condition Progressing. It takes the largest number for no deadline.
+    // Without a deadline the controller sets no condition Progressing. The maximum means no deadline.
     let mut progressing = int(o, "spec.progressDeadlineSeconds", i32::MAX.into()) == i64::from(i32::MAX);
     let mut available = false;
     for condition in go::conditions(Typed::new(o))? {
@@ -174,7 +173,7 @@ fn stateful_set(o: &Object<'_>) -> Assessment {
 }
 
 fn daemon_set(o: &Object<'_>) -> go::Result<Assessment> {
-    // Elsewhere a generation that is not there does not matter; here the controller would have set it.
+    // Unlike for other kinds, an absent generation is InProgress.
     let kind = o.kind();
     if generation(o)?.is_none() {
         return Ok(Assessment::in_progress("NoGeneration", format!("{kind} metadata.generation not found")));
@@ -224,8 +223,8 @@ fn job(o: &Object<'_>) -> go::Result<Assessment> {
     )))
 }
 
-/// Newer than the last release of kstatus, and than the fork that Flux and Helm use: to those, a suspended Job is one that
-/// has not started. Flux' own check of Jobs agrees with the newer rule.
+/// Newer than the last release of kstatus and the fork in Flux and Helm. There, a suspended Job counts as not
+/// started. Flux's own check of Jobs agrees with the newer rule.
 fn is_suspended(job: &Object<'_>) -> bool {
     job.at("spec.suspend").and_then(Value::as_bool) == Some(true)
 }
@@ -260,12 +259,12 @@ fn all_scheduled(replicas: i64) -> Assessment {
     Assessment::current(format!("All replicas scheduled as expected. Replicas: {replicas}"))
 }
 
-/// Text, if the field has any. These rules take a wrong type for nothing.
+/// A wrong type counts as absent.
 fn text<'o>(o: &'o Object<'_>, path: &str) -> Option<&'o str> {
     o.at(path).and_then(Value::as_text)
 }
 
-/// A whole number, or what it is if the field has none.
+/// The default also for a wrong type.
 fn int(o: &Object<'_>, path: &str, otherwise: i64) -> i64 {
     o.at(path).and_then(Value::as_int).unwrap_or(otherwise)
 }

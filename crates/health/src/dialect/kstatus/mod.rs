@@ -1,7 +1,7 @@
-//! kstatus, the library of cli-utils that Flux, Helm and others wait with.
+//! kstatus, the library of cli-utils that Flux, Helm and others use to wait for objects.
 //!
-//! What all objects have in common is looked at first; then what is particular to a kind ([`kinds`]); then a condition
-//! `Ready`. An object that says nothing is Current.
+//! Order of evaluation: generic fields; rules for the kind ([`kinds`]); condition `Ready`. Otherwise an
+//! object is Current.
 
 mod kinds;
 #[cfg(test)]
@@ -15,51 +15,50 @@ use serde::Serialize;
 
 use super::go::{self, Typed};
 
-/// What kstatus says of an object.
+/// The result of kstatus for an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assessment {
-    /// The status.
+    /// One of the statuses for existing objects.
     pub status: Status,
-    /// Why.
+    /// The message, or the error if the status is Unknown.
     pub message: Cow<'static, str>,
-    /// The condition that the object should have: `Reconciling` while it is in progress, `Stalled` if it has failed, else
-    /// none.
+    /// `Reconciling` if InProgress, `Stalled` if Failed, else empty.
     pub conditions: Vec<Condition>,
 }
 
-/// The words of kstatus for the state of an object that exists.
+/// The statuses of kstatus, without `NotFound`: the object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Status {
-    /// It is as its specification wants it.
+    /// Matches its spec.
     Current,
-    /// It is on its way there.
+    /// The spec is being applied.
     InProgress,
-    /// It will not get there.
+    /// An error that the controller does not resolve by itself.
     Failed,
-    /// It is being deleted.
+    /// Has a deletion timestamp.
     Terminating,
-    /// kstatus cannot read it; the message says why.
+    /// kstatus returned an error.
     Unknown,
 }
 
-/// A condition that is true when something is not normal.
+/// An abnormal-true condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Its type: `Reconciling` or `Stalled`.
+    /// `Reconciling` or `Stalled`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Always true: a condition that is not is not there.
+    /// Always True.
     pub status: ConditionStatus,
-    /// Why, in one word.
+    /// CamelCase.
     pub reason: Cow<'static, str>,
-    /// Why.
+    /// Usually the message of the assessment.
     pub message: Cow<'static, str>,
 }
 
-/// Says what kstatus says of an object.
+/// Evaluates an object as kstatus does.
 ///
-/// kstatus gives up on an object whose generation is no number or whose conditions are malformed. What waits with it then
-/// shows `Unknown`, so that is what this gives, with the text of the error.
+/// kstatus returns an error if the generation is not a number or a condition is malformed. Its clients then
+/// show `Unknown`, so this returns `Unknown` with the text of the error.
 pub fn assess(object: &Object<'_>, now: Timestamp) -> Assessment {
     compute(object, now).unwrap_or_else(|error| Assessment::new(Status::Unknown, error))
 }
@@ -68,13 +67,13 @@ fn compute(object: &Object<'_>, now: Timestamp) -> go::Result<Assessment> {
     if let Some(assessment) = common(object)? {
         return Ok(assessment);
     }
-    if let Some(assessment) = kinds::judge(object, now)? {
+    if let Some(assessment) = kinds::evaluate(object, now)? {
         return Ok(assessment);
     }
     Ok(ready_condition(object)?.unwrap_or_else(|| Assessment::current("Resource is current")))
 }
 
-/// What all objects have in common.
+/// Deletion, generation, and the conditions `Reconciling` and `Stalled`.
 fn common(object: &Object<'_>) -> go::Result<Option<Assessment>> {
     let deleted = go::nested_text(object, "metadata.deletionTimestamp")
         .map_err(looking_up("metadata.deletionTimestamp"))?;
@@ -91,7 +90,7 @@ fn common(object: &Object<'_>) -> go::Result<Option<Assessment>> {
             format!("{kind} generation is {generation}, but latest observed generation is {observed}"),
         )));
     }
-    // The object may already have the conditions that this would give it.
+    // Objects may set these conditions themselves.
     let own = go::conditions(Typed::new(object))?.into_iter().filter(go::Condition::is_true).find_map(
         |condition| {
             let (reason, message) = (condition.reason.to_owned(), condition.message.to_owned());
@@ -117,7 +116,7 @@ fn looking_up(path: &'static str) -> impl FnOnce(String) -> String {
     move |error| format!("looking up {path} from resource: {error}")
 }
 
-/// What a condition `Ready` says, for kinds that nobody knows.
+/// By condition `Ready`, for kinds without a rule.
 fn ready_condition(object: &Object<'_>) -> go::Result<Option<Assessment>> {
     let conditions = go::conditions(Typed::new(object))?;
     let verdict = conditions.into_iter().filter(|condition| condition.kind == "Ready").find_map(|ready| {
@@ -149,7 +148,7 @@ impl Assessment {
         Self::new(Status::Failed, message).because("Stalled", reason)
     }
 
-    /// With a condition of this type that says the same.
+    /// Adds a condition with the same message.
     fn because(mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         let (reason, message) = (reason.into(), self.message.clone());
         self.conditions.push(Condition { kind, status: ConditionStatus::True, reason, message });

@@ -8,7 +8,7 @@ use super::*;
 
 const NOW: &str = "2026-01-01T12:00:00Z";
 
-/// What is said of an object of this version and kind with these fields.
+/// `kind` is `apiVersion Kind`.
 fn assessment(kind: &str, fields: &Json) -> Assessment {
     let (version, kind) = kind.split_once(' ').unwrap();
     let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "it"}});
@@ -17,7 +17,7 @@ fn assessment(kind: &str, fields: &Json) -> Assessment {
     assess(&Object::from_json(&json, &Plan::everything()).unwrap(), NOW.parse().unwrap())
 }
 
-/// The conditions are at most one, and say the same as the rest.
+/// At most one condition, with the same message.
 fn check(kind: &str, fields: &Json, status: Status, reason: &str, message: &str) {
     let condition = |kind| Condition {
         kind,
@@ -52,7 +52,7 @@ fn condition(kind: &str, status: &str, reason: &str) -> Json {
 )]
 #[case(json!({"metadata": {"generation": 3}}), Current, "", "Resource is current")]
 #[case(json!({"status": {"observedGeneration": 3}}), Current, "", "Resource is current")]
-#[case::without_a_generation_nobody_looks_at_the_observed_one(json!({"status": {"observedGeneration": "3"}}), Current, "", "Resource is current")]
+#[case::without_a_generation_the_observed_one_is_ignored(json!({"status": {"observedGeneration": "3"}}), Current, "", "Resource is current")]
 #[case(json!({"status": null}), Current, "", "Resource is current")]
 fn any_object(#[case] fields: Json, #[case] status: Status, #[case] reason: &str, #[case] message: &str) {
     check("acme.io/v1 Foo", &fields, status, reason, message);
@@ -126,7 +126,7 @@ fn the_first_condition_decides() {
 #[case(json!({"status": {"conditions": [{"type": 1}]}}), "cannot convert int64 to string")]
 #[case(json!({"status": {"conditions": [{"status": 1}]}}), "cannot convert int64 to v1.ConditionStatus")]
 #[case(json!({"status": {"conditions": [{"status": true}]}}), "unrecognized type: string")]
-fn what_it_cannot_read_is_unknown(#[case] fields: Json, #[case] message: &str) {
+fn an_error_is_unknown(#[case] fields: Json, #[case] message: &str) {
     check("acme.io/v1 Foo", &fields, Unknown, "", message);
 }
 
@@ -197,7 +197,7 @@ fn pod(#[case] fields: Json, #[case] status: Status, #[case] reason: &str, #[cas
 #[rstest]
 #[case("2026-01-01T11:59:46Z", InProgress, "PodNotScheduled", "Pod has not been scheduled")]
 #[case("2026-01-01T11:59:45Z", Failed, "PodUnschedulable", "Pod could not be scheduled")]
-fn a_pod_has_fifteen_seconds_to_find_a_node(
+fn a_pod_is_unschedulable_after_fifteen_seconds(
     #[case] created: &str,
     #[case] status: Status,
     #[case] reason: &str,
@@ -211,7 +211,7 @@ fn a_pod_has_fifteen_seconds_to_find_a_node(
     check("v1 Pod", &fields, status, reason, message);
 }
 
-/// So many replicas of each sort: there, updated, available, ready.
+/// Existing, updated, available, ready.
 fn replicas(counts: [i64; 4]) -> Json {
     let [all, updated, available, ready] = counts;
     json!({"replicas": all, "updatedReplicas": updated, "availableReplicas": available, "readyReplicas": ready})
@@ -421,7 +421,7 @@ fn resource_definition(
     check("apiextensions.k8s.io/v1 CustomResourceDefinition", &fields, status, reason, message);
 }
 
-/// Any value, often one that a rule does not expect.
+/// Any value, often of an unexpected type.
 fn anything() -> impl Strategy<Value = Json> {
     prop_oneof![
         Just(Json::Null),
@@ -435,9 +435,9 @@ fn anything() -> impl Strategy<Value = Json> {
 }
 
 proptest! {
-    /// Counters of any size and fields of any type: rules wrap around and give up, but never end the process.
+    /// Counters of any size and fields of any type: rules wrap around or return an error, but never panic.
     #[test]
-    fn no_object_is_too_strange(
+    fn no_object_causes_a_panic(
         kind in prop::sample::select(vec![
             "v1 Pod", "apps/v1 Deployment", "apps/v1 ReplicaSet", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "batch/v1 Job",
         ]),
