@@ -93,7 +93,7 @@ fn broken_or_up() -> Form {
 )]
 #[case::error(
     json!("Up"),
-    "Unknown RuleError: `status.phase == 'Broken'`: line 1, column 7: status has no fields, so it has no `phase`"
+    "Unknown RuleError: `status.phase == 'Broken'`: line 1, column 7: cannot read field `phase`: status is not a map"
 )]
 fn clauses(#[case] status: Json, #[case] expected: &str) {
     let verdict = evaluated(&widgets(broken_or_up()), &widget(&status));
@@ -281,9 +281,8 @@ fn all_errors_of_a_rule_are_reported() {
     assert_eq!(
         flaws(form, kind("acme.io", None, "Widget")),
         [
-            "spec.cel[0].when: line 1, column 14: `=` means nothing here; to compare, write ==",
-            "spec.cel[0].message: line 1, column 4: expected an operator or the end, found `broke`; plain text needs \
-             inner quotes: \"'it broke'\"",
+            "spec.cel[0].when: line 1, column 14: unexpected `=`; to compare, write ==",
+            "spec.cel[0].message: line 1, column 4: expected an operator or end of expression, found `broke`; plain text needs inner quotes: \"'it broke'\"",
             "spec.cel[1].when: line 1, column 1: the expression must evaluate to bool; write a comparison, for example \
              status.phase == 'Up'",
         ]
@@ -295,8 +294,8 @@ fn errors_of_flux_and_lua_name_the_field() {
     assert_eq!(
         flaws(flux("status.c &&", Some("stauts.a"), None), kind("acme.io", None, "Widget")),
         [
-            "spec.expressions.inProgress: line 1, column 1: there is no `stauts`; did you mean `status`?",
-            "spec.expressions.current: line 1, column 12: expected a value, found the end",
+            "spec.expressions.inProgress: line 1, column 1: undeclared reference to `stauts`; did you mean `status`?",
+            "spec.expressions.current: line 1, column 12: expected a value, found end of expression",
         ]
     );
     let lua = flaws(Form::Lua("if obj.status then\nreturn {".to_owned()), kind("acme.io", None, "Widget"));
