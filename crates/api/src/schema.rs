@@ -130,7 +130,7 @@ fn label_value() -> Value {
     rule(
         "!format.labelValue().validate(self).hasValue()",
         "invalid label value: use at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or \
-         digit, or leave it empty",
+         digit",
     )
 }
 

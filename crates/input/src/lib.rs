@@ -27,7 +27,7 @@ use bellwether_model::{Object, Plan};
 use bellwether_terminal::printable;
 
 pub use self::{
-    lines::{Lines, Spot},
+    lines::{DuplicateKey, Lines, Spot},
     texts::Texts,
 };
 use self::{

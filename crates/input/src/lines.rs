@@ -107,12 +107,23 @@ impl Lines {
         self.above + line
     }
 
-    /// The paths and lines of duplicate keys, without the first of each.
-    pub fn repeated(&self) -> Vec<(String, usize)> {
+    /// The duplicate keys, without the first of each.
+    pub fn repeated(&self) -> Vec<DuplicateKey> {
         let mut repeated = Vec::new();
         self.node.repeated("", &mut repeated);
-        repeated.into_iter().map(|(field, line)| (field, self.above + line)).collect()
+        for duplicate in &mut repeated {
+            duplicate.line += self.above;
+        }
+        repeated
     }
+}
+
+/// A key that occurs more than once in a map.
+pub struct DuplicateKey {
+    /// The path of the field, such as `spec.components.web`.
+    pub field: String,
+    pub key: String,
+    pub line: usize,
 }
 
 /// The line numbers of a value.
@@ -163,14 +174,14 @@ impl Node {
         }
     }
 
-    fn repeated(&self, at: &str, repeated: &mut Vec<(String, usize)>) {
+    fn repeated(&self, at: &str, repeated: &mut Vec<DuplicateKey>) {
         match self {
             Self::Map(fields) => {
                 for (index, (key, line, node)) in fields.iter().enumerate() {
                     let field = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
                     node.repeated(&field, repeated);
                     if fields.iter().take(index).any(|(before, ..)| before == key) {
-                        repeated.push((field, *line));
+                        repeated.push(DuplicateKey { field, key: key.clone(), line: *line });
                     }
                 }
             }
