@@ -233,6 +233,7 @@ pub struct ApplicationStatus {
 
     /// The readiness of the health-check Pod: True, False or Unknown. Unknown without a health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::condition_status")]
     pub ready: Option<ConditionStatus>,
 
     /// The number of ready members and of all members, such as 4/5.

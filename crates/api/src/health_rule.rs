@@ -111,7 +111,8 @@ pub struct CelClause {
     )]))]
     pub reason: Option<String>,
 
-    /// A CEL expression that returns the message for people.
+    /// A CEL expression that returns the message for people. Fixed text is a CEL string with its own quotes,
+    /// such as "'broken'".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
     pub message: Option<String>,

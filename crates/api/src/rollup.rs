@@ -158,8 +158,7 @@ pub struct RollupStatus {
     #[schemars(length(max = 1024))]
     pub meaning: Option<String>,
 
-    /// A summary of the conditions. Error: not available, or degraded. Warning: progressing, or a condition
-    /// is Unknown. Healthy: otherwise.
+    /// The summary of the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RollupHealth>,
 
@@ -175,7 +174,9 @@ pub struct RollupStatus {
     pub component_count: Option<i32>,
 }
 
-/// A summary of the conditions: Healthy, Warning or Error.
+/// A summary of the conditions. Error: not available, or degraded. Warning: progressing, or a condition is
+/// Unknown. Healthy: otherwise.
+// The CRD has this description for the field `health`: an optional enum loses the one of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RollupHealth {
     /// Available, not progressing, not degraded.
@@ -218,6 +219,7 @@ pub struct RollupComponentStatus {
 
     /// The status of its condition Upgradeable, if spec.upgradeable is true and the component reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::condition_status")]
     pub upgradeable: Option<ConditionStatus>,
 
     /// The reason for the conditions, as one word in CamelCase.
@@ -234,13 +236,14 @@ pub struct RollupComponentStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 
-    /// Why the component does not exist. Missing: the cluster has no object of this name. NotServed: the API
-    /// server does not serve the kind. Absent if the component exists, or if its kind cannot be read.
+    /// Why the component does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence: Option<ComponentPresence>,
 }
 
-/// Why a component does not exist.
+/// Why the component does not exist. Missing: the cluster has no object of this name. NotServed: the API
+/// server does not serve the kind. Absent if the component exists, or if its kind cannot be read.
+// The CRD has this description for the field `presence`: an optional enum loses the one of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ComponentPresence {
     /// The cluster has no object of this name.

@@ -185,6 +185,11 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The status of a condition. An optional enum loses the description of its field; this schema keeps it.
+pub(crate) fn condition_status(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["True", "False", "Unknown"] })
+}
+
 /// CEL for an API group that is not the core group. `core` and `v1` are common mistakes for the core group,
 /// whose name is empty.
 pub(crate) const IS_GROUP: &str = "!format.dns1123Subdomain().validate(self).hasValue() && self != 'core' && \
