@@ -14,14 +14,14 @@ use crate::{
     schema::{self, rule},
 };
 
-/// The objects of one application, and what must be there for it to be whole.
+/// Which objects belong to the application, and which of them must exist.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "Application",
-    doc = "An Application gathers the objects of one application in its namespace, and says in its status whether they \
-           are ready, why not, since when, and how far along.",
+    doc = "An Application groups the objects of one application in its namespace. Its status reports whether they are \
+           ready, why not, since when, and their progress.",
     namespaced,
     status = "ApplicationStatus",
     derive = "PartialEq",
@@ -31,31 +31,31 @@ use crate::{
         name = "Type",
         type_ = "string",
         json_path = ".spec.type",
-        description = "What kind of application it is"
+        description = "The type of the application"
     ),
     printcolumn(
         name = "Version",
         type_ = "string",
         json_path = ".spec.version",
-        description = "The application's version"
+        description = "The version of the application"
     ),
     printcolumn(
         name = "Ready",
         type_ = "string",
         json_path = ".status.componentsReady",
-        description = "How many of its objects are ready"
+        description = "The number of ready members and of all members"
     ),
     printcolumn(
         name = "Status",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Why it is ready or not"
+        description = "The reason of the condition Ready"
     ),
     printcolumn(
         name = "Progress",
         type_ = "integer",
         json_path = ".status.progress",
-        description = "How far along its objects are, in percent"
+        description = "The average progress of the members, in percent"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -63,29 +63,28 @@ use crate::{
 #[schemars(extend("x-kubernetes-validations" = [rule(
     "(has(self.components) && size(self.components) > 0) || (has(self.componentKinds) && size(self.componentKinds) > 0) \
      || (has(self.dependencies) && size(self.dependencies) > 0) || has(self.healthCheck)",
-    "spec names nothing to report on: give at least one of components, componentKinds, dependencies and healthCheck",
+    "set at least one of components, componentKinds, dependencies and healthCheck",
 )]))]
 pub struct ApplicationSpec {
-    /// Which objects of the namespace belong to the application, by their labels. It cannot be changed later, so that no
-    /// object is orphaned by an edit.
+    /// Selects the members by label among the objects in the namespace. Required. Immutable: the API server
+    /// rejects a change, because it would orphan members.
     #[schemars(schema_with = "immutable_label_selector")]
     pub selector: LabelSelector,
 
-    /// Objects that must exist, each by the name that the application has for it. Unless `name` says otherwise, that is
-    /// also the name of the object.
+    /// Objects that must exist and be members, by component name. The component name is the name of the
+    /// object, unless `name` is set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 128, "x-kubernetes-validations" = [rule(
         &format!("self.all(key, size(key) <= 253 && {})", schema::is_object_name("key")),
-        "components has a name that no object can have: use at most 253 characters, without '/', '%' and control \
-         characters",
+        "invalid component name: use at most 253 characters, without '/', '%' and control characters",
     ), rule(
         "self.all(a, self.all(b, a == b || self[a].kind != self[b].kind || self[a].group != self[b].group || \
          (has(self[a].name) ? self[a].name : a) != (has(self[b].name) ? self[b].name : b)))",
-        "two components are the same object: give every component its own kind and name",
+        "duplicate component: two entries have the same group, kind and name; remove one",
     )]))]
     pub components: BTreeMap<String, Component>,
 
-    /// Kinds of which every object that the selector matches belongs to the application.
+    /// Kinds of members: every object of one of these kinds that the selector matches is a member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
@@ -93,62 +92,63 @@ pub struct ApplicationSpec {
     ))]
     pub component_kinds: Vec<ComponentKind>,
 
-    /// Names of other Applications in the same namespace that this one needs.
+    /// Names of the Applications in the same namespace that this one depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::names")]
     pub dependencies: Vec<String>,
 
-    /// A Pod whose readiness is the application's own.
+    /// A Pod that checks the application as a whole. The Application is ready only if this Pod is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
 
-    /// Who is a member. Selected (the default): every object that the selector matches. Annotated: of those, only the
-    /// objects whose annotation `kubernetes.io/application` names this Application. In both, an object whose annotation
-    /// names another Application is no member.
+    /// Which selected objects are members. Selected: all of them. Annotated: those whose annotation
+    /// `kubernetes.io/application` names this Application. An object whose annotation names another
+    /// Application is never a member. Defaults to Selected.
     #[serde(default)]
     pub membership: Membership,
 
-    /// What becomes of members when the Application is deleted. Adopt (the default): members that carry the annotation
-    /// `kubernetes.io/application` are owned, and deleted with it. Observe: nothing is ever owned.
+    /// Whether the Application owns members. Adopt: it owns members with the annotation
+    /// `kubernetes.io/application`; deleting the Application deletes them. Observe: it owns no member.
+    /// Defaults to Adopt.
     #[serde(default)]
     pub ownership: Ownership,
 
-    /// What kind of application it is, such as wordpress or mysql.
+    /// The type of the application, such as wordpress or mysql.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub type_: Option<String>,
 
-    /// The application's version.
+    /// The version of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub version: Option<String>,
 
-    /// What it is, in a sentence or two.
+    /// A short description of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub description: Option<String>,
 
-    /// Where more is said about it.
+    /// The URL of a page about the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::url")]
     pub url: Option<String>,
 
-    /// The people who look after it.
+    /// The maintainers of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::words")]
     pub maintainers: Vec<String>,
 
-    /// Words to find it by.
+    /// Keywords to search by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::words")]
     pub keywords: Vec<String>,
 
-    /// Its licence: a short name such as Apache-2.0, or where it can be read.
+    /// The license of the application: an SPDX expression such as Apache-2.0, or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::license")]
     pub license: Option<String>,
 
-    /// Where its dashboard is.
+    /// The URL of a dashboard for the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::url")]
     pub dashboard: Option<String>,
@@ -160,7 +160,7 @@ fn immutable_label_selector(generator: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-validations".to_owned(),
         Value::Array(vec![rule(
             "self == oldSelf",
-            "selector cannot be changed, because members would be orphaned: create another Application instead",
+            "selector is immutable: create another Application to select other objects",
         )]),
     );
     schema
@@ -169,103 +169,108 @@ fn immutable_label_selector(generator: &mut SchemaGenerator) -> Schema {
 /// An object that must exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
-    /// The API group of the object's kind; left out for the core group.
+    /// The API group of the object. Defaults to the core group.
     #[serde(default)]
     #[schemars(schema_with = "schema::group")]
     pub group: String,
 
-    /// The version of the object's kind; left out for the one that the cluster prefers.
+    /// The API version of the object. Defaults to the version that the API server prefers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::version")]
     pub version: Option<String>,
 
-    /// The object's kind.
+    /// The kind of the object.
     #[schemars(schema_with = "schema::kind")]
     pub kind: String,
 
-    /// The object's name, where it differs from the component's: so a Service and a StatefulSet may share one.
+    /// The name of the object. Defaults to the component name. Set it for objects that share a name, such as
+    /// a Service and a StatefulSet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::object_name")]
     pub name: Option<String>,
 }
 
-/// A kind of which every selected object is a member.
+/// A kind whose selected objects are members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentKind {
-    /// The kind's API group; left out for the core group.
+    /// The API group of the kind. Defaults to the core group.
     #[serde(default)]
     #[schemars(schema_with = "schema::group")]
     pub group: String,
 
-    /// The kind.
+    /// The kind of the members.
     #[schemars(schema_with = "schema::kind")]
     pub kind: String,
 }
 
-/// Who is a member of an Application.
+/// Which selected objects are members of an Application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Membership {
-    /// Whom the selector matches.
+    /// Every object that the selector matches.
     #[default]
     Selected,
-    /// Whom the selector matches and whose annotation names the Application.
+    /// Those whose annotation names the Application.
     Annotated,
 }
 
-/// Whether members are owned by their Application.
+/// Whether an Application owns its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Ownership {
-    /// Those that carry the annotation are.
+    /// It owns members with the annotation [`APPLICATION_ANNOTATION`](crate::APPLICATION_ANNOTATION).
     #[default]
     Adopt,
-    /// None ever is.
+    /// It owns no member.
     Observe,
 }
 
-/// The state of an application.
+/// The observed state of the application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationStatus {
-    /// The generation of the spec that this status is about.
+    /// The metadata.generation that this status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The readiness of the health-check Pod: True, False or Unknown. Unknown where there is no health check.
+    /// The readiness of the health-check Pod: True, False or Unknown. Unknown without a health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::condition_status")]
     pub ready: Option<ConditionStatus>,
 
-    /// How many of the members are ready, such as 4/5.
+    /// The number of ready members and of all members, such as 4/5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     pub components_ready: Option<String>,
 
-    /// How far along the members are on average, in percent.
+    /// The average progress of the members, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub progress: Option<i32>,
 
-    /// The named components and dependencies that exist.
+    /// The components and dependencies in the spec that exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
     pub installed: Vec<String>,
 
-    /// The named components and dependencies that do not exist.
+    /// The components and dependencies in the spec that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
     pub missing: Vec<String>,
 
-    /// Ready: every member is. Settled: every member, and this object, has been acted on in its latest version.
-    /// Installed: every named component and dependency exists. Resolved: every kind can be read.
+    /// Ready: every member is ready or suspended, every component exists, and the health check is ready.
+    /// Settled: the controllers have acted on the latest generation of every member and of this object.
+    /// Installed: every component and dependency in the spec exists. Resolved: every kind in the spec can be
+    /// read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 
-    /// The members, worst first, then by kind and name. The list may be cut; objectCounts never is.
+    /// The members, by state from worst to best, then by kind and name. The list may be truncated;
+    /// objectCounts counts all members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub objects: Vec<ObjectStatus>,
 
-    /// How many members are in which state.
+    /// The number of members in each state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_counts: Option<ObjectCounts>,
 
@@ -277,22 +282,22 @@ pub struct ApplicationStatus {
     ))]
     pub dependencies: Vec<DependencyStatus>,
 
-    /// The kinds of which this Application owns objects, or may own some. A kind is named here before the first of its
-    /// objects is taken over, and until the last has been let go of.
+    /// The kinds of which this Application owns objects, or may own them. A kind is listed before the
+    /// Application takes ownership of its first object, and until it has released the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub owned_kinds: Vec<OwnedKind>,
 }
 
-/// A kind of which an Application owns objects, or may own some.
+/// A kind of which an Application owns objects, or may own them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnedKind {
-    /// The kind's API group; empty for the core group.
+    /// The API group of the kind; empty for the core group.
     #[serde(default)]
     #[schemars(length(max = 253))]
     pub group: String,
 
-    /// The kind.
+    /// The name of the kind.
     #[schemars(length(max = 63))]
     pub kind: String,
 }
@@ -300,84 +305,84 @@ pub struct OwnedKind {
 /// The state of one member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectStatus {
-    /// The object's path at the API server; absent where its kind is not served.
+    /// The path of the object on the API server. Absent if the API server does not serve its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub link: Option<String>,
 
-    /// The object's name.
+    /// The name of the object.
     #[schemars(length(max = 253))]
     pub name: String,
 
-    /// The API group of its kind; empty for the core group.
+    /// The API group of the object; empty for the core group.
     #[serde(default)]
     #[schemars(length(max = 253))]
     pub group: String,
 
-    /// Its kind.
+    /// The kind of the object.
     #[schemars(length(max = 63))]
     pub kind: String,
 
-    /// Its state: Ready, InProgress, Failed, Suspended, Terminating, Unknown or Missing.
+    /// The state of the object: Ready, InProgress, Failed, Suspended, Terminating, Unknown or Missing.
     pub status: State,
 
-    /// How far along it is, in percent.
+    /// The progress of the object, in percent.
     #[schemars(range(min = 0, max = 100))]
     pub progress: i32,
 
-    /// One word for programs: why it is in this state.
+    /// The reason for the state, as one word in CamelCase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub reason: Option<String>,
 
-    /// The same for people.
+    /// The reason for the state, in a sentence for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub message: Option<String>,
 
-    /// Since when it has been in this state.
+    /// When the object entered this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 
-    /// The rule that judged it, such as builtin/StatefulSet.
+    /// The rule that returned this state, such as builtin/StatefulSet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 317))]
     pub rule: Option<String>,
 }
 
-/// How many objects are in which state. Every object is in exactly one.
+/// The number of objects in each state. Every object is in exactly one state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectCounts {
-    /// All of them.
+    /// All objects.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub total: i32,
-    /// Those that are ready.
+    /// Objects that work as specified.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub ready: i32,
-    /// Those that are on their way.
+    /// Objects that are being created, changed or repaired.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub in_progress: i32,
-    /// Those that will not mend themselves.
+    /// Objects that do not become ready without intervention.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub failed: i32,
-    /// Those that were suspended on purpose.
+    /// Objects that are suspended on purpose.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub suspended: i32,
-    /// Those that are being deleted.
+    /// Objects that are being deleted.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub terminating: i32,
-    /// Those of which nobody can tell.
+    /// Objects whose state cannot be determined.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub unknown: i32,
-    /// Those that should exist and do not.
+    /// Objects that are required and do not exist.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub missing: i32,
@@ -386,13 +391,13 @@ pub struct ObjectCounts {
 /// An Application that another one depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DependencyStatus {
-    /// Its name.
+    /// The name of the Application.
     #[schemars(length(max = 253))]
     pub name: String,
 
-    /// Whether it exists.
+    /// Whether the Application exists.
     pub installed: bool,
 
-    /// The status of its Ready condition: True, False or Unknown.
+    /// The status of its condition Ready: True, False or Unknown.
     pub ready: ConditionStatus,
 }

@@ -1,4 +1,4 @@
-//! `BindingPolicy`: which objects are followed in which clusters.
+//! `BindingPolicy`: which objects are bound to which clusters.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::CustomResource;
@@ -11,16 +11,16 @@ use crate::{
     schema::{self, rule},
 };
 
-/// Which clusters, which objects, and what to do with the state that they report.
+/// The clusters, the objects, and how their reported state is combined.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "BindingPolicy",
     plural = "bindingpolicies",
-    doc = "A BindingPolicy binds workload objects to clusters, and says how the state that those clusters report of them \
-           comes back: combined by StatusCollectors, or merged into the object's own status. It observes; any tool may \
-           deliver the objects.",
+    doc = "A BindingPolicy binds workload objects to clusters, and defines how their state in those clusters is reported: \
+           combined by StatusCollectors, or merged into the status of the object. It only observes; any tool may deliver \
+           the objects.",
     status = "BindingPolicyStatus",
     derive = "PartialEq",
     shortname = "bwbp",
@@ -29,41 +29,44 @@ use crate::{
         name = "Objects",
         type_ = "integer",
         json_path = ".status.objects",
-        description = "How many objects are bound"
+        description = "The number of bound objects"
     ),
     printcolumn(
         name = "Clusters",
         type_ = "integer",
         json_path = ".status.clusters",
-        description = "How many clusters they are bound to"
+        description = "The number of clusters that they are bound to"
     ),
     printcolumn(
         name = "Collectors",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"CollectorsAvailable\")].status",
-        description = "Whether all of its StatusCollectors exist and are valid"
+        description = "Whether all StatusCollectors in the spec exist and are valid"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct BindingPolicySpec {
-    /// Which clusters, by the labels of the inventory. One of the selectors must match; without any, no cluster does.
+    /// Selects clusters by their labels in the inventory. A cluster must match at least one selector.
+    /// Defaults to no cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::label_selectors")]
     pub cluster_selectors: Vec<LabelSelector>,
 
-    /// Which objects, and what to do with their state. An object is bound if one of the clauses matches it.
+    /// Selects objects, and defines how their state is reported. An object is bound if at least one clause
+    /// matches it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "atomic"))]
     pub downsync: Vec<DownsyncClause>,
 
-    /// A cluster that has not been heard from for this long is stale: what it reported no longer counts as ready. 120s by
-    /// default.
+    /// A cluster is stale if Bellwether has received nothing from it for this long. Objects in a stale
+    /// cluster do not count as ready. Defaults to 120s.
     #[serde(default = "two_minutes")]
-    #[schemars(schema_with = "some_time")]
+    #[schemars(schema_with = "positive_duration")]
     pub staleness_threshold: Duration,
 
-    /// How long the addresses and listeners of a stale cluster stay in the merged status of a Gateway; 600s by default.
+    /// How long the addresses and listeners of a stale cluster stay in the merged status of a Gateway.
+    /// Defaults to 600s.
     #[serde(default = "ten_minutes")]
     pub stale_address_grace: Duration,
 }
@@ -79,14 +82,11 @@ impl Default for BindingPolicySpec {
     }
 }
 
-/// A duration of more than nothing.
-fn some_time(generator: &mut SchemaGenerator) -> Schema {
+/// A duration greater than zero.
+fn positive_duration(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Duration::json_schema(generator);
     if let Some(rules) = schema.get_mut("x-kubernetes-validations").and_then(Value::as_array_mut) {
-        rules.push(rule(
-            "self.matches('[1-9]')",
-            "stalenessThreshold must be longer than nothing, or every cluster is stale: write it like 120s",
-        ));
+        rules.push(rule("self.matches('[1-9]')", "must be greater than 0s: write a duration such as 120s"));
     }
     schema
 }
@@ -99,7 +99,8 @@ fn ten_minutes() -> Duration {
     Duration::from_secs(600)
 }
 
-/// Objects, and what to do with their state. An object matches if every field that is given matches it.
+/// Objects, and how their state is reported. A clause matches an object if every field that is set matches
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [rule(
@@ -113,72 +114,74 @@ fn ten_minutes() -> Duration {
      || (has(self.objectSelectors) && size(self.objectSelectors) > 0 && self.objectSelectors.all(selector, \
          (has(selector.matchLabels) && size(selector.matchLabels) > 0) \
          || (has(selector.matchExpressions) && size(selector.matchExpressions) > 0)))",
-    "a clause must not match every object there is: narrow it with apiGroup, resources, namespaces, namespaceSelectors, \
+    "the clause matches every object: narrow it with apiGroup, resources, namespaces, namespaceSelectors, \
      objectNames or objectSelectors, other than '*' and empty selectors",
 ), rule(
     "self.wantAggregatedReportedState || (has(self.wantMultiWECReportedState) && self.wantMultiWECReportedState) || \
      ((!has(self.merge) || size(self.merge) == 0) && (!has(self.conditionTypes) || size(self.conditionTypes) == 0))",
-    "merge and conditionTypes say how a status is merged: give them together with wantAggregatedReportedState: true",
+    "merge and conditionTypes need wantAggregatedReportedState: set it to true, or remove them",
 )]))]
 pub struct DownsyncClause {
-    /// The API group of the objects; empty for the core group, `*` or absent for any.
+    /// The API group of the objects: empty for the core group, `*` for any group. Defaults to any group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "group_or_any")]
     pub api_group: Option<String>,
 
-    /// The resources of the objects, such as deployments; `*` or none for any.
+    /// The resources of the objects, such as deployments, or `*`. Defaults to any resource.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "resources")]
     pub resources: Vec<String>,
 
-    /// The namespaces of the objects; `*` or none for any.
+    /// The namespaces of the objects, or `*`. Defaults to any namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "namespaces")]
     pub namespaces: Vec<String>,
 
-    /// The labels of the objects' namespaces: one of the selectors must match.
+    /// Selects the namespaces of the objects by label. A namespace must match at least one selector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::label_selectors")]
     pub namespace_selectors: Vec<LabelSelector>,
 
-    /// The names of the objects; `*` or none for any.
+    /// The names of the objects, or `*`. Defaults to any name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "object_names")]
     pub object_names: Vec<String>,
 
-    /// The labels of the objects: one of the selectors must match.
+    /// Selects the objects by label. An object must match at least one selector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::label_selectors")]
     pub object_selectors: Vec<LabelSelector>,
 
-    /// Names of the StatusCollectors that combine the state of these objects. One that does not exist is named in the
-    /// status.
+    /// Names of the StatusCollectors that combine the state of these objects. The condition
+    /// CollectorsAvailable names those that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "collector_names")]
     pub status_collectors: Vec<String>,
 
-    /// Where such an object is bound to exactly one cluster: write that cluster's status into the object's own.
+    /// Whether to copy the status from the cluster to the object, if the object is bound to exactly one
+    /// cluster. Defaults to false.
     #[serde(default)]
     pub want_singleton_reported_state: bool,
 
-    /// Merge the status of such an object in all its clusters into the object's own.
+    /// Whether to merge the statuses from all clusters into the status of the object. Defaults to false.
     #[serde(default)]
     pub want_aggregated_reported_state: bool,
 
-    /// KubeStellar's name for wantAggregatedReportedState: either of them asks for it.
+    /// The name of wantAggregatedReportedState in KubeStellar. Setting either of them to true has the same
+    /// effect.
     #[serde(rename = "wantMultiWECReportedState", default, skip_serializing_if = "Option::is_none")]
     pub want_multi_wec_reported_state: Option<bool>,
 
-    /// For policies that come from KubeStellar. It has no effect here, because Bellwether delivers nothing.
+    /// Accepted for compatibility with KubeStellar. No effect: Bellwether does not deliver objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_only: Option<bool>,
 
-    /// Condition types that are merged although no cluster reports them yet.
+    /// Condition types to merge even if no cluster reports them yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "condition_types")]
     pub condition_types: Vec<String>,
 
-    /// How single fields are merged, where that differs from what the object's kind suggests.
+    /// How to merge single fields of the status. Defaults to the rules for the kind of the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend(
         "x-kubernetes-list-type" = "map",
@@ -187,32 +190,32 @@ pub struct DownsyncClause {
     pub merge: Vec<FieldMerge>,
 }
 
-/// How one field of the status is merged over clusters.
+/// How to merge one field of the status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldMerge {
-    /// The field, such as status.availableReplicas.
+    /// The path of the field, such as status.availableReplicas.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = [rule(
         "self.matches('^status([.][A-Za-z_][-A-Za-z0-9_]*)+$')",
-        "path must be a field below status, such as status.availableReplicas",
+        "invalid path: use a field below status, such as status.availableReplicas",
     )]))]
     pub path: String,
 
-    /// What becomes of its values: Sum, Min, Max, And, Or, Union, or First in the order of the clusters' names.
+    /// The operation on the values: Sum, Min, Max, And, Or, Union, or First in the order of cluster names.
     pub op: MergeOperation,
 }
 
-/// What becomes of one field's values in many clusters.
+/// How to merge the values of one field in many clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MergeOperation {
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// The least.
+    /// The least value.
     Min,
-    /// The greatest.
+    /// The greatest value.
     Max,
-    /// True if all are.
+    /// True if all values are true.
     And,
-    /// True if any is.
+    /// True if any value is true.
     Or,
     /// The elements of all lists.
     Union,
@@ -226,7 +229,7 @@ fn group_or_any(_: &mut SchemaGenerator) -> Schema {
         "maxLength": schema::NAME_LENGTH,
         "x-kubernetes-validations": [rule(
             &format!("self == '' || self == '*' || ({})", schema::IS_GROUP),
-            "apiGroup must be the name of an API group such as apps, without a version; '' for the core group, or '*'",
+            "invalid API group: use a name such as apps without a version, '' for the core group, or '*'",
         )],
     })
 }
@@ -234,7 +237,7 @@ fn group_or_any(_: &mut SchemaGenerator) -> Schema {
 fn resources(_: &mut SchemaGenerator) -> Schema {
     let rule = rule(
         "self == '*' || !format.dns1035Label().validate(self).hasValue()",
-        "this is no resource: write it in lower case and in the plural, such as deployments, or '*'",
+        "invalid resource: use the plural in lower case, such as deployments, or '*'",
     );
     set_of(&rule, 256, 63)
 }
@@ -242,8 +245,7 @@ fn resources(_: &mut SchemaGenerator) -> Schema {
 fn namespaces(_: &mut SchemaGenerator) -> Schema {
     let rule = rule(
         "self == '*' || !format.dns1123Label().validate(self).hasValue()",
-        "this is no name of a namespace: use lower-case letters, digits and '-', beginning and ending with a letter or \
-         digit, or '*'",
+        "invalid namespace: use lower-case letters, digits and '-', starting and ending with a letter or digit, or '*'",
     );
     set_of(&rule, 256, 63)
 }
@@ -252,7 +254,7 @@ fn object_names(_: &mut SchemaGenerator) -> Schema {
     set_of(&any_name(), 256, schema::NAME_LENGTH)
 }
 
-/// An object may match every clause: a CombinedStatus has room for all of their collectors.
+/// An object may match every clause, and a CombinedStatus has room for the collectors of all clauses.
 fn collector_names(_: &mut SchemaGenerator) -> Schema {
     set_of(&any_name(), 32, schema::NAME_LENGTH)
 }
@@ -260,19 +262,19 @@ fn collector_names(_: &mut SchemaGenerator) -> Schema {
 fn any_name() -> Value {
     rule(
         &schema::is_object_name("self"),
-        "this is no name of an object: it must not be empty, and have no '/', '%' and control characters",
+        "invalid name: use at least one character, without '/', '%' and control characters",
     )
 }
 
 fn condition_types(_: &mut SchemaGenerator) -> Schema {
     let rule = rule(
         "!format.qualifiedName().validate(self).hasValue()",
-        "this is no type of a condition: write it in CamelCase, such as Ready, after an optional DNS prefix and '/'",
+        "invalid condition type: use CamelCase such as Ready, after an optional DNS prefix and '/'",
     );
     set_of(&rule, 32, 316)
 }
 
-/// A list of words, none of them twice, each of which must pass a rule.
+/// A set of strings, each checked by a rule.
 fn set_of(rule: &Value, max_items: u32, max_length: u32) -> Schema {
     json_schema!({
         "type": "array",
@@ -282,26 +284,26 @@ fn set_of(rule: &Value, max_items: u32, max_length: u32) -> Schema {
     })
 }
 
-/// What is bound, and what is not as asked.
+/// The observed state of the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingPolicyStatus {
-    /// The generation of the spec that this status is about.
+    /// The metadata.generation that this status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// How many objects are bound.
+    /// The number of bound objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub objects: Option<i32>,
 
-    /// How many clusters they are bound to.
+    /// The number of clusters that they are bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub clusters: Option<i32>,
 
-    /// CollectorsAvailable: every StatusCollector that is named exists and is valid. SingletonsApply: every object whose
-    /// single status is asked for is bound to exactly one cluster.
+    /// CollectorsAvailable: every StatusCollector in the spec exists and is valid. SingletonsApply: every
+    /// object with wantSingletonReportedState is bound to exactly one cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -1,4 +1,4 @@
-//! `CombinedStatus`: the combined state of one object over many clusters.
+//! `CombinedStatus`: the combined state of one object in many clusters.
 
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,34 +7,34 @@ use serde_json::Value as Json;
 
 use crate::schema;
 
-/// The namespace of the CombinedStatuses of cluster-scoped objects.
+/// The namespace of the CombinedStatuses for cluster-scoped objects.
 pub const REPORT_NAMESPACE: &str = "bellwether-report";
 
-/// The labels of a CombinedStatus, which say what it is about.
+/// The labels of a CombinedStatus.
 pub mod combined_status_labels {
     /// The API group of the workload object.
     pub const API_GROUP: &str = "status.bellwether.dev/api-group";
-    /// Its resource, such as deployments.
+    /// The resource of the workload object, such as deployments.
     pub const RESOURCE: &str = "status.bellwether.dev/resource";
-    /// Its namespace.
+    /// The namespace of the workload object.
     pub const NAMESPACE: &str = "status.bellwether.dev/namespace";
-    /// Its name.
+    /// The name of the workload object.
     pub const NAME: &str = "status.bellwether.dev/name";
-    /// The BindingPolicy that asked.
+    /// The BindingPolicy that binds the workload object.
     pub const BINDING_POLICY: &str = "status.bellwether.dev/binding-policy";
 }
 
-/// What the StatusCollectors of one BindingPolicy say of one workload object.
+/// The results of the StatusCollectors of one BindingPolicy for one workload object.
 ///
-/// The fields sit at the top of the object, beside `metadata`: all of it is status, and nobody writes a spec.
+/// The fields are at the top level, beside `metadata`: the whole object is status and has no spec.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "CombinedStatus",
     plural = "combinedstatuses",
-    doc = "A CombinedStatus holds what the StatusCollectors of one BindingPolicy say of one workload object in all the \
-           clusters that it is bound to. Bellwether writes it; people and programs read it.",
+    doc = "A CombinedStatus holds the results of the StatusCollectors of one BindingPolicy for one workload object in all \
+           clusters that it is bound to. Bellwether writes it.",
     namespaced,
     no_spec,
     derive = "PartialEq",
@@ -62,37 +62,37 @@ pub mod combined_status_labels {
         name = "Policy",
         type_ = "string",
         json_path = ".metadata.labels['status\\.bellwether\\.dev/binding-policy']",
-        description = "The BindingPolicy that asked"
+        description = "The BindingPolicy that binds the workload object"
     ),
     printcolumn(
         name = "Clusters",
         type_ = "integer",
         json_path = ".clusters.bound",
-        description = "How many clusters the object is bound to"
+        description = "The number of clusters that the object is bound to"
     ),
     printcolumn(
         name = "Reporting",
         type_ = "integer",
         json_path = ".clusters.reporting",
-        description = "How many of them report it"
+        description = "The number of clusters that report the object"
     ),
     printcolumn(
         name = "Stale",
         type_ = "integer",
         json_path = ".clusters.stale",
-        description = "How many of them have not been heard from"
+        description = "The number of stale clusters"
     ),
     printcolumn(
         name = "Missing",
         type_ = "integer",
         json_path = ".clusters.missing",
-        description = "How many of them do not have it"
+        description = "The number of clusters without the object"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CombinedStatusFields {
-    /// One answer for each StatusCollector.
+    /// One result for each StatusCollector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend(
         "x-kubernetes-list-type" = "map",
@@ -100,37 +100,38 @@ pub struct CombinedStatusFields {
     ))]
     pub results: Vec<CombinedResult>,
 
-    /// How many clusters the answers are about.
+    /// The number of clusters that the results cover.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,
 }
 
-/// How many clusters an object is bound to, and what is known of it there.
+/// The number of clusters that an object is bound to, by what they report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterCounts {
-    /// The clusters that the object is bound to.
+    /// Clusters that the object is bound to.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub bound: i32,
-    /// Those that report the object.
+    /// Clusters that report the object.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub reporting: i32,
-    /// Those that have not been heard from for longer than the policy allows.
+    /// Clusters that are stale: Bellwether has received nothing from them for the stalenessThreshold of the
+    /// policy.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub stale: i32,
-    /// Those that do not have the object.
+    /// Clusters that do not have the object.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub missing: i32,
 }
 
-/// The answer of one StatusCollector: a table.
+/// The result of one StatusCollector: a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CombinedResult {
-    /// The collector's name.
+    /// The name of the StatusCollector.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
@@ -144,60 +145,60 @@ pub struct CombinedResult {
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "atomic"))]
     pub rows: Vec<ResultRow>,
 
-    /// How many rows there are before the collector's limit.
+    /// The number of rows before the limit of the StatusCollector.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub total_rows: i64,
 
-    /// Whether rows were cut.
+    /// Whether rows were dropped because of the limit.
     #[serde(default)]
     pub truncated: bool,
 
-    /// Rows that could not be evaluated: at least one for each column concerned.
+    /// Rows that could not be evaluated: at least one for each column with errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub row_errors: Vec<RowError>,
 
-    /// Values that could not be combined: at least one for each column concerned.
+    /// Values that could not be combined: at least one for each column with errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub aggregation_errors: Vec<AggregationError>,
 }
 
-/// One row of an answer.
+/// A row of a result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultRow {
-    /// The values, in the order of the columns' names.
+    /// The values, in the order of columnNames.
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub columns: Vec<TypedValue>,
 }
 
-/// A typed value: the field that goes with the type is set, and no other.
+/// A typed value. Only the field for its type is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypedValue {
-    /// The value's type: String, Number, Bool, Null, Object or Array.
+    /// The type of the value: String, Number, Bool, Null, Object or Array.
     #[serde(rename = "type")]
     pub type_: ValueType,
 
-    /// The value, if it is a string.
+    /// The value, if type is String.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub string: Option<String>,
 
-    /// The value, if it is a number: as JSON writes it, so that no digit is lost.
+    /// The value, if type is Number: the JSON number as a string, so that no digit is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?$"))]
     pub number: Option<String>,
 
-    /// The value, if it is a boolean.
+    /// The value, if type is Bool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bool: Option<bool>,
 
-    /// The value, if it is an object.
+    /// The value, if type is Object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::any_object")]
     pub object: Option<Json>,
 
-    /// The value, if it is an array.
+    /// The value, if type is Array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_array")]
     pub array: Option<Json>,
@@ -206,13 +207,13 @@ pub struct TypedValue {
 /// The type of a [`TypedValue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ValueType {
-    /// Text.
+    /// A string.
     String,
     /// A number.
     Number,
     /// True or false.
     Bool,
-    /// Nothing: the value is missing or null.
+    /// The value is missing or null.
     Null,
     /// A JSON object.
     Object,
@@ -231,16 +232,16 @@ fn any_array(_: &mut SchemaGenerator) -> Schema {
 /// A row that could not be evaluated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RowError {
-    /// The cluster whose row it is.
+    /// The cluster of the row.
     #[schemars(length(max = 253))]
     pub cluster: String,
 
-    /// The column whose value failed; empty for the filter.
+    /// The column whose expression failed; empty for the filter.
     #[serde(default)]
     #[schemars(length(max = 63))]
     pub column: String,
 
-    /// What failed.
+    /// The error.
     #[schemars(length(max = 1024))]
     pub error: String,
 }
@@ -248,11 +249,11 @@ pub struct RowError {
 /// Values that could not be combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AggregationError {
-    /// The column.
+    /// The column whose values could not be combined.
     #[schemars(length(max = 63))]
     pub column: String,
 
-    /// What failed.
+    /// The error.
     #[schemars(length(max = 1024))]
     pub error: String,
 }

@@ -1,4 +1,4 @@
-//! The CRDs of all kinds, as they are installed.
+//! The CRDs of all kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -25,12 +25,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     crds
 }
 
-/// What the derived schema cannot say by itself.
+/// Adjusts what the derive macros cannot express.
 fn polish(schema: &mut JSONSchemaProps) {
-    // Absent says the same as null, and then neither the rules nor the readers of an object meet a third case. Where a
-    // user writes null all the same, the API server drops it, or refuses it if it comes by server-side apply.
+    // An absent field means the same as null, so neither rules nor clients have to handle null. If a user
+    // writes null, the API server drops it, or rejects it in a server-side apply.
     schema.nullable = None;
-    // The line breaks of the source code mean nothing to `kubectl explain`, which has its own.
+    // `kubectl explain` wraps lines itself.
     schema.description = schema.description.take().map(|text| join_lines(&text));
 
     schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(polish);
@@ -44,7 +44,7 @@ fn polish(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// Makes one line of every paragraph.
+/// Joins the lines of each paragraph.
 fn join_lines(text: &str) -> String {
     text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
 }
@@ -53,7 +53,7 @@ fn join_lines(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Calls `look` for every schema in a CRD, with its path.
+    /// Calls `look` with every schema in a CRD and its path.
     fn walk(path: &str, schema: &JSONSchemaProps, look: &mut impl FnMut(&str, &JSONSchemaProps)) {
         look(path, schema);
         for (name, property) in schema.properties.iter().flatten() {
@@ -87,10 +87,10 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_words_for_people() {
+    fn every_rule_has_a_message() {
         walk_all(|path, schema| {
             for rule in schema.x_kubernetes_validations.iter().flatten() {
-                assert!(rule.message.is_some(), "{path}: the API server would show {:?}", rule.rule);
+                assert!(rule.message.is_some(), "{path}: no message for {:?}", rule.rule);
             }
         });
     }
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn everything_that_can_grow_is_bounded() {
         walk_all(|path, schema| {
-            // What a user's expression gives back is as large as it is; the whole object is bounded when it is written.
+            // The result of a user's expression has no bound here; the whole object is bounded when it is
+            // written.
             if path.starts_with("CombinedStatus.results[].rows[]") {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Lengths of time as users write them.
+//! Durations as users write them.
 
 use std::{borrow::Cow, fmt, str::FromStr, time};
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::rule;
 
-/// A length of time such as `0s`, `90s`, `1.5h` or `1h30m`, kept as it was written.
+/// A duration such as `0s`, `90s`, `1.5h` or `1h30m`. It serializes to the text that it was parsed from.
 ///
-/// It cannot be negative, and it has bounds: the type in `kube` panics on a text that asks for more time than there is.
+/// It is not negative and cannot overflow. The type in `kube` panics on text with too large a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Duration {
@@ -17,17 +17,17 @@ pub struct Duration {
     value: time::Duration,
 }
 
-/// Why a text is no length of time.
+/// Text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidDuration(String);
 
 impl Duration {
-    /// Whole seconds.
+    /// A duration of whole seconds.
     pub fn from_secs(seconds: u32) -> Self {
         Self { text: format!("{seconds}s"), value: time::Duration::from_secs(seconds.into()) }
     }
 
-    /// How long it is.
+    /// The parsed value.
     pub fn value(&self) -> time::Duration {
         self.value
     }
@@ -64,13 +64,13 @@ impl fmt::Display for Duration {
 
 impl fmt::Display for InvalidDuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is no duration: write it like 0s, 90s, 5m or 1h30m", self.0)
+        write!(formatter, "invalid duration {:?}: write 0s, 90s, 5m or 1h30m", self.0)
     }
 }
 
 impl std::error::Error for InvalidDuration {}
 
-/// Adds up numbers with their units; none if there is anything else in the text, or nothing.
+/// Adds up numbers with units. `None` for empty text and for anything else.
 fn parse(text: &str) -> Option<time::Duration> {
     let mut rest = text;
     let mut total: u128 = 0;
@@ -105,7 +105,7 @@ fn nanoseconds(number: &str, unit: &str) -> Option<u128> {
     Some(whole.parse::<u128>().ok()? * unit + fraction.parse::<u128>().ok()? * unit / scale)
 }
 
-/// What [`parse`] accepts.
+/// Matches exactly what [`parse`] accepts.
 const PATTERN: &str = "^([0-9]{1,9}([.][0-9]{1,9})?(ns|us|µs|μs|ms|s|m|h))+$";
 
 impl JsonSchema for Duration {
@@ -123,7 +123,7 @@ impl JsonSchema for Duration {
             "maxLength": 64,
             "x-kubernetes-validations": [rule(
                 &format!("self.matches('{PATTERN}')"),
-                "this is no duration: write it like 0s, 90s, 5m or 1h30m",
+                "invalid duration: write 0s, 90s, 5m or 1h30m",
             )],
         })
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_kept_as_written() {
+    fn durations_serialize_as_written() {
         for (text, milliseconds) in [
             ("0s", 0),
             ("90s", 90_000),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn invalid_durations_are_rejected() {
         for text in [
             "",
             "0",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_do_not_overflow() {
+    fn a_long_sum_does_not_overflow() {
         let text = "999999999h".repeat(1_000);
         assert!(text.parse::<Duration>().is_ok());
     }

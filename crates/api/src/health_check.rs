@@ -1,7 +1,7 @@
 //! The health check of an `Application`: a Pod whose readiness is the application's.
 //!
-//! What is checked of its template is typed, everything else is kept as it is: the whole type of a Pod would make the CRD
-//! many times as large, and CEL rules see only typed fields.
+//! Fields with validation are typed, because CEL rules see only typed fields. All others are preserved as
+//! unknown fields: the complete Pod schema would make the CRD many times as large.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,12 @@ use crate::schema::{self, rule};
 /// A Pod that checks the application as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthCheck {
-    /// The Pod to run. Its readiness is the readiness of the application, so it must have a readiness probe.
+    /// The Pod to run. A container must have a readiness probe: its result is the readiness of the
+    /// application.
     pub template: PodTemplate,
 }
 
-/// The template of a Pod: what is checked of it is typed, everything else is kept as it is.
+/// The template of a Pod. Fields without validation are preserved as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodTemplate {
     /// Labels and annotations of the Pod.
@@ -24,7 +25,7 @@ pub struct PodTemplate {
     #[schemars(schema_with = "schema::any_object")]
     pub metadata: Map<String, Value>,
 
-    /// The Pod's spec, as in any other Pod template.
+    /// The spec of the Pod, as in any other Pod template.
     pub spec: PodTemplateSpec,
 }
 
@@ -32,14 +33,13 @@ pub struct PodTemplate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PodTemplateSpec {
-    /// The Pod's containers, at least one of them with a readiness probe.
+    /// The containers of the Pod. At least one must have a readiness probe.
     #[schemars(length(min = 1, max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
         "x-kubernetes-validations" = [rule(
             "self.exists(container, has(container.readinessProbe))",
-            "containers have no readinessProbe: give at least one of them a readinessProbe, whose result is the \
-             application's readiness",
+            "set readinessProbe in at least one container: its result is the readiness of the application",
         )]
     ))]
     pub containers: Vec<PodTemplateContainer>,
@@ -55,15 +55,15 @@ pub struct PodTemplateSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PodTemplateContainer {
-    /// The container's name.
+    /// The name of the container.
     #[schemars(length(min = 1, max = 63))]
     pub name: String,
 
-    /// The container's image.
+    /// The image of the container.
     #[schemars(length(min = 1, max = 1024))]
     pub image: String,
 
-    /// How the container tells that the application is ready.
+    /// The probe whose result is the readiness of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "readiness_probe")]
     pub readiness_probe: Option<Map<String, Value>>,
@@ -81,13 +81,13 @@ fn readiness_probe(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-preserve-unknown-fields": true,
         "properties": {
             "exec": handler("Runs a command in the container."),
-            "httpGet": handler("Asks an HTTP server."),
+            "httpGet": handler("Sends an HTTP GET request."),
             "tcpSocket": handler("Opens a TCP connection."),
-            "grpc": handler("Asks a gRPC health service."),
+            "grpc": handler("Calls a gRPC health service."),
         },
         "x-kubernetes-validations": [rule(
             "[has(self.exec), has(self.httpGet), has(self.tcpSocket), has(self.grpc)].filter(given, given).size() == 1",
-            "readinessProbe must say how to probe: give exactly one of exec, httpGet, tcpSocket and grpc",
+            "set exactly one of exec, httpGet, tcpSocket and grpc",
         )],
     })
 }

@@ -1,4 +1,4 @@
-//! `HealthRule`: how to tell the health of a kind.
+//! `HealthRule`: how to assess the health of a kind.
 
 use bellwether_model::State;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{self, rule};
 
-/// The kind that the rule is for, and the rule in one of its three forms.
+/// The kind that the rule is for, and exactly one of `cel`, `expressions` and `lua`.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "HealthRule",
-    doc = "A HealthRule tells the health of the objects of a kind. It goes before every rule that Bellwether has of its \
-           own. It is written as CEL clauses, as Flux's health expressions, or as Argo CD's Lua script.",
+    doc = "A HealthRule defines how Bellwether assesses the health of a kind. It takes precedence over all built-in \
+           rules. It is written as CEL clauses, as Flux health check expressions, or as an Argo CD health script.",
     status = "HealthRuleStatus",
     derive = "PartialEq",
     shortname = "bwhr",
@@ -30,42 +30,43 @@ use crate::schema::{self, rule};
         name = "Kind",
         type_ = "string",
         json_path = ".spec.for.kind",
-        description = "The kind that it judges"
+        description = "The kind that the rule is for"
     ),
     printcolumn(
         name = "Valid",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Valid\")].status",
-        description = "Whether the rule is in force"
+        description = "Whether the rule is valid and in use"
     ),
     printcolumn(
         name = "Message",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Valid\")].message",
         priority = 1,
-        description = "What is wrong with the rule, and where"
+        description = "The errors in the rule"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[schemars(extend("x-kubernetes-validations" = [rule(
     "[has(self.cel), has(self.expressions), has(self.lua)].filter(given, given).size() == 1",
-    "a HealthRule has exactly one form: give one of cel, expressions and lua",
+    "set exactly one of cel, expressions and lua",
 )]))]
 pub struct HealthRuleSpec {
-    /// The kind whose objects the rule judges.
+    /// The kind that the rule is for. Required.
     #[serde(rename = "for")]
     pub for_: JudgedKind,
 
-    /// CEL clauses: the first whose `when` is true decides. A field that is missing makes a `when` not yet true.
+    /// CEL clauses. The first clause whose `when` is true decides. A `when` that reads a missing field is not
+    /// true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub cel: Option<Vec<CelClause>>,
 
-    /// Three CEL expressions, as in Flux's `healthCheckExprs`.
+    /// CEL expressions, as in Flux `healthCheckExprs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expressions: Option<FluxExpressions>,
 
-    /// A health script of Argo CD, as it is: Lua that returns a table with status and message.
+    /// An Argo CD health script, unchanged: Lua that returns a table with status and message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 65536))]
     pub lua: Option<String>,
@@ -74,48 +75,51 @@ pub struct HealthRuleSpec {
 /// The kind that a rule is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgedKind {
-    /// The kind's API group; left out for the core group.
+    /// The API group of the kind. Defaults to the core group.
     #[serde(default)]
     #[schemars(schema_with = "schema::group")]
     pub group: String,
 
-    /// The kind's version; left out for every version.
+    /// The API version of the kind. Defaults to every version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::version_or_any")]
     pub version: Option<String>,
 
-    /// The kind, or `*` for every kind of the group.
+    /// The kind, or `*` for every kind of the API group.
     #[schemars(schema_with = "schema::kind_or_any")]
     pub kind: String,
 }
 
-/// One clause of a rule.
+/// A clause of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CelClause {
-    /// A CEL expression that is true when the clause applies. In scope are `self` and its fields, such as `status`.
+    /// A CEL expression that is true if the clause applies. `self` is the object; its fields, such as
+    /// `status`, are variables too.
     #[schemars(length(min = 1, max = 8192))]
     pub when: String,
 
-    /// The state of the object then: Ready, InProgress, Failed, Suspended, Terminating or Unknown.
-    #[schemars(schema_with = "state_of_what_is_there")]
+    /// The state of the object if the clause applies: Ready, InProgress, Failed, Suspended, Terminating or
+    /// Unknown.
+    #[schemars(schema_with = "state_of_existing_object")]
     pub state: State,
 
-    /// One word for programs: why the object is in that state.
+    /// The reason for the state, as one word in CamelCase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024), extend("x-kubernetes-validations" = [rule(
         "self.matches('^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$')",
-        "reason must be one word such as WidgetBroken: letters, digits, '_', ',' and ':', beginning with a letter",
+        "invalid reason: use one word such as WidgetBroken, of letters, digits, '_', ',' and ':', starting with a letter",
     )]))]
     pub reason: Option<String>,
 
-    /// A CEL expression that gives the message for people.
+    /// A CEL expression that returns the message for people. Fixed text is a CEL string with its own quotes,
+    /// such as "'broken'".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
     pub message: Option<String>,
 }
 
-/// Any state but Missing: what a rule judges is there.
-fn state_of_what_is_there(_: &mut SchemaGenerator) -> Schema {
+/// Every state except Missing: a rule is evaluated on an object that exists.
+fn state_of_existing_object(_: &mut SchemaGenerator) -> Schema {
     let states = [
         State::Ready,
         State::InProgress,
@@ -127,34 +131,34 @@ fn state_of_what_is_there(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": states })
 }
 
-/// Flux's three expressions.
+/// CEL expressions, as in Flux `healthCheckExprs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxExpressions {
-    /// True when the object is ready.
+    /// True if the object is ready.
     #[schemars(length(min = 1, max = 8192))]
     pub current: String,
 
-    /// True while the object is on its way.
+    /// True if the object is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
     pub in_progress: Option<String>,
 
-    /// True when the object has failed.
+    /// True if the object has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
     pub failed: Option<String>,
 }
 
-/// Whether the rule is in force.
+/// The observed state of the rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthRuleStatus {
-    /// The generation of the spec that this status is about.
+    /// The metadata.generation that this status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Valid: the rule can be understood and is in force; its message has the place of a mistake.
+    /// Valid: the rule compiles and is in use. The message names each error and its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

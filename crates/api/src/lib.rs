@@ -1,20 +1,20 @@
-//! The kinds of the API group `bellwether.dev`: what users write, and what they read.
+//! The kinds of the API group `bellwether.dev`.
 //!
-//! | kind | scope | what it is |
+//! | kind | scope | purpose |
 //! |---|---|---|
-//! | [`Application`] | namespace | the objects of one application and their combined state |
-//! | [`Rollup`] | cluster | the worst of the operator conditions of a set of component objects |
-//! | [`HealthRule`] | cluster | how to tell the health of a kind |
-//! | [`StatusCollector`] | cluster | how to combine the state of one object over many clusters |
-//! | [`BindingPolicy`] | cluster | which objects are followed in which clusters |
+//! | [`Application`] | namespace | the objects of one application and their aggregated state |
+//! | [`Rollup`] | cluster | the aggregated operator conditions of a set of component objects |
+//! | [`HealthRule`] | cluster | how to assess the health of a kind |
+//! | [`StatusCollector`] | cluster | how to combine the state of one object in many clusters |
+//! | [`BindingPolicy`] | cluster | which objects are bound to which clusters |
 //! | [`CombinedStatus`] | namespace | the combined state of one object |
 //!
-//! This crate chooses no Kubernetes version for the types of `k8s-openapi`: the binary that uses it does, with the
-//! feature `latest` or another of that crate.
+//! This crate does not select a Kubernetes version of the `k8s-openapi` types. The binary selects it with a
+//! feature of that crate, such as `latest`.
 
 #![expect(
     clippy::duplicated_attributes,
-    reason = "it takes the printer columns of a kind for one attribute said twice"
+    reason = "the lint takes the printer columns of a kind for one repeated attribute"
 )]
 
 mod application;
@@ -41,11 +41,11 @@ pub use health_rule::*;
 pub use rollup::*;
 pub use status_collector::*;
 
-/// The API group of all kinds here.
+/// The API group of every kind in this crate.
 pub const GROUP: &str = "bellwether.dev";
 
-/// The version of all kinds here.
+/// The API version of every kind in this crate.
 pub const VERSION: &str = "v1alpha1";
 
-/// The annotation by which an object says to which [`Application`] of its namespace it belongs.
+/// The annotation on an object that names its [`Application`] in the same namespace.
 pub const APPLICATION_ANNOTATION: &str = "kubernetes.io/application";

@@ -1,4 +1,4 @@
-//! `Rollup`: the component objects under an umbrella operator.
+//! `Rollup`: the aggregated conditions of the components of an umbrella operator.
 
 use bellwether_model::ConditionStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
@@ -11,14 +11,14 @@ use crate::{
     schema::{self, rule},
 };
 
-/// The component objects whose operator conditions are rolled up, and how.
+/// The component objects, and how their operator conditions are aggregated.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "Rollup",
-    doc = "A Rollup says in its conditions Available, Progressing and Degraded the worst of what a set of component \
-           objects, anywhere in the cluster, say in theirs.",
+    doc = "A Rollup aggregates the conditions Available, Progressing and Degraded of component objects anywhere in the \
+           cluster, and reports the worst of each in its own conditions.",
     status = "RollupStatus",
     derive = "PartialEq",
     shortname = "bwru",
@@ -33,19 +33,19 @@ use crate::{
         name = "Available",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Available\")].status",
-        description = "Whether every component works"
+        description = "Whether every component is available"
     ),
     printcolumn(
         name = "Progressing",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Progressing\")].status",
-        description = "Whether a component is being changed"
+        description = "Whether a component is progressing"
     ),
     printcolumn(
         name = "Degraded",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Degraded\")].status",
-        description = "Whether a component works below its capacity"
+        description = "Whether a component is degraded"
     ),
     printcolumn(
         name = "Meaning",
@@ -58,20 +58,23 @@ use crate::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RollupSpec {
-    /// The component objects: one by its name, or any number by their labels.
+    /// The component objects. An entry names one object, or selects any number of objects by label.
     #[schemars(length(min = 1, max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub components: Vec<RollupComponent>,
 
-    /// How Progressing is rolled up. Matrix (the default): False if a component is stuck (not available, not progressing, degraded),
-    /// else True if any is. AnyTrue: True if any is. WorstIsFalse: False if any is.
+    /// How the condition Progressing is aggregated. Matrix: False if a component is stuck (not available, not
+    /// progressing, degraded), else True if any is True. AnyTrue: True if any is True. WorstIsFalse: False if
+    /// any is False. Defaults to Matrix.
     #[serde(default)]
     pub progressing: ProgressingPolicy,
 
-    /// Whether the condition Upgradeable is rolled up too: False if any component says so. By default it is not.
+    /// Whether to aggregate the condition Upgradeable as well: False if any component reports False. Defaults
+    /// to false.
     #[serde(default)]
     pub upgradeable: bool,
 
-    /// How long a component must be bad before the Rollup says so; 0s by default. Recovery is always said at once.
+    /// How long a component must be unhealthy before the Rollup reports it. The Rollup reports a recovery at
+    /// once. Defaults to 0s.
     #[serde(default = "no_time")]
     pub degraded_after: Duration,
 }
@@ -91,60 +94,61 @@ fn no_time() -> Duration {
     Duration::from_secs(0)
 }
 
-/// Component objects: exactly one of `name` and `selector` says which.
+/// Component objects, by exactly one of `name` and `selector`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [rule(
     "has(self.name) != has(self.selector)",
-    "a component needs exactly one of name and selector: name for one object, selector for any number of them",
+    "set exactly one of name and selector",
 )]))]
 pub struct RollupComponent {
-    /// The API group of the component's kind; left out for the core group.
+    /// The API group of the component. Defaults to the core group.
     #[serde(default)]
     #[schemars(schema_with = "schema::group")]
     pub group: String,
 
-    /// The component's kind.
+    /// The kind of the component.
     #[schemars(schema_with = "schema::kind")]
     pub kind: String,
 
-    /// The component's namespace. Left out, it is a cluster-scoped object, or objects of any namespace where a selector
-    /// is given.
+    /// The namespace of the component. If it is not set, `name` is a cluster-scoped object, and `selector`
+    /// selects in all namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::namespace")]
     pub namespace: Option<String>,
 
-    /// The name of the one object that is the component. It must exist.
+    /// The name of the component. The object must exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::object_name")]
     pub name: Option<String>,
 
-    /// The labels of the objects that are components.
+    /// Selects the components by label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::listed_label_selector")]
     pub selector: Option<LabelSelector>,
 }
 
-/// How the condition Progressing is rolled up.
+/// How the condition Progressing is aggregated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ProgressingPolicy {
-    /// False if a component is stuck and needs a human, else True if any is progressing.
+    /// False if a component is stuck (not available, not progressing, degraded), else True if any is True.
     #[default]
     Matrix,
-    /// True if any is.
+    /// True if any component is True.
     AnyTrue,
-    /// False if any is.
+    /// False if any component is False.
     WorstIsFalse,
 }
 
-/// The rolled-up state.
+/// The aggregated state of the components.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollupStatus {
-    /// The generation of the spec that this status is about.
+    /// The metadata.generation that this status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Available, Progressing and Degraded of the components together, and Upgradeable where it is asked for.
+    /// The aggregated conditions Available, Progressing and Degraded, and Upgradeable if spec.upgradeable is
+    /// true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -154,51 +158,53 @@ pub struct RollupStatus {
     #[schemars(length(max = 1024))]
     pub meaning: Option<String>,
 
-    /// The shortest answer. Error: not available, or degraded. Warning: progressing, or something is unknown. Healthy:
-    /// everything else.
+    /// The summary of the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RollupHealth>,
 
-    /// The components, those that decide first. The list may be cut; componentCount never is.
+    /// The components, those that decide the conditions first. The list may be truncated; componentCount
+    /// counts all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub components: Vec<RollupComponentStatus>,
 
-    /// How many components there are.
+    /// The number of components.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub component_count: Option<i32>,
 }
 
-/// The shortest answer.
+/// A summary of the conditions. Error: not available, or degraded. Warning: progressing, or a condition is
+/// Unknown. Healthy: otherwise.
+// The CRD has this description for the field `health`: an optional enum loses the one of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RollupHealth {
-    /// Available, not degraded, at rest, and all of it known.
+    /// Available, not progressing, not degraded.
     Healthy,
-    /// Progressing, or something is unknown.
+    /// Progressing, or a condition is Unknown.
     Warning,
     /// Not available, or degraded.
     Error,
 }
 
-/// What one component says.
+/// The conditions of one component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RollupComponentStatus {
-    /// The API group of its kind; empty for the core group.
+    /// The API group of the component; empty for the core group.
     #[serde(default)]
     #[schemars(length(max = 253))]
     pub group: String,
 
-    /// Its kind.
+    /// The kind of the component.
     #[schemars(length(max = 63))]
     pub kind: String,
 
-    /// Its namespace; absent for a cluster-scoped object.
+    /// The namespace of the component; absent for a cluster-scoped object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
 
-    /// Its name.
+    /// The name of the component.
     #[schemars(length(max = 253))]
     pub name: String,
 
@@ -211,35 +217,37 @@ pub struct RollupComponentStatus {
     /// The status of its condition Degraded.
     pub degraded: ConditionStatus,
 
-    /// The status of its condition Upgradeable, where that is rolled up and reported.
+    /// The status of its condition Upgradeable, if spec.upgradeable is true and the component reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::condition_status")]
     pub upgradeable: Option<ConditionStatus>,
 
-    /// One word for programs: why it is in this state.
+    /// The reason for the conditions, as one word in CamelCase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub reason: Option<String>,
 
-    /// The same for people.
+    /// The reason for the conditions, in a sentence for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub message: Option<String>,
 
-    /// Since when it has been in this state.
+    /// When the component entered this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 
-    /// Why it does not exist.
+    /// Why the component does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence: Option<ComponentPresence>,
 }
 
-/// Why the component does not exist. Missing: the cluster has no object of this name. NotServed: the cluster does not serve
-/// the kind. Absent for a component that exists, or that may exist because its kind cannot be read.
+/// Why the component does not exist. Missing: the cluster has no object of this name. NotServed: the API
+/// server does not serve the kind. Absent if the component exists, or if its kind cannot be read.
+// The CRD has this description for the field `presence`: an optional enum loses the one of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ComponentPresence {
     /// The cluster has no object of this name.
     Missing,
-    /// The cluster does not serve the kind.
+    /// The API server does not serve the kind.
     NotServed,
 }

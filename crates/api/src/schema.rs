@@ -1,47 +1,46 @@
-//! Schemas of the pieces that several kinds share, and the rules in them that the API server itself enforces.
+//! Schemas that several kinds share, and their CEL rules, which the API server enforces.
 //!
-//! Every rule's message names what is wrong and the way out; the API server puts the field's path before it. The bounds
-//! on lists, maps and strings are generous for people, and they keep the rules within the API server's CEL cost budget,
-//! which it computes from the worst case before it accepts a CRD.
+//! The message of a rule names the error and the way out; the API server prefixes it with the field and the
+//! value. The bounds on lists, maps and strings keep the rules within the CEL cost budget, which the API
+//! server computes from the worst case before it accepts a CRD.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// The longest name of an object.
+/// The maximum length of an object name.
 pub(crate) const NAME_LENGTH: u32 = 253;
-/// The longest label key: a prefix of 253, a slash and a name of 63.
+/// The maximum length of a label key: a prefix of 253 characters, a slash and a name of 63.
 const LABEL_KEY_LENGTH: u32 = 317;
-/// The longest label value, name segment, kind or resource.
+/// The maximum length of a label value, namespace, kind or resource.
 const LABEL_LENGTH: u32 = 63;
 
-/// A CEL rule of the API server.
+/// An entry of `x-kubernetes-validations`.
 pub(crate) fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": rule, "message": message })
 }
 
-/// A label selector, as Kubernetes has it, and checked where Kubernetes leaves that to each controller.
+/// A label selector. It has the validation that Kubernetes leaves to each controller.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     label_selector_of(
         &json!({
-            "description": "The label's key.",
+            "description": "The label key.",
             "type": "string",
             "maxLength": LABEL_KEY_LENGTH,
             "x-kubernetes-validations": [rule(
                 "!format.qualifiedName().validate(self).hasValue()",
-                "key is no label key: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a \
-                 letter or digit, after an optional DNS prefix and '/'",
+                INVALID_LABEL_KEY,
             )],
         }),
         &json!({ "type": "string", "maxLength": LABEL_LENGTH, "x-kubernetes-validations": [label_value()] }),
     )
 }
 
-/// A label selector inside a list. A rule on every key and value of every selector is beyond the budget there; a pattern
-/// costs nothing, and only its message is worse.
+/// A label selector inside a list. CEL rules on every key and value would exceed the cost budget there. A
+/// pattern costs nothing, but its message is worse.
 pub(crate) fn listed_label_selector(_: &mut SchemaGenerator) -> Schema {
     label_selector_of(
         &json!({
-            "description": "The label's key.",
+            "description": "The label key.",
             "type": "string",
             "maxLength": LABEL_KEY_LENGTH,
             "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
@@ -55,7 +54,7 @@ pub(crate) fn listed_label_selector(_: &mut SchemaGenerator) -> Schema {
     )
 }
 
-/// A list of label selectors, one of which must match.
+/// A list of label selectors, at least one of which must match.
 pub(crate) fn label_selectors(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -70,7 +69,7 @@ fn label_selector_of(key: &Value, value: &Value) -> Schema {
         "type": "object",
         "properties": {
             "matchLabels": {
-                "description": "Labels that an object must have, each with exactly this value.",
+                "description": "Labels that an object must have, with these values.",
                 "type": "object",
                 "maxProperties": 16,
                 "additionalProperties": {
@@ -80,12 +79,11 @@ fn label_selector_of(key: &Value, value: &Value) -> Schema {
                 },
                 "x-kubernetes-validations": [rule(
                     "self.all(key, !format.qualifiedName().validate(key).hasValue())",
-                    "matchLabels has a key that is no label key: use at most 63 letters, digits, '-', '_' and '.', \
-                     beginning and ending with a letter or digit, after an optional DNS prefix and '/'",
+                    INVALID_LABEL_KEY,
                 )],
             },
             "matchExpressions": {
-                "description": "Requirements that an object's labels must meet, all of them.",
+                "description": "Requirements that the labels of an object must all meet.",
                 "type": "array",
                 "maxItems": 16,
                 "x-kubernetes-list-type": "atomic",
@@ -95,13 +93,12 @@ fn label_selector_of(key: &Value, value: &Value) -> Schema {
                     "properties": {
                         "key": key,
                         "operator": {
-                            "description": "How the label is compared: In and NotIn with values, Exists and \
-                                            DoesNotExist without.",
+                            "description": "The operator: In and NotIn need values, Exists and DoesNotExist take none.",
                             "type": "string",
                             "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
                         },
                         "values": {
-                            "description": "What In and NotIn compare with.",
+                            "description": "The label values for In and NotIn.",
                             "type": "array",
                             "maxItems": 256,
                             "x-kubernetes-list-type": "atomic",
@@ -111,14 +108,12 @@ fn label_selector_of(key: &Value, value: &Value) -> Schema {
                     "x-kubernetes-validations": [
                         rule(
                             "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
-                            "values must not be empty with the operators In and NotIn: list the label's values, or use \
-                             Exists or DoesNotExist",
+                            "values is required with In and NotIn: list the label values, or use Exists or DoesNotExist",
                         ),
                         rule(
                             "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || \
                              size(self.values) == 0",
-                            "values must be empty with the operators Exists and DoesNotExist: leave them out, or use In \
-                             or NotIn",
+                            "values is not allowed with Exists and DoesNotExist: remove it, or use In or NotIn",
                         ),
                     ],
                 },
@@ -128,15 +123,18 @@ fn label_selector_of(key: &Value, value: &Value) -> Schema {
     })
 }
 
+const INVALID_LABEL_KEY: &str = "invalid label key: use at most 63 letters, digits, '-', '_' and '.', starting and \
+                                 ending with a letter or digit, after an optional DNS prefix and '/'";
+
 fn label_value() -> Value {
     rule(
         "!format.labelValue().validate(self).hasValue()",
-        "this is no label value: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter \
-         or digit, or leave it empty",
+        "invalid label value: use at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or \
+         digit",
     )
 }
 
-/// The status conditions of an object, with the limits that Kubernetes sets for them.
+/// The status conditions of an object, with the limits of `metav1.Condition`.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -148,37 +146,37 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "type": {
-                    "description": "What the condition is about.",
+                    "description": "The type of the condition.",
                     "type": "string",
                     "maxLength": 316,
                     "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
                                 (([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
                 },
                 "status": {
-                    "description": "Whether it holds: True, False or Unknown.",
+                    "description": "The status of the condition: True, False or Unknown.",
                     "type": "string",
                     "enum": ["True", "False", "Unknown"],
                 },
                 "observedGeneration": {
-                    "description": "The generation of this object that the condition was computed for.",
+                    "description": "The metadata.generation that the condition was computed for.",
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
                 },
                 "lastTransitionTime": {
-                    "description": "When the status last changed from one value to another.",
+                    "description": "When the status of the condition last changed.",
                     "type": "string",
                     "format": "date-time",
                 },
                 "reason": {
-                    "description": "One word for programs: why the status is what it is.",
+                    "description": "The reason for the status, as one word in CamelCase.",
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1024,
                     "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
                 },
                 "message": {
-                    "description": "The same for people, with the objects that decided it.",
+                    "description": "The reason for the status, in a sentence for people.",
                     "type": "string",
                     "maxLength": 32768,
                 },
@@ -187,29 +185,34 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What a group is, in CEL. `core` and `v1` are what people write who mean the core group, which has no name.
+/// The status of a condition. An optional enum loses the description of its field; this schema keeps it.
+pub(crate) fn condition_status(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["True", "False", "Unknown"] })
+}
+
+/// CEL for an API group that is not the core group. `core` and `v1` are common mistakes for the core group,
+/// whose name is empty.
 pub(crate) const IS_GROUP: &str = "!format.dns1123Subdomain().validate(self).hasValue() && self != 'core' && \
                                    !self.matches('^v[0-9]+((alpha|beta)[0-9]+)?$')";
 
-/// The API group of a kind; empty or absent for the core group.
+/// The API group of a kind. Defaults to the core group.
 pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": NAME_LENGTH,
         "x-kubernetes-validations": [rule(
             &format!("self == '' || ({IS_GROUP})"),
-            "group must be the name of an API group such as apps or acme.io, without a version; leave it out for the \
-             core group",
+            "invalid API group: use a name such as apps or acme.io without a version, or omit it for the core group",
         )],
     })
 }
 
-/// The version of a kind; absent for the one that the cluster prefers.
+/// The API version of a kind. Defaults to the version that the API server prefers.
 pub(crate) fn version(_: &mut SchemaGenerator) -> Schema {
-    version_or("the one that the cluster prefers")
+    version_or("the preferred version")
 }
 
-/// The version of a kind; absent for every version.
+/// The API version of a kind. Defaults to every version.
 pub(crate) fn version_or_any(_: &mut SchemaGenerator) -> Schema {
     version_or("every version")
 }
@@ -221,23 +224,23 @@ fn version_or(absent: &str) -> Schema {
         "x-kubernetes-validations": [rule(
             "!format.dns1035Label().validate(self).hasValue()",
             &format!(
-                "version must be the version of an API such as v1 or v1beta1, without the group; leave it out for {absent}"
+                "invalid API version: use a version such as v1 or v1beta1 without the group, or omit it for {absent}"
             ),
         )],
     })
 }
 
-/// What a kind is, in CEL: CamelCase by custom, but not by law.
+/// CEL for a kind. Kubernetes does not enforce CamelCase.
 const IS_KIND: &str = "self.matches('^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$')";
 
-/// A kind.
+/// A kind such as `StatefulSet`.
 pub(crate) fn kind(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
             IS_KIND,
-            "kind must be a kind such as StatefulSet, without its group and version",
+            "invalid kind: use a kind such as StatefulSet, without group and version",
         )],
     })
 }
@@ -249,24 +252,24 @@ pub(crate) fn kind_or_any(_: &mut SchemaGenerator) -> Schema {
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
             &format!("self == '*' || {IS_KIND}"),
-            "kind must be a kind such as Widget, or '*' for every kind of the group",
+            "invalid kind: use a kind such as Widget, or '*' for every kind of the group",
         )],
     })
 }
 
-/// What the name of an object of any kind is, in CEL.
+/// CEL for the name of an object of any kind.
 pub(crate) fn is_object_name(what: &str) -> String {
     format!("{what}.matches('^[^/%\\\\pC]+$') && {what} != '.' && {what} != '..'")
 }
 
-/// The name of an object of any kind: all of them are segments of a URL's path, not all are DNS names.
+/// The name of an object of any kind. Every name is a path segment of a URL; not every name is a DNS name.
 pub(crate) fn object_name(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": NAME_LENGTH,
         "x-kubernetes-validations": [rule(
             &is_object_name("self"),
-            "name must be the name of an object: not empty, and without '/', '%' and control characters",
+            "invalid name: use at least one character, without '/', '%' and control characters",
         )],
     })
 }
@@ -278,8 +281,8 @@ pub(crate) fn namespace(_: &mut SchemaGenerator) -> Schema {
         "maxLength": LABEL_LENGTH,
         "x-kubernetes-validations": [rule(
             "!format.dns1123Label().validate(self).hasValue()",
-            "namespace must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a \
-             letter or digit; leave it out for cluster-scoped objects",
+            "invalid namespace: use lower-case letters, digits and '-', starting and ending with a letter or digit, or \
+             omit it for cluster-scoped objects",
         )],
     })
 }
@@ -295,47 +298,46 @@ pub(crate) fn names(_: &mut SchemaGenerator) -> Schema {
             "maxLength": NAME_LENGTH,
             "x-kubernetes-validations": [rule(
                 "!format.dns1123Subdomain().validate(self).hasValue()",
-                "this is no name of an object: use lower-case letters, digits, '-' and '.', beginning and ending with a \
-                 letter or digit",
+                "invalid name: use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit",
             )],
         },
     })
 }
 
-/// An address of a page.
+/// An http or https URL, or an empty string.
 pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": 2048,
         "x-kubernetes-validations": [rule(
-            &format!("self == '' || ({IS_PAGE})"),
-            "this is no address of a page: write it in full, like https://example.com/docs",
+            &format!("self == '' || ({IS_URL})"),
+            "invalid URL: write an absolute http or https URL such as https://example.com/docs",
         )],
     })
 }
 
-/// What the address of a page is, in CEL: nothing that a browser would run.
-const IS_PAGE: &str =
+/// CEL for an http or https URL. Other schemes, such as `javascript`, could run code in a browser.
+const IS_URL: &str =
     "isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != ''";
 
-/// A licence: its short name, or where it can be read.
+/// A license: an SPDX expression or a URL.
 pub(crate) fn license(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "maxLength": 2048,
         "x-kubernetes-validations": [rule(
-            &format!("self.matches('^[-A-Za-z0-9 .+()]*$') || ({IS_PAGE})"),
-            "this is no licence: write its short name, like Apache-2.0, or its address, like https://example.com/LICENSE",
+            &format!("self.matches('^[-A-Za-z0-9 .+()]*$') || ({IS_URL})"),
+            "invalid license: use an SPDX identifier such as Apache-2.0, or a URL such as https://example.com/LICENSE",
         )],
     })
 }
 
-/// An object about which nothing is known.
+/// A JSON object with any fields.
 pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// Short texts, none of them twice.
+/// A set of short strings.
 pub(crate) fn words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

@@ -1,4 +1,4 @@
-//! `StatusCollector`: how to combine the state of one object over many clusters.
+//! `StatusCollector`: how to combine the state of one object in many clusters.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -10,14 +10,14 @@ use crate::{
     schema::{self, rule},
 };
 
-/// A query over the clusters that an object is bound to, with one row for each: like an SQL SELECT.
+/// A query like an SQL SELECT. Its input has one row for each cluster that the object is bound to.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bellwether.dev",
     version = "v1alpha1",
     kind = "StatusCollector",
-    doc = "A StatusCollector says how to combine what many clusters report of one object, in the manner of an SQL SELECT. \
-           BindingPolicies name the collectors that they use; the answers appear in CombinedStatus objects.",
+    doc = "A StatusCollector combines the state of one object in many clusters, like an SQL SELECT. BindingPolicies \
+           name the collectors that they use. Bellwether writes the results to CombinedStatus objects.",
     status = "StatusCollectorStatus",
     derive = "PartialEq",
     shortname = "bwsc",
@@ -26,20 +26,20 @@ use crate::{
         name = "Valid",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Valid\")].status",
-        description = "Whether its expressions can be understood"
+        description = "Whether all expressions are valid"
     ),
     printcolumn(
         name = "Limit",
         type_ = "integer",
         json_path = ".spec.limit",
-        description = "The most rows of its answer"
+        description = "The maximum number of rows in a result"
     ),
     printcolumn(
         name = "Message",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Valid\")].message",
         priority = 1,
-        description = "What is wrong with the collector, and where"
+        description = "The errors in the collector"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -47,38 +47,36 @@ use crate::{
 #[schemars(extend("x-kubernetes-validations" = [
     rule(
         "!has(self.select) || size(self.select) == 0 || !has(self.groupBy) || size(self.groupBy) == 0",
-        "select excludes groupBy: give select to list clusters one by one, or groupBy and combinedFields to combine them",
+        "set either select or groupBy: select lists clusters one by one, groupBy and combinedFields combine them",
     ),
     rule(
         "!has(self.select) || size(self.select) == 0 || !has(self.combinedFields) || size(self.combinedFields) == 0",
-        "select excludes combinedFields: give select to list clusters one by one, or groupBy and combinedFields to \
-         combine them",
+        "set either select or combinedFields: select lists clusters one by one, groupBy and combinedFields combine them",
     ),
     rule(
         "(has(self.select) && size(self.select) > 0) || (has(self.groupBy) && size(self.groupBy) > 0) || \
          (has(self.combinedFields) && size(self.combinedFields) > 0)",
-        "a collector needs columns: give select to list clusters one by one, or groupBy and combinedFields to combine \
-         them",
+        "set select to list clusters one by one, or groupBy or combinedFields to combine them",
     ),
     rule(
         "!has(self.groupBy) || !has(self.combinedFields) || \
          self.groupBy.all(group, !self.combinedFields.exists(field, field.name == group.name))",
-        "two columns have the same name: name the fields of groupBy and combinedFields differently",
+        "duplicate column: use different names in groupBy and combinedFields",
     ),
     rule(
         "!has(self.orderBy) || self.orderBy.all(order, \
          (has(self.select) && self.select.exists(column, column.name == order.column)) || \
          (has(self.groupBy) && self.groupBy.exists(column, column.name == order.column)) || \
          (has(self.combinedFields) && self.combinedFields.exists(column, column.name == order.column)))",
-        "orderBy names a column that is not there: use the name of a field of select, groupBy or combinedFields",
+        "unknown column in orderBy: use the name of a column in select, groupBy or combinedFields",
     ),
 ]))]
 pub struct StatusCollectorSpec {
-    /// Which rows count, like WHERE: a CEL string, or a tree of operations. Null is false.
+    /// Which rows count, like WHERE: a CEL string or a tree of operations. Null counts as false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Expression>,
 
-    /// How rows are grouped before they are combined, like GROUP BY. Each name is also a column of the answer.
+    /// How to group rows before they are combined, like GROUP BY. Each entry is also a column of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend(
         "x-kubernetes-list-type" = "map",
@@ -86,7 +84,7 @@ pub struct StatusCollectorSpec {
     ))]
     pub group_by: Vec<NamedExpression>,
 
-    /// What is computed over each group. Without groupBy, all rows are one group.
+    /// The columns that are computed over each group. Without groupBy, all rows are one group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend(
         "x-kubernetes-list-type" = "map",
@@ -94,7 +92,7 @@ pub struct StatusCollectorSpec {
     ))]
     pub combined_fields: Vec<CombinedField>,
 
-    /// The columns of an answer with one row for each cluster. It excludes groupBy and combinedFields.
+    /// The columns of a result with one row for each cluster. Not allowed with groupBy or combinedFields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend(
         "x-kubernetes-list-type" = "map",
@@ -102,7 +100,7 @@ pub struct StatusCollectorSpec {
     ))]
     pub select: Vec<NamedExpression>,
 
-    /// The order of the rows; by the groupBy values, then by cluster, where it is not given.
+    /// The order of the rows. Defaults to the values of groupBy, then the cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend(
         "x-kubernetes-list-type" = "map",
@@ -110,7 +108,8 @@ pub struct StatusCollectorSpec {
     ))]
     pub order_by: Vec<OrderBy>,
 
-    /// The most rows of the answer: 20 by default, 1000 at most. The rest is cut after ordering, and the answer says so.
+    /// The maximum number of rows in the result. Rows beyond it are dropped after ordering, and `truncated`
+    /// is set. Defaults to 20; at most 1000.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: i64,
@@ -133,17 +132,17 @@ fn default_limit() -> i64 {
     20
 }
 
-/// A column, and where its values come from.
+/// A column and the expression for its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("required" = ["name", "def"]))]
 pub struct NamedExpression {
-    /// The column's name.
+    /// The name of the column.
     #[schemars(schema_with = "column_name")]
     pub name: String,
 
-    /// The column's value in a row: a CEL string, or a tree of operations.
-    // Required, and yet optional here: a server-side apply can store a null as nothing, and one such object must not
-    // make all of them unreadable.
+    /// The value in a row: a CEL string or a tree of operations.
+    // Required by the schema but optional here: server-side apply stores a null as an absent field, and
+    // decoding must not fail for all collectors because of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub def: Option<Expression>,
 }
@@ -151,44 +150,44 @@ pub struct NamedExpression {
 /// A column that is computed over the rows of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CombinedField {
-    /// The column's name.
+    /// The name of the column.
     #[schemars(schema_with = "column_name")]
     pub name: String,
 
-    /// What is computed: COUNT, SUM, AVG, MIN or MAX.
+    /// The aggregate function: COUNT, SUM, AVG, MIN or MAX.
     #[serde(rename = "type")]
     pub type_: Aggregator,
 
-    /// What it is computed of: a CEL string, or a tree of operations. COUNT without it counts rows; with it, and for all
-    /// others, nulls are passed over.
+    /// The argument of the function: a CEL string or a tree of operations. Nulls are ignored. Optional for
+    /// COUNT, which counts rows without it; required for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Expression>,
 }
 
-/// How the values of a group become one.
+/// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Aggregator {
-    /// How many there are.
+    /// The number of rows, or of values that are not null.
     Count,
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// Their mean.
+    /// The arithmetic mean of the values.
     Avg,
-    /// The least of them.
+    /// The least value.
     Min,
-    /// The greatest of them.
+    /// The greatest value.
     Max,
 }
 
 /// A column to order by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderBy {
-    /// The column's name.
+    /// The name of the column.
     #[schemars(schema_with = "column_name")]
     pub column: String,
 
-    /// From the greatest to the least.
+    /// Whether to sort from the greatest to the least value. Defaults to false.
     #[serde(default)]
     pub descending: bool,
 }
@@ -199,25 +198,25 @@ fn column_name(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         "maxLength": 63,
         "x-kubernetes-validations": [rule(
             "self.matches('^[^\\\\s\\\\pC]([^\\\\pC]*[^\\\\s\\\\pC])?$')",
-            "this is no name of a column: use 1 to 63 characters, without spaces at its ends",
+            "invalid column name: use 1 to 63 characters, without spaces at the start or end",
         )],
     })
 }
 
-/// Whether the collector can be used.
+/// The observed state of the collector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusCollectorStatus {
-    /// The generation of the spec that this status is about.
+    /// The metadata.generation that this status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Valid: every expression can be understood.
+    /// Valid: every expression compiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 
-    /// What is wrong with the expressions, each with its exact place.
+    /// The errors in the expressions, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), inner(length(max = 1024)), extend("x-kubernetes-list-type" = "atomic"))]
     pub errors: Vec<String>,

@@ -1,14 +1,14 @@
-//! JSON: one value, one on each line, or many one after the other.
+//! JSON: one value, one value on each line, or several values in sequence.
 
 use bellwether_model::Plan;
 use serde::de::{Deserialize, DeserializeSeed as _, Deserializer};
 
 use super::{
-    Fault, Found, JudgeInText, Place, Taker,
+    Collector, Found, LocatedError, Place, VisitInText,
     seeds::{Any, Head, Objects, Skim, Value},
 };
 
-/// Whether a text can be JSON rather than YAML, by how it begins.
+/// Whether a text starts like JSON rather than YAML.
 pub(super) fn looks_like_it(text: &str) -> bool {
     let text = text.trim_start();
     match text.strip_prefix('{') {
@@ -17,16 +17,16 @@ pub(super) fn looks_like_it(text: &str) -> bool {
     }
 }
 
-/// Judges the objects of a text whose first value is at this place.
-pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, judge: &JudgeInText<'_, R>) -> Found<R> {
+/// Visits the objects in a text whose first value is at this place.
+pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText<'_, R>) -> Found<R> {
     let mut found = Vec::new();
     let mut lines = Lines { text, offset: 0, line: place.line };
     let mut document = place.document;
     let mut rest = 0;
     while rest < text.len() {
         let first_line = lines.at(rest);
-        // The first look finds where a value ends and whether it is a list, which a list may tell after its items.
-        let mut values = serde_json::Deserializer::from_str(&text[rest..]).into_iter::<Glance<'_>>();
+        // The first pass finds the end of a value and whether it is a list: the kind may follow the items.
+        let mut values = serde_json::Deserializer::from_str(&text[rest..]).into_iter::<Skimmed<'_>>();
         loop {
             let start = rest + values.byte_offset();
             let Some(value) = values.next() else { return found };
@@ -34,21 +34,21 @@ pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, judge: &JudgeInText
             let place = Place { document, item: None, line: lines.at(start) };
             document += 1;
             match value {
-                Ok(Glance(value)) => {
+                Ok(Skimmed(value)) => {
                     let end = rest + values.byte_offset();
                     match value.map() {
-                        Ok(head) => found.extend(read_value(&text[start..end], &head, place, plan, judge)),
-                        Err(what) => found.push(Err(Fault { place, what })),
+                        Ok(head) => found.extend(read_value(&text[start..end], &head, place, plan, visit)),
+                        Err(what) => found.push(Err(LocatedError { place, what })),
                     }
                 }
                 Err(error) => {
-                    let mut fault = broken(&error, Place { line: first_line, ..place });
+                    let mut located = broken(&error, Place { line: first_line, ..place });
                     rest = next_value(text, start);
-                    if rest < text.len() && fault.place.line >= lines.at(rest) {
-                        // What was left open made the parser run into the next value, which is read again.
-                        fault.place.line = place.line;
+                    if rest < text.len() && located.place.line >= lines.at(rest) {
+                        // An unclosed value made the parser run into the next value, which is parsed again.
+                        located.place.line = place.line;
                     }
-                    found.push(Err(fault));
+                    found.push(Err(located));
                     break;
                 }
             }
@@ -57,10 +57,9 @@ pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, judge: &JudgeInText
     found
 }
 
-/// The head of a value.
-struct Glance<'t>(Value<'t, Head<'t>>);
+struct Skimmed<'t>(Value<'t, Head<'t>>);
 
-impl<'de> Deserialize<'de> for Glance<'de> {
+impl<'de> Deserialize<'de> for Skimmed<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Any(Skim).deserialize(deserializer).map(Self)
     }
@@ -71,33 +70,33 @@ fn read_value<R>(
     head: &Head<'_>,
     place: Place,
     plan: &Plan,
-    judge: &JudgeInText<'_, R>,
+    visit: &VisitInText<'_, R>,
 ) -> Found<R> {
-    let mut taker = Taker::new(head, text, place, judge);
-    let objects = Any(Objects { plan, list: head.is_list(), take: |object| taker.take(object) });
+    let mut collector = Collector::new(head, text, place, visit);
+    let objects = Any(Objects { plan, list: head.is_list(), take: |object| collector.take(object) });
     let read = objects.deserialize(&mut serde_json::Deserializer::from_str(text));
-    let mut found = taker.found;
+    let mut found = collector.found;
     if let Err(error) = read {
         found.push(Err(broken(&error, place)));
     }
     found
 }
 
-/// What is wrong with a text that begins at this place.
-fn broken(error: &serde_json::Error, mut place: Place) -> Fault {
+/// An error in a text that starts at this place.
+fn broken(error: &serde_json::Error, mut place: Place) -> LocatedError {
     let what = error.to_string();
     let at = format!(" at line {} column {}", error.line(), error.column());
     place.line += error.line().saturating_sub(1);
-    Fault { place, what: format!("it is no valid JSON: {}", what.strip_suffix(&at).unwrap_or(&what)) }
+    LocatedError { place, what: format!("invalid JSON: {}", what.strip_suffix(&at).unwrap_or(&what)) }
 }
 
-/// How much white space there is before a value.
+/// The length of the white space at the start of a text.
 fn blank(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// Where to go on after a value that is broken. Nothing can tell where it ends, but in JSON lines every line begins a value,
-/// and in JSON that is written for people only the outermost braces stand at the beginning of a line.
+/// The offset to continue at after an invalid value, whose end is unknown. In JSON lines every line starts a
+/// value; in indented JSON only the outermost braces are at the start of a line.
 fn next_value(text: &str, broken: usize) -> usize {
     let is_object = text[broken..].starts_with('{');
     let mut offset = broken;
@@ -110,7 +109,7 @@ fn next_value(text: &str, broken: usize) -> usize {
     text.len()
 }
 
-/// Numbers of lines, for places that come one after the other.
+/// Line numbers for increasing offsets.
 struct Lines<'t> {
     text: &'t str,
     offset: usize,

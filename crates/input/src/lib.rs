@@ -1,13 +1,16 @@
-//! Objects from files, directories and standard input: YAML of many documents, JSON, JSON lines, lists.
+//! Objects from files, directories and standard input: YAML documents, JSON, JSON lines and lists.
 //!
-//! Every object is judged as soon as it is read, and forgotten: what is kept is what was said of it, and the text of one
-//! file at a time. What is no Kubernetes object becomes a [`Problem`] at its place, and does not hide the rest.
+//! Each object is visited as soon as it is decoded, and then dropped. In memory are the results of the visits
+//! and the text of one file at a time. What is not a Kubernetes object becomes a [`Problem`] with a place;
+//! all other objects are still read.
 
-mod cut;
+#![allow(missing_docs)]
+
 mod json;
 mod lines;
 mod parallel;
 mod seeds;
+mod split;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -24,25 +27,24 @@ use bellwether_model::{Object, Plan};
 use bellwether_terminal::printable;
 
 pub use self::{
-    lines::{Lines, Spot},
+    lines::{DuplicateKey, Lines, Spot},
     texts::Texts,
 };
 use self::{
-    lines::{Stretch, Way},
+    lines::{Origin, Route},
     seeds::Head,
     texts::Text,
 };
 
-/// What is done with an object. Many threads may do it at once.
-pub type Judge<'j, R> = dyn Fn(&Object<'_>) -> R + Sync + 'j;
+/// Called with each object, from several threads at once.
+pub type Visit<'v, R> = dyn Fn(&Object<'_>) -> R + Sync + 'v;
 
-/// The same for who wants to know where the object stands.
-pub type JudgeOnSpot<'j, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'j;
+/// A [`Visit`] that also gets the place of the object.
+pub type VisitWithSpot<'v, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'v;
 
-/// The same within a text.
-type JudgeInText<'j, R> = dyn Fn(&Object<'_>, Stretch<'_>) -> R + Sync + 'j;
+type VisitInText<'v, R> = dyn Fn(&Object<'_>, Origin<'_>) -> R + Sync + 'v;
 
-/// Why there is no object at some place, in one sentence.
+/// An error in the input: the place and the reason, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem(String);
 
@@ -52,41 +54,38 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What became of each object, in the order of the input.
+/// The result for each object, in the order of the input.
 pub type Entries<R> = Vec<Result<R, Problem>>;
 
-/// Reads what the plan keeps of every object of the inputs, and judges it. The path `-` is standard input.
-pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
-    read_with_spots(inputs, plan, &|object, _| judge(object))
+/// Visits every object in the inputs, decoded with the plan. The path `-` is standard input.
+pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
+    read_with_spots(inputs, plan, &|object, _| visit(object))
 }
 
-/// The same, and says where every object stands.
-pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
+pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &VisitWithSpot<'_, R>) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
-        read_input(input, texts::of(input), plan, judge, &mut entries);
+        read_input(input, texts::of(input), plan, visit, &mut entries);
     }
     entries
 }
 
-/// Reads the texts of an input.
 fn read_input<R: Send>(
     input: &Path,
     texts: impl Iterator<Item: Borrow<Text>>,
     plan: &Plan,
-    judge: &JudgeOnSpot<'_, R>,
+    visit: &VisitWithSpot<'_, R>,
     entries: &mut Entries<R>,
 ) {
     let before = entries.len();
-    let documents: usize = texts.map(|text| read_one(text.borrow(), plan, judge, entries)).sum();
-    // An empty answer of a command that failed must not pass for a healthy one.
+    let documents: usize = texts.map(|text| read_one(text.borrow(), plan, visit, entries)).sum();
+    // The empty output of a failed command must not pass as healthy.
     if documents == 0 && entries.len() == before {
         let source = Source::of(input);
-        entries.push(Err(Problem(format!("{source} holds no object, so there is nothing to judge"))));
+        entries.push(Err(Problem(format!("no objects in {source}"))));
     }
 }
 
-/// Where a text comes from.
 #[derive(Clone, Copy)]
 enum Source<'p> {
     StandardInput,
@@ -109,7 +108,7 @@ impl<'p> Source<'p> {
         }
     }
 
-    /// Whether the name of the file says that every line is a document.
+    /// Whether the extension of the file is one for JSON lines.
     fn has_json_lines(self) -> bool {
         matches!(self, Self::File(path) if extension(path).is_some_and(|extension| JSON_LINES.contains(&extension)))
     }
@@ -130,8 +129,8 @@ fn extension(path: &Path) -> Option<&str> {
     path.extension().and_then(|extension| extension.to_str())
 }
 
-/// The files that are wanted in a directory and the directories below it, by name. What is hidden stays so, and links to
-/// directories are not followed, because they may lead in circles.
+/// The files in a directory and its subdirectories for which `wanted` is true, sorted by path. Hidden files
+/// are skipped. Links to directories are not followed, because they may form a cycle.
 pub fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut paths: Vec<_> =
@@ -152,18 +151,18 @@ pub fn files_in(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<
     Ok(files)
 }
 
-/// Whether the name of a file says that it holds objects.
+/// Whether the extension of the file is one for YAML, JSON or JSON lines.
 pub fn holds_objects(path: &Path) -> bool {
     extension(path).is_some_and(|extension| {
         ["yaml", "yml", "json"].contains(&extension) || JSON_LINES.contains(&extension)
     })
 }
 
-/// Reads one text, and says how many documents it has.
+/// Returns the number of documents in the text.
 fn read_one<R: Send>(
     text: &Text,
     plan: &Plan,
-    judge: &JudgeOnSpot<'_, R>,
+    visit: &VisitWithSpot<'_, R>,
     entries: &mut Entries<R>,
 ) -> usize {
     let source = Source::of(&text.path);
@@ -177,42 +176,39 @@ fn read_one<R: Send>(
     let text = match str::from_utf8(bytes) {
         Ok(text) => text.trim_start_matches('\u{feff}'),
         Err(error) => {
-            let what = format!("{source}: it is no UTF-8 text from byte {} on", error.valid_up_to());
+            let what = format!("{source}: not UTF-8 (byte {})", error.valid_up_to());
             entries.push(Err(Problem(what)));
             return 0;
         }
     };
-    let judge = |object: &Object<'_>, stretch: Stretch<'_>| judge(object, &Spot { source, stretch });
-    let (documents, found) = read_text(text, source.has_json_lines(), plan, &judge);
-    entries.extend(found.into_iter().map(|entry| entry.map_err(|fault| fault.at(source))));
+    let visit = |object: &Object<'_>, origin: Origin<'_>| visit(object, &Spot { source, origin });
+    let (documents, found) = read_text(text, source.has_json_lines(), plan, &visit);
+    entries.extend(found.into_iter().map(|entry| entry.map_err(|error| error.at(source))));
     documents
 }
 
-/// Where in a text something stands.
+/// A place in a text. Numbers start at 1.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The document, from 1.
     document: usize,
-    /// The item of its list, from 1.
+    /// The item, if the document is a list.
     item: Option<usize>,
-    /// The line of the text, from 1.
     line: usize,
 }
 
-/// What is wrong at a place.
 #[derive(Clone, Debug)]
-struct Fault {
+struct LocatedError {
     place: Place,
     what: String,
 }
 
-impl Fault {
+impl LocatedError {
     fn at(&self, source: Source<'_>) -> Problem {
         Problem(format!("{source}, {self}"))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LocatedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "document {}", self.place.document)?;
         if let Some(item) = self.place.item {
@@ -222,30 +218,29 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What became of the objects of a text.
-type Found<R> = Vec<Result<R, Fault>>;
+type Found<R> = Vec<Result<R, LocatedError>>;
 
-/// Judges the objects of a text, and says how many documents it has.
+/// Returns the number of documents in the text, and the result for each object.
 fn read_text<R: Send>(
     text: &str,
     json_lines: bool,
     plan: &Plan,
-    judge: &JudgeInText<'_, R>,
+    visit: &VisitInText<'_, R>,
 ) -> (usize, Found<R>) {
     let documents: Vec<_> = if json_lines {
-        cut::json_lines(text).into_iter().collect()
+        split::json_lines(text).into_iter().collect()
     } else {
-        cut::documents(text).into_iter().map(|document| (document, document.pieces())).collect()
+        split::documents(text).into_iter().map(|document| (document, document.pieces())).collect()
     };
     let pieces: Vec<_> = documents.iter().flat_map(|(_, pieces)| pieces).collect();
-    let mut results = parallel::map(&pieces, |piece| piece.read(plan, judge)).into_iter();
+    let mut results = parallel::map(&pieces, |piece| piece.read(plan, visit)).into_iter();
     let mut found = Vec::new();
     for (document, pieces) in &documents {
         let results: Vec<_> = results.by_ref().take(pieces.len()).collect();
-        // Items that point to one another make sense only together.
+        // An item with an alias to an anchor in another item can only be parsed together with it.
         if results.len() > 1
             && results.iter().any(Result::is_err)
-            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(plan, judge))
+            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(plan, visit))
         {
             found.append(together);
             continue;
@@ -253,48 +248,47 @@ fn read_text<R: Send>(
         for result in results {
             match result {
                 Ok(objects) => found.extend(objects),
-                Err(fault) => found.push(Err(fault)),
+                Err(error) => found.push(Err(error)),
             }
         }
     }
     (documents.len(), found)
 }
 
-/// Judges objects as they are read, and writes down what became of each.
-struct Taker<'t, R> {
+/// Visits objects as they are decoded, and collects the results.
+struct Collector<'t, R> {
     head: &'t Head<'t>,
-    stretch: Stretch<'t>,
-    judge: &'t JudgeInText<'t, R>,
+    origin: Origin<'t>,
+    visit: &'t VisitInText<'t, R>,
     found: Found<R>,
 }
 
-impl<'t, R> Taker<'t, R> {
-    /// For the objects of a text with this head, or for one of them.
-    fn new(head: &'t Head<'t>, text: &'t str, place: Place, judge: &'t JudgeInText<'t, R>) -> Self {
-        let way = match place.item {
-            Some(_) => Way::Only,
-            None if head.is_list() => Way::Items,
-            None => Way::Itself,
+impl<'t, R> Collector<'t, R> {
+    fn new(head: &'t Head<'t>, text: &'t str, place: Place, visit: &'t VisitInText<'t, R>) -> Self {
+        let route = match place.item {
+            Some(_) => Route::Only,
+            None if head.is_list() => Route::Items,
+            None => Route::Itself,
         };
         let item = place.item.or(head.is_list().then_some(1));
-        let stretch = Stretch { text, place: Place { item, ..place }, way };
-        Self { head, stretch, judge, found: Vec::new() }
+        let origin = Origin { text, place: Place { item, ..place }, route };
+        Self { head, origin, visit, found: Vec::new() }
     }
 
     fn take(&mut self, object: Result<Object<'_>, String>) {
-        let place = self.stretch.place;
-        let judged = object.and_then(|object| self.judge(&self.head.item(object)));
-        self.found.push(judged.map_err(|what| Fault { place, what }));
-        self.stretch.place.item = place.item.map(|item| item + 1);
+        let place = self.origin.place;
+        let visited = object.and_then(|object| self.visit(&self.head.item(object)));
+        self.found.push(visited.map_err(|what| LocatedError { place, what }));
+        self.origin.place.item = place.item.map(|item| item + 1);
     }
 
-    fn judge(&self, object: &Object<'_>) -> Result<R, String> {
+    fn visit(&self, object: &Object<'_>) -> Result<R, String> {
         let missing = match (object.api_version(), object.kind()) {
-            ("", "") => "neither apiVersion nor kind",
-            ("", _) => "no apiVersion",
-            (_, "") => "no kind",
-            _ => return Ok((self.judge)(object, self.stretch)),
+            ("", "") => "apiVersion and kind",
+            ("", _) => "apiVersion",
+            (_, "") => "kind",
+            _ => return Ok((self.visit)(object, self.origin)),
         };
-        Err(format!("it has {missing}, so it is no Kubernetes object"))
+        Err(format!("not a Kubernetes object: {missing} missing"))
     }
 }

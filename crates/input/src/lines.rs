@@ -1,87 +1,87 @@
-//! On which line of a text a field stands.
+//! The line number of a field.
 //!
-//! Objects are read without their places, because hardly anybody wants to know. Whoever does lets the text be read again.
+//! Objects are decoded without line numbers. A caller that needs them has the text parsed again.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::{Fault, Place, Problem, Source, yaml::options};
+use super::{LocatedError, Place, Problem, Source, yaml::options};
 
-/// What an object was read from.
+/// The text that an object was decoded from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch<'t> {
+pub(super) struct Origin<'t> {
     pub(super) text: &'t str,
     pub(super) place: Place,
-    pub(super) way: Way,
+    pub(super) route: Route,
 }
 
-/// The way from a text to one of its objects.
+/// How to find an object in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Route {
     /// The text is the object.
     Itself,
-    /// The text is a list of which the object is the only item.
+    /// The text is a list, and the object is its only item.
     Only,
-    /// The text has a list of items, and the place says which one it is.
+    /// The text has a list of items, and the place has the number of the item.
     Items,
 }
 
-/// Where an object stands.
+/// The place of an object.
 #[derive(Clone, Copy)]
 pub struct Spot<'s> {
     pub(super) source: Source<'s>,
-    pub(super) stretch: Stretch<'s>,
+    pub(super) origin: Origin<'s>,
 }
 
 impl Spot<'_> {
-    /// The file, as a person named it.
+    /// The file as the user named it, or `standard input`.
     pub fn file(&self) -> String {
         self.source.to_string()
     }
 
-    /// What is wrong with the object, which is passed over.
+    /// An error about the object.
     pub fn problem(&self, what: String) -> Problem {
-        Fault { place: self.stretch.place, what }.at(self.source)
+        LocatedError { place: self.origin.place, what }.at(self.source)
     }
 
-    /// The places of the fields of the object.
+    /// The line numbers of the fields. Parses the text again.
     pub fn lines(&self) -> Lines {
-        let Stretch { text, place, way } = self.stretch;
+        let Origin { text, place, route } = self.origin;
         let read = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options(text.len()));
-        // What was read as an object can be read again; if not, there is still the line on which it begins.
+        // The text was parsed before, so this should not fail. If it does, use the first line of the object.
         let Ok(Spanned { value, referenced, .. }) = read else { return Lines::unknown(place.line) };
         let whole = (line_number(referenced), value);
-        let found = match way {
-            Way::Itself => Some(whole),
-            Way::Only => whole.1.item(0),
-            Way::Items => whole
+        let found = match route {
+            Route::Itself => Some(whole),
+            Route::Only => whole.1.item(0),
+            Route::Items => whole
                 .1
                 .field("items")
                 .and_then(|(_, items)| items.item(place.item.unwrap_or(1).saturating_sub(1))),
         };
         let Some((line, node)) = found else { return Lines::unknown(place.line) };
-        // Lines count from 1, in the text as in the file.
+        // Line numbers start at 1, in the text and in the file.
         Lines { above: place.line.saturating_sub(1), line, node }
     }
 }
 
-/// The file and the line, as far as they are known without another look.
+/// The file and the line, without parsing the text again.
 impl fmt::Display for Spot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stretch { place: Place { item, line, .. }, way, .. } = self.stretch;
+        let Origin { place: Place { item, line, .. }, route, .. } = self.origin;
         write!(f, "{}:{line}", self.source)?;
         match item {
-            Some(item) if way == Way::Items => write!(f, " (item {item})"),
+            Some(item) if route == Route::Items => write!(f, " (item {item})"),
             _ => Ok(()),
         }
     }
 }
 
-/// The places of the fields of an object.
+/// The line numbers of the fields of an object.
 pub struct Lines {
-    /// How many lines of the file are above the text.
+    /// The number of lines in the file above the text.
     above: usize,
     line: usize,
     node: Node,
@@ -92,12 +92,13 @@ impl Lines {
         Self { above: 0, line, node: Node::Leaf }
     }
 
-    /// The line on which the object begins.
+    /// The first line of the object.
     pub fn first(&self) -> usize {
         self.above + self.line
     }
 
-    /// The line of a field such as `spec.components.web[0].kind`; of what it should be in, where it is not there.
+    /// The line of a field such as `spec.components.web[0].kind`. The line of its nearest parent if it is
+    /// missing.
     pub fn of(&self, field: &str) -> usize {
         let (mut line, mut node, mut rest) = (self.line, &self.node, field);
         while let Some((next_line, next, next_rest)) = node.step(rest) {
@@ -106,15 +107,26 @@ impl Lines {
         self.above + line
     }
 
-    /// The keys that stand in the same map twice, with their lines: the second one counts.
-    pub fn repeated(&self) -> Vec<(String, usize)> {
+    /// The duplicate keys, without the first of each.
+    pub fn repeated(&self) -> Vec<DuplicateKey> {
         let mut repeated = Vec::new();
         self.node.repeated("", &mut repeated);
-        repeated.into_iter().map(|(field, line)| (field, self.above + line)).collect()
+        for duplicate in &mut repeated {
+            duplicate.line += self.above;
+        }
+        repeated
     }
 }
 
-/// A value of which only the places are kept.
+/// A key that occurs more than once in a map.
+pub struct DuplicateKey {
+    /// The path of the field, such as `spec.components.web`.
+    pub field: String,
+    pub key: String,
+    pub line: usize,
+}
+
+/// The line numbers of a value.
 enum Node {
     /// The line of each key, and what is under it.
     Map(Vec<(String, usize, Node)>),
@@ -140,7 +152,7 @@ impl Node {
         }
     }
 
-    /// The first step on the way to a field, and the rest of the way.
+    /// The first step of a path, and the rest of the path.
     fn step<'f>(&self, field: &'f str) -> Option<(usize, &Self, &'f str)> {
         match self {
             Self::Map(fields) => {
@@ -150,7 +162,7 @@ impl Node {
                     (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
                 };
                 let found = fields.iter().filter_map(|(key, line, node)| Some((*line, node, rest(key)?)));
-                // Keys may have dots in them, and of those that are repeated the last one counts.
+                // Keys may contain dots. The last of duplicate keys counts.
                 found.min_by_key(|(line, _, rest)| (rest.len(), std::cmp::Reverse(*line)))
             }
             Self::List(items) => {
@@ -162,14 +174,14 @@ impl Node {
         }
     }
 
-    fn repeated(&self, at: &str, repeated: &mut Vec<(String, usize)>) {
+    fn repeated(&self, at: &str, repeated: &mut Vec<DuplicateKey>) {
         match self {
             Self::Map(fields) => {
                 for (index, (key, line, node)) in fields.iter().enumerate() {
                     let field = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
                     node.repeated(&field, repeated);
                     if fields.iter().take(index).any(|(before, ..)| before == key) {
-                        repeated.push((field, *line));
+                        repeated.push(DuplicateKey { field, key: key.clone(), line: *line });
                     }
                 }
             }
@@ -189,13 +201,13 @@ fn line_number(location: serde_saphyr::Location) -> usize {
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Places)
+        deserializer.deserialize_any(LineNumbers)
     }
 }
 
-struct Places;
+struct LineNumbers;
 
-impl<'de> Visitor<'de> for Places {
+impl<'de> Visitor<'de> for LineNumbers {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! Work for all cores, with its results in order.
+//! Parallel map over all cores, in order.
 
 use std::{
     num::NonZero,
@@ -6,13 +6,12 @@ use std::{
     thread::{Builder, available_parallelism, scope},
 };
 
-/// Below this, more threads take longer to start than they save.
+/// Below this number of pieces, threads cost more than they save.
 const WORTH_IT: usize = 64;
 
-/// How deep a parser may go must not depend on who calls it: it always has a thread with this much.
+/// The stack size in bytes of a parser thread, so that the maximum depth does not depend on the caller.
 const STACK: usize = 8 << 20;
 
-/// The result of each piece of work.
 pub(super) fn map<W: Sync, R: Send>(work: &[W], each: impl Fn(&W) -> R + Sync) -> Vec<R> {
     let threads = if work.len() < WORTH_IT { 1 } else { available_parallelism().map_or(1, NonZero::get) };
     let share = |part: &[W]| part.iter().map(&each).collect::<Vec<_>>();
@@ -23,7 +22,7 @@ pub(super) fn map<W: Sync, R: Send>(work: &[W], each: impl Fn(&W) -> R + Sync) -
             .collect();
         let results = workers.into_iter().flat_map(|(part, worker)| match worker {
             Ok(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // No more threads are to be had: this one has time.
+            // The thread could not be started: do its share here.
             Err(_) => share(part),
         });
         results.collect()

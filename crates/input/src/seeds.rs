@@ -1,4 +1,4 @@
-//! How documents of any format are read: first what they are, then the objects that they hold, one by one.
+//! Seeds for documents of any format: first the head of the document, then its objects one by one.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,7 +7,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
 };
 
-/// A value, looked at from above: of a map there is what was made of it, of the rest little more than what it is.
+/// The type of a value, and the result of decoding it if it is a map.
 pub(super) enum Value<'de, T> {
     Map(T),
     List,
@@ -18,28 +18,28 @@ pub(super) enum Value<'de, T> {
 }
 
 impl<T> Value<'_, T> {
-    /// The map, or why there is no object.
+    /// The map, or an error for any other type.
     pub(super) fn map(self) -> Result<T, String> {
         let other = match self {
             Self::Map(map) => return Ok(map),
             Self::List => "a list",
-            Self::Text(_) => "text",
+            Self::Text(_) => "a string",
             Self::Null => "null",
-            Self::Truth => "a truth value",
+            Self::Truth => "a boolean",
             Self::Number => "a number",
         };
-        Err(format!("it is {other}, no Kubernetes object"))
+        Err(format!("not a Kubernetes object: expected a map, found {other}"))
     }
 }
 
-/// What is made of a map.
+/// Decodes a map.
 pub(super) trait OfMap<'de> {
     type Made;
 
     fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Made, A::Error>;
 }
 
-/// Reads any value, to its end.
+/// Decodes any value, to its end.
 #[derive(Clone, Copy)]
 pub(super) struct Any<M>(pub(super) M);
 
@@ -96,7 +96,7 @@ impl<'de, M: OfMap<'de>> Visitor<'de> for Any<M> {
     }
 }
 
-/// Makes an object of a map.
+/// Decodes a map into an object.
 #[derive(Clone, Copy)]
 struct AnObject<'p>(&'p Plan);
 
@@ -108,27 +108,27 @@ impl<'de> OfMap<'de> for AnObject<'_> {
     }
 }
 
-/// What a document says of itself. A list tells the kind of its items only by its own: they need not repeat it.
+/// The head of a document. The items of a typed list such as a PodList have no kind of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head<'t> {
     pub(super) api_version: Cow<'t, str>,
     pub(super) kind: Cow<'t, str>,
-    /// Whether there is a list of items at the top.
+    /// Whether the field `items` is a list.
     pub(super) items: bool,
 }
 
 impl Head<'_> {
-    /// Whether it is a list of objects rather than an object.
+    /// Whether the document is a list of objects.
     pub(super) fn is_list(&self) -> bool {
         self.items && self.kind.ends_with("List")
     }
 
-    /// The kind of the items, where the list says so: the items of a `v1 List` are of any kind.
+    /// The kind of the items of a typed list; empty for a `v1 List`, whose items are of any kind.
     fn kind_of_items(&self) -> &str {
         self.kind.strip_suffix("List").unwrap_or_default()
     }
 
-    /// An item of this list.
+    /// An item of this list, with its kind.
     pub(super) fn item<'i>(&'i self, item: Object<'i>) -> Object<'i> {
         if item.kind().is_empty() && !self.kind_of_items().is_empty() {
             item.of_kind(self.api_version.as_ref(), self.kind_of_items())
@@ -138,7 +138,7 @@ impl Head<'_> {
     }
 }
 
-/// Looks at the head of a document, and skips the rest.
+/// Decodes the head of a document and skips the rest.
 #[derive(Clone, Copy)]
 pub(super) struct Skim;
 
@@ -170,7 +170,7 @@ fn text<T>(value: Value<'_, T>) -> Cow<'_, str> {
     }
 }
 
-/// Makes nothing of a map.
+/// Skips a map.
 #[derive(Clone, Copy)]
 struct Skip;
 
@@ -183,7 +183,7 @@ impl<'de> OfMap<'de> for Skip {
     }
 }
 
-/// Gives away the objects of a document, each before the next is read.
+/// Passes each object of a document to `take` before it decodes the next.
 pub(super) struct Objects<'p, F> {
     pub(super) plan: &'p Plan,
     /// Whether the document is a list of objects.
@@ -211,7 +211,7 @@ impl<'de, F: FnMut(Result<Object<'de>, String>)> OfMap<'de> for Objects<'_, F> {
     }
 }
 
-/// Gives away the items of a list.
+/// Passes each item of a list to `take`.
 pub(super) struct Items<'p, F> {
     pub(super) plan: &'p Plan,
     pub(super) take: F,

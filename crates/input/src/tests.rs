@@ -1,22 +1,22 @@
-//! Texts, and the objects and faults that are found in them.
+//! Texts, and the objects and errors in them.
 
 use bellwether_model::{Object, Plan};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{Stretch, cut, json, read_text};
+use super::{Origin, json, read_text, split};
 
-/// What is found, a line each: objects as `version Kind name`, faults as they are printed.
+/// The objects as `version Kind name` and the errors as printed, in order.
 fn found(text: &str) -> Vec<String> {
     found_in(text, false)
 }
 
 fn found_in(text: &str, json_lines: bool) -> Vec<String> {
     let (_, found) = read_text(text, json_lines, &Plan::everything(), &name);
-    found.into_iter().map(|entry| entry.unwrap_or_else(|fault| format!("({fault})"))).collect()
+    found.into_iter().map(|entry| entry.unwrap_or_else(|error| format!("({error})"))).collect()
 }
 
-fn name(object: &Object<'_>, _: Stretch<'_>) -> String {
+fn name(object: &Object<'_>, _: Origin<'_>) -> String {
     format!("{} {} {}", object.api_version(), object.kind(), object.name())
 }
 
@@ -62,7 +62,7 @@ fn two_objects_in_many_ways(#[case] text: String) {
     assert_eq!(found(&text), ["v1 Pod a", "v1 Pod b"]);
 }
 
-/// A list as kubectl prints it, with its kind after the items.
+/// A list as kubectl prints it: `kind` follows the items.
 fn list(dash: &str, indent: &str) -> String {
     let item = |object: &str| {
         object.lines().enumerate().fold(String::new(), |item, (index, line)| {
@@ -109,33 +109,49 @@ fn objects_that_look_like_lists(#[case] text: &str, #[case] object: &str) {
 }
 
 #[rstest]
-#[case::text("just text\n", "(document 1, line 1: it is text, no Kubernetes object)")]
-#[case::a_number("---\n# the answer\n42\n", "(document 1, line 3: it is a number, no Kubernetes object)")]
-#[case::a_list("- a\n- b\n", "(document 1, line 1: it is a list, no Kubernetes object)")]
-#[case::a_list_of_json("[1, 2]", "(document 1, line 1: it is a list, no Kubernetes object)")]
+#[case::text("just text\n", "(document 1, line 1: not a Kubernetes object: expected a map, found a string)")]
+#[case::a_number(
+    "---\n# the answer\n42\n",
+    "(document 1, line 3: not a Kubernetes object: expected a map, found a number)"
+)]
+#[case::a_list("- a\n- b\n", "(document 1, line 1: not a Kubernetes object: expected a map, found a list)")]
+#[case::a_list_of_json(
+    "[1, 2]",
+    "(document 1, line 1: not a Kubernetes object: expected a map, found a list)"
+)]
 #[case::values(
     "replicas: 3\nimage: web\n",
-    "(document 1, line 1: it has neither apiVersion nor kind, so it is no Kubernetes object)"
+    "(document 1, line 1: not a Kubernetes object: apiVersion and kind missing)"
 )]
-#[case::no_kind("apiVersion: v1\n", "(document 1, line 1: it has no kind, so it is no Kubernetes object)")]
-#[case::no_version(
-    "kind: Pod\n",
-    "(document 1, line 1: it has no apiVersion, so it is no Kubernetes object)"
-)]
+#[case::no_kind("apiVersion: v1\n", "(document 1, line 1: not a Kubernetes object: kind missing)")]
+#[case::no_version("kind: Pod\n", "(document 1, line 1: not a Kubernetes object: apiVersion missing)")]
 #[case::a_kind_of_a_wrong_type(
     "apiVersion: v1\nkind: 5\n",
-    "(document 1, line 1: it has no kind, so it is no Kubernetes object)"
+    "(document 1, line 1: not a Kubernetes object: kind missing)"
 )]
 #[case::an_item_of_any_kind(
     "apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n",
-    "(document 1, item 1, line 4: it has neither apiVersion nor kind, so it is no Kubernetes object)"
+    "(document 1, item 1, line 4: not a Kubernetes object: apiVersion and kind missing)"
 )]
-#[case::an_item_that_is_none(
+#[case::an_item_that_is_not_an_object(
     "{\"kind\":\"List\",\"items\":[7]}",
-    "(document 1, item 1, line 1: it is a number, no Kubernetes object)"
+    "(document 1, item 1, line 1: not a Kubernetes object: expected a map, found a number)"
 )]
-fn no_object(#[case] text: &str, #[case] fault: &str) {
-    assert_eq!(found(text), [fault]);
+fn not_an_object(#[case] text: &str, #[case] error: &str) {
+    assert_eq!(found(text), [error]);
+}
+
+#[rstest]
+#[case::a_value("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Values.name }}\n")]
+#[case::a_block("{{- if .Values.enabled }}\napiVersion: v1\nkind: Pod\n{{- end }}\n")]
+fn an_unrendered_template_has_a_hint(#[case] text: &str) {
+    let found = found(text);
+    assert!(found[0].contains(": invalid YAML: "), "{}", found[0]);
+    assert!(
+        found[0].contains("; render the template first, for example with helm template)"),
+        "{}",
+        found[0]
+    );
 }
 
 #[test]
@@ -143,7 +159,7 @@ fn a_broken_document_does_not_hide_the_others() {
     let found = found(&format!("{A}---\nkind: [\napiVersion: v1\n---\n{B}"));
     assert_eq!(found.len(), 3, "{found:?}");
     assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
-    assert!(found[1].starts_with("(document 2, line 6: it is no valid YAML: "), "{}", found[1]);
+    assert!(found[1].starts_with("(document 2, line 6: invalid YAML: "), "{}", found[1]);
 }
 
 #[test]
@@ -167,31 +183,31 @@ fn a_broken_line_does_not_hide_the_others(#[case] line: &str) {
     let found = found(&format!("{LINE_A}\n{line}\n{LINE_B}\n"));
     assert_eq!(found.len(), 3, "{found:?}");
     assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
-    assert!(found[1].starts_with("(document 2, line 2: it is no valid JSON: "), "{}", found[1]);
+    assert!(found[1].starts_with("(document 2, line 2: invalid JSON: "), "{}", found[1]);
 }
 
 #[test]
-fn a_broken_first_line_needs_a_name_that_says_what_the_file_is() {
+fn a_broken_first_line_of_json_lines_needs_the_file_extension() {
     let text = format!("nonsense\n{LINE_A}\n");
     assert_eq!(found_in(&text, true)[1], "v1 Pod a");
     assert_eq!(found(&text).len(), 1);
 }
 
 #[test]
-fn broken_json_of_many_lines_is_one_fault() {
+fn broken_json_of_many_lines_is_one_error() {
     let broken =
         "{\n  \"apiVersion\": \"v1\",\n  \"kind\": oops,\n  \"metadata\": {\n    \"name\": \"x\"\n  }\n}\n";
     let found = found(&format!("{LINE_A}\n{broken}{LINE_B}\n"));
-    assert_eq!(found, ["v1 Pod a", "(document 2, line 4: it is no valid JSON: expected value)", "v1 Pod b"]);
+    assert_eq!(found, ["v1 Pod a", "(document 2, line 4: invalid JSON: expected value)", "v1 Pod b"]);
 }
 
 #[test]
-fn json_that_ends_too_early_is_broken_where_it_ends() {
+fn truncated_json_is_reported_at_its_end() {
     let text = "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Pod\"";
-    assert_eq!(found(text), ["(document 1, line 3: it is no valid JSON: EOF while parsing an object)"]);
+    assert_eq!(found(text), ["(document 1, line 3: invalid JSON: EOF while parsing an object)"]);
 }
 
-/// Many pieces are read by many threads; the order stays.
+/// Many pieces are parsed in parallel.
 #[test]
 fn many_documents_keep_their_order() {
     let count = 1000;
@@ -202,9 +218,9 @@ fn many_documents_keep_their_order() {
     assert_eq!(found(&documents.join("---\n")), expected);
 }
 
-/// Nine aliases of nine aliases of nine…: what they stand for must never be written out.
+/// Nine aliases of nine aliases of nine…: the parser must not expand them all.
 #[test]
-fn aliases_do_not_multiply_without_end() {
+fn alias_expansion_is_limited() {
     let mut lines = vec![A.to_owned(), "a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
     for level in 1..20 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
@@ -212,19 +228,19 @@ fn aliases_do_not_multiply_without_end() {
     }
     let found = found(&lines.join("\n"));
     assert_eq!(found.len(), 1);
-    assert!(found[0].contains("it is no valid YAML"), "{}", found[0]);
+    assert!(found[0].contains("invalid YAML: aliases expand to more than 100000 values"), "{}", found[0]);
 }
 
-/// Long text behind an alias is as much as long text without one.
+/// A long string counts again for each alias to it.
 #[test]
-fn aliases_do_not_multiply_text_without_end() {
+fn alias_expansion_of_strings_is_limited() {
     let text = format!(
         "apiVersion: v1\nkind: Pod\nlong: &long \"{}\\n\"\nmany: [{}]\n",
         "x".repeat(1 << 20),
         vec!["*long"; 90].join(", ")
     );
     let found = found(&text);
-    assert!(found[0].contains("it is no valid YAML"), "{}", found[0]);
+    assert!(found[0].contains("invalid YAML: aliases expand to more than 16 MiB"), "{}", found[0]);
 }
 
 #[rstest]
@@ -238,12 +254,12 @@ fn values_may_nest(#[case] deep: String) {
 #[case::yaml(format!("{A}a: {}{}\n", "[".repeat(10_000), "]".repeat(10_000)))]
 #[case::yaml_maps(format!("{A}a: {}{}\n", "{a: ".repeat(10_000), "}".repeat(10_000)))]
 #[case::json(format!(r#"{{"apiVersion":"v1","kind":{}"#, r#"{"a":["#.repeat(10_000)))]
-fn but_not_without_end(#[case] text: String) {
+fn but_only_to_a_limit(#[case] text: String) {
     let found = found(&text);
-    assert!(found[0].contains("it is no valid "), "{}", found[0]);
+    assert!(found[0].contains(": invalid "), "{}", found[0]);
 }
 
-/// What YAML is made of, and lists in particular.
+/// Fragments of YAML, and of lists in particular.
 const FRAGMENTS: &[&str] = &[
     "apiVersion: v1\n",
     "kind: List\n",
@@ -292,15 +308,15 @@ const FRAGMENTS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever the text, nothing panics; and where a document makes sense as a whole, its pieces make the same sense.
+    /// No text panics. If a document parses as a whole, its pieces give the same objects.
     #[test]
-    fn pieces_say_what_the_whole_says(
+    fn pieces_give_the_same_objects_as_the_whole(
         beginning in prop::sample::select(&["", "kind: List\nitems:\n- kind: Pod\n"][..]),
         fragments in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..14),
     ) {
         let text = format!("{beginning}{}", fragments.concat());
         let (_, in_pieces) = read_text(&text, false, &Plan::everything(), &name);
-        if let [document] = cut::documents(&text).as_slice()
+        if let [document] = split::documents(&text).as_slice()
             && !json::looks_like_it(document.text)
             && let Ok(whole) = document.whole().read(&Plan::everything(), &name)
         {

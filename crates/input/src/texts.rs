@@ -1,4 +1,4 @@
-//! The texts of inputs, before anybody looks into them.
+//! The unparsed texts of the inputs.
 
 use std::{
     io,
@@ -7,9 +7,8 @@ use std::{
 
 use bellwether_model::Plan;
 
-use super::{Entries, Judge, JudgeOnSpot, Problem, Source, files_in, holds_objects, read_input};
+use super::{Entries, Problem, Source, Visit, VisitWithSpot, files_in, holds_objects, read_input};
 
-/// A text, or why there is none.
 pub(super) struct Text {
     pub(super) path: PathBuf,
     pub(super) bytes: Result<Vec<u8>, Problem>,
@@ -22,7 +21,7 @@ impl Text {
     }
 }
 
-/// The texts of an input: its own, or those of a directory. Each is read when it is its turn.
+/// The text of a file, or of every file in a directory. Each file is read when the iterator reaches it.
 pub(super) fn of(input: &Path) -> Box<dyn Iterator<Item = Text>> {
     if input == Path::new("-") || !input.is_dir() {
         return Box::new(std::iter::once_with({
@@ -43,31 +42,29 @@ fn cannot_read(path: &Path, error: &io::Error) -> Problem {
     Problem(format!("cannot read {}: {error}", Source::of(path)))
 }
 
-/// All texts of some inputs, for who looks into them more than once: a pipe says what it has to say only once, and files may
-/// change in between.
+/// The texts of all inputs, to parse them more than once: a pipe can be read only once, and files may change
+/// in between.
 pub struct Texts(Vec<(PathBuf, Vec<Text>)>);
 
 impl Texts {
-    /// Reads them, each once.
+    /// Reads each input once.
     pub fn of(inputs: &[PathBuf]) -> Self {
         Self(inputs.iter().map(|input| (input.clone(), of(input).collect())).collect())
     }
 
-    /// Reads what the plan keeps of every object, and judges it.
-    pub fn read<R: Send>(&self, plan: &Plan, judge: &Judge<'_, R>) -> Entries<R> {
-        self.read_with_spots(plan, &|object, _| judge(object))
+    /// Visits every object, decoded with the plan.
+    pub fn read<R: Send>(&self, plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
+        self.read_with_spots(plan, &|object, _| visit(object))
     }
 
-    /// The same, and says where every object stands.
-    pub fn read_with_spots<R: Send>(&self, plan: &Plan, judge: &JudgeOnSpot<'_, R>) -> Entries<R> {
+    pub fn read_with_spots<R: Send>(&self, plan: &Plan, visit: &VisitWithSpot<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
-            read_input(input, texts.iter(), plan, judge, &mut entries);
+            read_input(input, texts.iter(), plan, visit, &mut entries);
         }
         entries
     }
 
-    /// Where they are from.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|(input, _)| input.as_path())
     }

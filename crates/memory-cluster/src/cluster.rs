@@ -1,4 +1,4 @@
-//! The objects of one cluster, and the kinds that it serves.
+//! The objects of one cluster and the kinds that it serves.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -7,43 +7,37 @@ use serde_json::{Value, json};
 
 use crate::object::{Object, Stored, identity};
 
-/// The objects of one cluster, and the kinds that it serves.
 #[derive(Debug)]
 pub struct MemoryCluster<O = Object> {
-    /// The number of the last change. Like etcd's, it is the resource version of what was changed.
+    /// The number of the last change, as in etcd: the resourceVersion of the changed object.
     pub revision: u64,
-    /// No watch can begin before this revision.
+    /// A watch from an earlier revision is expired.
     pub compacted: u64,
-    /// The kinds that are served.
     pub kinds: BTreeMap<GroupKind, Served>,
-    /// All objects.
     pub objects: BTreeMap<(GroupKind, NamespacedName), Rc<O>>,
-    /// All changes, or those since somebody took them, oldest first.
+    /// All changes since the caller last drained the log, oldest first.
     pub log: Vec<LogEntry<O>>,
-    /// How many objects have been created.
+    /// The number of created objects, from which UIDs are made.
     created: u64,
     uid: fn(u64) -> String,
 }
 
-// A derived one would ask for objects that can be cloned.
+// The derived impl would require `O: Clone`.
 impl<O> Clone for MemoryCluster<O> {
     fn clone(&self) -> Self {
         Self { kinds: self.kinds.clone(), objects: self.objects.clone(), log: self.log.clone(), ..*self }
     }
 }
 
-/// A change to an object.
 #[derive(Debug)]
 pub struct LogEntry<O> {
-    /// The revision that it made.
     pub revision: u64,
-    /// The object as it is since, or as it was when it was deleted.
+    /// The object after the change, or its last state if it was deleted.
     pub object: Rc<O>,
-    /// Whether the object was deleted.
     pub gone: bool,
 }
 
-// A derived one would ask for objects that can be cloned.
+// The derived impl would require `O: Clone`.
 impl<O> Clone for LogEntry<O> {
     fn clone(&self) -> Self {
         Self { revision: self.revision, object: Rc::clone(&self.object), gone: self.gone }
@@ -51,24 +45,24 @@ impl<O> Clone for LogEntry<O> {
 }
 
 impl<O: Stored> MemoryCluster<O> {
-    /// A cluster without objects. `uid` makes the UID of the object that is created first, second and so on. Those of two
-    /// clusters may be the same, as after one was restored from a backup of the other.
+    /// An empty cluster. `uid` returns the UID of the n-th created object, from 1. Two clusters may use the
+    /// same UIDs, as after a restore from a backup.
     pub fn new(kinds: BTreeMap<GroupKind, Served>, uid: fn(u64) -> String) -> Self {
         let (objects, log) = (BTreeMap::new(), Vec::new());
         Self { revision: 0, compacted: 0, kinds, objects, log, created: 0, uid }
     }
 
-    /// An object.
     pub fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Rc<O>> {
         self.objects.get(&(kind.clone(), name.clone()))
     }
 
-    /// All objects of a kind, by name.
+    /// All objects of a kind, sorted by name.
     pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = &Rc<O>> {
         self.objects.iter().filter(move |((other, _), _)| other == kind).map(|(_, object)| object)
     }
 
-    /// Stores an object as it is given, under a new version. Another spec is another generation; a new object gets a UID.
+    /// Stores an object under a new resourceVersion. A changed spec increments the generation; a new object
+    /// gets a UID.
     pub fn put(&mut self, mut value: Value) -> Rc<O> {
         let (kind, name) = identity(&value);
         self.revision += 1;
@@ -91,7 +85,8 @@ impl<O: Stored> MemoryCluster<O> {
         object
     }
 
-    /// Changes an object that exists, without any precondition. What changes nothing makes no new version.
+    /// Changes an existing object without preconditions. A change without effect makes no new
+    /// resourceVersion.
     pub fn edit(&mut self, kind: &GroupKind, name: &NamespacedName, edit: impl FnOnce(&mut Value)) {
         let Some(before) = self.get(kind, name).cloned() else { return };
         let mut value = before.object().value.clone();
@@ -101,7 +96,8 @@ impl<O: Stored> MemoryCluster<O> {
         }
     }
 
-    /// Removes an object, whatever keeps it. The last state of it has a version of its own. Gives whether it existed.
+    /// Removes an object, regardless of finalizers. Its last state gets a new resourceVersion. Returns
+    /// whether it existed.
     pub fn remove(&mut self, kind: &GroupKind, name: &NamespacedName) -> bool {
         let Some(object) = self.objects.remove(&(kind.clone(), name.clone())) else { return false };
         self.revision += 1;
@@ -112,7 +108,7 @@ impl<O: Stored> MemoryCluster<O> {
         true
     }
 
-    /// Serves a kind no longer, and removes its objects.
+    /// Stops serving a kind and removes its objects.
     pub fn unserve(&mut self, kind: &GroupKind) -> Option<Served> {
         let names: Vec<_> = self.of_kind(kind).map(|object| object.object().name.clone()).collect();
         for name in names {
@@ -122,7 +118,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 }
 
-/// A kind with a status subresource, as it is served: its versions, the preferred one first, and its plural.
+/// A served kind with a status subresource. The first version is the preferred one.
 pub fn served(versions: &[&str], plural: &str, namespaced: bool) -> Served {
     Served {
         version: versions.first().copied().unwrap_or_default().into(),
@@ -149,16 +145,16 @@ pub(crate) mod tests {
         json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": "web", "namespace": "shop" } })
     }
 
-    /// A cluster with one Application, shop/web, which is `u1`.
+    /// A cluster with one Application, shop/web, with the UID `u1`.
     pub(crate) fn cluster() -> MemoryCluster {
         let mut cluster = MemoryCluster::new(BTreeMap::new(), |number| format!("u{number}"));
         cluster.put(manifest("bellwether.dev/v1alpha1", "Application"));
         cluster
     }
 
-    /// The UID, the generation and the resource version.
+    /// The UID, the generation and the resourceVersion.
     pub(crate) fn metadata(cluster: &MemoryCluster) -> (String, i64, u64) {
-        let object = cluster.get(&application(), &web()).expect("it is there");
+        let object = cluster.get(&application(), &web()).expect("the object exists");
         (
             object.uid().to_owned(),
             object.metadata()["generation"].as_i64().expect("a number"),
@@ -167,7 +163,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn another_spec_is_another_generation_and_any_change_another_version() {
+    fn a_changed_spec_increments_the_generation_and_any_change_the_version() {
         let mut cluster = cluster();
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 1, 1));
         cluster.edit(&application(), &web(), |it| it["status"]["progress"] = json!(50));
@@ -175,14 +171,14 @@ pub(crate) mod tests {
         cluster.edit(&application(), &web(), |it| it["spec"]["type"] = json!("shop"));
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 2, 3));
         cluster.edit(&application(), &web(), |it| it["spec"]["type"] = json!("shop"));
-        assert_eq!(metadata(&cluster), ("u1".to_owned(), 2, 3), "nothing has changed");
+        assert_eq!(metadata(&cluster), ("u1".to_owned(), 2, 3), "no change");
         cluster.remove(&application(), &web());
         cluster.put(manifest("bellwether.dev/v1alpha1", "Application"));
-        assert_eq!(metadata(&cluster), ("u2".to_owned(), 1, 5), "it is another object");
+        assert_eq!(metadata(&cluster), ("u2".to_owned(), 1, 5), "a new object");
     }
 
     #[test]
-    fn the_log_tells_what_there_was() {
+    fn the_log_has_past_states() {
         let mut cluster = cluster();
         cluster.edit(&application(), &web(), |it| it["spec"] = json!({ "type": "shop" }));
         cluster.put(manifest("v1", "Service"));
@@ -204,7 +200,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_clusters_have_nothing_in_common() {
+    fn two_clusters_share_nothing() {
         let mut east = cluster();
         let west = east.clone();
         east.edit(&application(), &web(), |it| it["spec"] = json!({ "type": "shop" }));

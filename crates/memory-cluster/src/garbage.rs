@@ -1,4 +1,4 @@
-//! What a garbage collector finds.
+//! Objects for the garbage collector.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::{cluster::MemoryCluster, object::Stored};
 
-/// An object of which an owner is gone.
+/// An object with an owner that does not exist.
 #[derive(Debug)]
 pub struct Garbage<O> {
-    /// The object.
     pub object: Rc<O>,
-    /// Its owner references whose owners exist. If there are none, it is to be deleted.
+    /// The owner references whose owners exist. If empty, the garbage collector deletes the object.
     pub solid: Vec<Value>,
 }
 
 impl<O: Stored> MemoryCluster<O> {
-    /// All objects of which an owner is gone. Owners that exist outside this store are named by `exists`.
+    /// All objects with an owner that does not exist. `exists` is true for UIDs of owners outside this
+    /// cluster.
     pub fn garbage(&self, exists: impl Fn(&str) -> bool) -> Vec<Garbage<O>> {
         let uids: BTreeSet<&str> = self.objects.values().map(|object| object.object().uid()).collect();
         let is_solid = |owner: &&Value| {
@@ -39,7 +39,7 @@ mod tests {
     use crate::cluster::tests::{cluster, manifest};
 
     #[test]
-    fn what_is_owned_only_by_what_is_gone_is_garbage() {
+    fn an_object_without_an_existing_owner_is_garbage() {
         let found = |owners: &[&str]| {
             let mut cluster = cluster();
             let mut service = manifest("v1", "Service");

@@ -1,9 +1,11 @@
-//! The objects of a cluster in memory, with the rules of an API server: identities, versions, generations, preconditions,
-//! merge patches, the status subresource, and a log of all changes from which watches are served.
+//! An in-memory cluster with the semantics of an API server: UIDs, resourceVersions, generations,
+//! preconditions, merge patches, the status subresource, and a log of all changes to serve watches from.
 //!
-//! The demo, the simulation and the tests of the engine each build a cluster on it. What only one of them needs, such as API
-//! servers that lag or nodes that run Pods, is theirs. Nothing here knows a clock, a network or chance, and nothing is
-//! shared between two clusters: they may serve other kinds, and have objects of the same names.
+//! The demo, the simulation and the engine tests build on it. What only one of them needs, such as a lagging
+//! API server or nodes that run Pods, is in that crate. There is no clock, network or randomness here. Two
+//! clusters share nothing: they may serve different kinds, and have objects with the same names.
+
+#![allow(missing_docs)]
 
 mod cluster;
 mod garbage;

@@ -1,4 +1,4 @@
-//! The log of all changes: what watches are served from, and what there was at an earlier revision.
+//! The log of all changes: events for watches, and states at earlier revisions.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -16,9 +16,9 @@ impl<O: Stored> LogEntry<O> {
     }
 }
 
-/// The past, as far back as [`MemoryCluster::log`] reaches.
+/// Queries of past states, as far back as [`MemoryCluster::log`] reaches.
 impl<O: Stored> MemoryCluster<O> {
-    /// All objects of a kind as of a revision.
+    /// All objects of a kind at a revision.
     pub fn at(&self, kind: &GroupKind, revision: u64) -> BTreeMap<NamespacedName, Rc<O>> {
         let mut objects = BTreeMap::new();
         for entry in self.log.iter().take_while(|entry| entry.revision <= revision) {
@@ -35,13 +35,13 @@ impl<O: Stored> MemoryCluster<O> {
         objects
     }
 
-    /// An object as of a revision, if it existed.
+    /// An object at a revision, if it existed.
     pub fn get_at(&self, kind: &GroupKind, name: &NamespacedName, revision: u64) -> Option<&Rc<O>> {
         let is_it = |entry: &&LogEntry<O>| entry.revision <= revision && entry.is_of(kind, name);
         self.log.iter().rfind(is_it).filter(|entry| !entry.gone).map(|entry| &entry.object)
     }
 
-    /// An object as of a revision, and then each of its later states in order; none where it does not exist.
+    /// The state of an object at a revision and all later states, in order. `None` where it does not exist.
     pub fn since(&self, kind: &GroupKind, name: &NamespacedName, revision: u64) -> Vec<Option<&Rc<O>>> {
         let mut states = vec![None];
         for entry in self.log.iter().filter(|entry| entry.is_of(kind, name)) {

@@ -1,8 +1,7 @@
-//! JSON merge patches, as RFC 7386 has them.
+//! JSON merge patch (RFC 7386).
 
 use serde_json::{Map, Value};
 
-/// Merges a patch into a value.
 pub fn merge(value: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *value = patch.clone();
@@ -28,7 +27,7 @@ mod tests {
 
     use super::*;
 
-    /// The table of the RFC's appendix.
+    /// The test cases in the appendix of the RFC.
     #[rstest]
     #[case(json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"}))]
     #[case(json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"}))]

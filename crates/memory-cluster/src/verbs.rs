@@ -1,4 +1,4 @@
-//! What an API server does with requests: preconditions first, then the change.
+//! The verbs of an API server: each checks the preconditions and then makes the change.
 
 use std::{fmt, rc::Rc};
 
@@ -11,27 +11,25 @@ use crate::{
     object::{Object, Stored, identity},
 };
 
-/// The endpoint of an object that a patch is sent to.
+/// The endpoint that a patch is sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subresource {
-    /// The object itself: all of it can be changed, but for the status if that is a subresource.
+    /// The object. Ignores changes of the status if the kind has a status subresource.
     None,
-    /// `/status`: nothing but the status can be changed.
+    /// `/status`: changes only the status.
     Status,
 }
 
-/// Why a request changes nothing.
+/// Why the API server rejects a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// The object does not exist.
     NotFound,
-    /// An object of this name exists.
     AlreadyExists,
-    /// The object has another UID than the request names.
+    /// The object has a different UID from the one in the precondition.
     OtherUid,
-    /// The object has another version than the request names.
+    /// The object has a different resourceVersion from the one in the precondition.
     Modified,
-    /// The object is not valid, for this reason.
+    /// The object is invalid for this reason.
     Invalid(&'static str),
 }
 
@@ -48,7 +46,7 @@ impl fmt::Display for Rejection {
 }
 
 impl<O: Stored> MemoryCluster<O> {
-    /// Creates an object, or only looks whether it could be created. Gives the object, unless it is a dry run.
+    /// Creates an object, or with `dry_run` only validates it. Returns the object, unless it is a dry run.
     pub fn create(&mut self, manifest: Value, dry_run: bool) -> Result<Option<Rc<O>>, Rejection> {
         let (kind, name) = identity(&manifest);
         let image = manifest["spec"]["containers"][0]["image"].as_str();
@@ -61,7 +59,8 @@ impl<O: Stored> MemoryCluster<O> {
         Ok((!dry_run).then(|| self.put(manifest)))
     }
 
-    /// Replaces an object that exists, but for its status. A `uid` or `resourceVersion` in its metadata is a precondition.
+    /// Replaces an existing object except for its status. `uid` and `resourceVersion` in its metadata are
+    /// preconditions.
     pub fn replace(&mut self, mut manifest: Value) -> Result<Rc<O>, Rejection> {
         let (kind, name) = identity(&manifest);
         let before = Rc::clone(self.get(&kind, &name).ok_or(Rejection::NotFound)?);
@@ -79,8 +78,8 @@ impl<O: Stored> MemoryCluster<O> {
         Ok(if manifest == before.object().value { before } else { self.put(manifest) })
     }
 
-    /// Merges a patch into an object. A `uid` or `resourceVersion` in its metadata is a precondition. What changes nothing
-    /// makes no new version. Gives the object as it is then.
+    /// Merges a patch into an object. `uid` and `resourceVersion` in its metadata are preconditions. A patch
+    /// without effect makes no new resourceVersion. Returns the patched object.
     pub fn patch(
         &mut self,
         kind: &GroupKind,
@@ -109,8 +108,8 @@ impl<O: Stored> MemoryCluster<O> {
         self.kinds.get(kind).is_none_or(|served| served.has_status)
     }
 
-    /// Deletes an object, if it has this UID. A Pod only gets a deletion timestamp: its node removes it later. Gives the
-    /// object as it was.
+    /// Deletes an object if it has this UID. A Pod only gets a deletion timestamp: its node removes it later.
+    /// Returns the object before the deletion.
     pub fn delete(
         &mut self,
         kind: &GroupKind,
@@ -131,7 +130,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 }
 
-/// Whether the preconditions in the metadata of a request hold.
+/// Checks the preconditions in the metadata of a request.
 fn check(object: &Object, expected: &Value) -> Result<(), Rejection> {
     if !expected["uid"].is_null() && expected["uid"] != *object.uid() {
         return Err(Rejection::OtherUid);
@@ -151,7 +150,7 @@ mod tests {
     const NOW: &str = "2026-11-14T10:00:00Z";
 
     #[test]
-    fn a_patch_changes_the_object_and_the_version_that_it_names() {
+    fn a_patch_has_uid_and_resource_version_preconditions() {
         let mut cluster = cluster();
         let mut patch = |uid: &str, version: &str| {
             let patch =
@@ -163,7 +162,7 @@ mod tests {
         assert_eq!(patch("u2", "1"), Err(Rejection::OtherUid));
         assert_eq!(patch("u1", "0"), Err(Rejection::Modified));
         assert_eq!(patch("u1", "1"), Ok(true));
-        assert_eq!(patch("u1", "2"), Ok(true), "nothing changes");
+        assert_eq!(patch("u1", "2"), Ok(true), "no change");
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 1, 2));
         let nothing =
             cluster.patch(&application(), &NamespacedName::new("shop", "db"), Subresource::None, &json!({}));
@@ -171,21 +170,23 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_written_through_its_subresource_alone() {
+    fn only_the_subresource_changes_the_status() {
         let mut cluster = cluster();
         let patch = json!({ "spec": { "type": "shop" }, "status": { "progress": 7 } });
         let mut written = |subresource| {
-            let object = cluster.patch(&application(), &web(), subresource, &patch).expect("it is there");
+            let object =
+                cluster.patch(&application(), &web(), subresource, &patch).expect("the object exists");
             (object.value["spec"]["type"].clone(), object.value["status"]["progress"].clone())
         };
         assert_eq!(written(Subresource::Status), (Value::Null, json!(7)));
         let mut cluster = self::cluster();
-        let object = cluster.patch(&application(), &web(), Subresource::None, &patch).expect("it is there");
+        let object =
+            cluster.patch(&application(), &web(), Subresource::None, &patch).expect("the object exists");
         assert_eq!((&object.value["spec"]["type"], object.value.get("status")), (&json!("shop"), None));
     }
 
     #[test]
-    fn what_replaces_an_object_is_all_of_it_but_the_status() {
+    fn a_replace_keeps_the_status() {
         let mut cluster = cluster();
         let replace = |cluster: &mut MemoryCluster, version: &str, fields: &Value| {
             let mut manifest = manifest("bellwether.dev/v1alpha1", "Application");
@@ -194,11 +195,11 @@ mod tests {
             cluster.replace(manifest).map(|object| object.version())
         };
         assert_eq!(replace(&mut cluster, "0", &json!({})), Err(Rejection::Modified));
-        assert_eq!(replace(&mut cluster, "1", &json!({})), Ok(1), "nothing changes");
+        assert_eq!(replace(&mut cluster, "1", &json!({})), Ok(1), "no change");
         cluster.edit(&application(), &web(), |it| it["status"]["progress"] = json!(7));
         let spec = json!({ "spec": { "type": "shop" }, "status": { "progress": 8 } });
         assert_eq!(replace(&mut cluster, "2", &spec), Ok(3));
-        let object = cluster.get(&application(), &web()).expect("it is there");
+        let object = cluster.get(&application(), &web()).expect("the object exists");
         assert_eq!(
             (&object.value["spec"]["type"], &object.value["status"]["progress"]),
             (&json!("shop"), &json!(7))
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_or_is_not_valid_is_not_created() {
+    fn create_rejects_existing_and_invalid_objects() {
         let mut cluster = cluster();
         let again = cluster.create(manifest("bellwether.dev/v1alpha1", "Application"), false);
         assert_eq!(again.err(), Some(Rejection::AlreadyExists));
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_ends_before_it_is_gone() {
+    fn a_deleted_pod_stays_until_its_node_removes_it() {
         let mut cluster = cluster();
         cluster.put(manifest("v1", "Pod"));
         assert_eq!(

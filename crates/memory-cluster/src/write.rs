@@ -1,4 +1,4 @@
-//! The changes that the engine wants, made at once: for those who have no requests in between.
+//! Makes the changes of the engine directly, without requests.
 
 use bellwether_engine::{Change, Exists, Outcome, ResourceVersion, Slot};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<O: Stored> MemoryCluster<O> {
-    /// Makes a change, if the object is still the one that it is meant for.
+    /// Makes a change if its preconditions hold.
     pub fn write(&mut self, slot: &Slot, change: &Change, now: &str) -> Outcome {
         let (kind, name) = (&slot.object.kind, &slot.object.name);
         let guard =
@@ -23,7 +23,10 @@ impl<O: Stored> MemoryCluster<O> {
             }
             Change::Owners { uid, version, owners, requires } => {
                 if let Some(owner) = requires.as_ref().filter(|owner| !self.stays(owner)) {
-                    let why = format!("{} {} is not there to take it over", owner.kind.kind, owner.name);
+                    let why = format!(
+                        "owner {}/{} does not exist or is being deleted",
+                        owner.kind.kind, owner.name
+                    );
                     return Outcome::Failed(why.into());
                 }
                 let mut metadata = guard(uid, version);
@@ -36,20 +39,20 @@ impl<O: Stored> MemoryCluster<O> {
                 merge(&mut manifest, &json!({ "metadata": guard(uid, version) }));
                 self.replace(manifest).map(Some)
             }
-            Change::Apply { .. } => Err(Rejection::Invalid("a cluster in memory has no field managers")),
+            Change::Apply { .. } => Err(Rejection::Invalid("server-side apply is not supported")),
             Change::Delete { uid, .. } => self.delete(kind, name, Some(uid), now).map(|_| None),
         };
         match written {
             Ok(object) => Outcome::Done(object.map(|object| version(object.object()))),
             Err(Rejection::NotFound) => Outcome::Absent,
-            // The object that was meant is gone.
+            // The object to delete is gone; another one has its name.
             Err(Rejection::OtherUid) if matches!(change, Change::Delete { .. }) => Outcome::Absent,
             Err(Rejection::AlreadyExists | Rejection::OtherUid | Rejection::Modified) => Outcome::Conflict,
             Err(Rejection::Invalid(why)) => Outcome::Refused(why.into()),
         }
     }
 
-    /// Whether an owner exists, and is not about to be deleted.
+    /// Whether an owner exists and is not being deleted.
     fn stays(&self, owner: &Exists) -> bool {
         let object = self.get(&owner.kind, &owner.name).map(|it| it.object());
         object.is_some_and(|it| it.uid() == &*owner.uid && !it.is_deleting())
@@ -76,30 +79,30 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_written_to_the_object_and_the_version_that_it_is_meant_for() {
+    fn a_status_write_has_uid_and_resource_version_preconditions() {
         let mut cluster = cluster();
         let write = |cluster: &mut MemoryCluster, uid: &str, version: &str| {
             let change = Change::Status {
                 uid: uid.into(),
                 version: ResourceVersion::new(version),
                 patch: Arc::new(json!({ "progress": 7 })),
-                transitions: Box::default(),
+                told: Box::default(),
                 claims: Box::default(),
             };
             cluster.write(&slot(application(), Part::Status), &change, NOW)
         };
         assert_eq!(write(&mut cluster, "u2", "1"), Outcome::Conflict);
         assert_eq!(write(&mut cluster, "u1", "0"), Outcome::Conflict);
-        assert_eq!(metadata(&cluster).2, 1, "nothing was written");
+        assert_eq!(metadata(&cluster).2, 1, "not written");
         assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Done(Some(ResourceVersion::new("2"))));
-        let object = cluster.get(&application(), &web()).expect("it is there");
+        let object = cluster.get(&application(), &web()).expect("the object exists");
         assert_eq!(object.value["status"]["progress"], 7);
         cluster.remove(&application(), &web());
         assert_eq!(write(&mut cluster, "u1", "2"), Outcome::Absent);
     }
 
     #[test]
-    fn nothing_is_handed_over_to_an_application_that_is_gone() {
+    fn owner_references_are_not_written_if_the_owner_is_gone() {
         let mut cluster = cluster();
         cluster.put(manifest("v1", "Service"));
         let mut write = |owner: &str| {

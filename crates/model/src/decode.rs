@@ -1,4 +1,4 @@
-//! From bytes to objects, in one pass.
+//! Decodes objects from JSON in one pass.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,10 +11,11 @@ use crate::{
     value::{Map, Value},
 };
 
-/// How deep values are kept. No API nests half as deep, and nothing that walks over a value can run out of stack.
+/// The maximum depth of kept values; deeper ones become null. No API nests half as deep, and recursion over a
+/// value cannot overflow the stack.
 const DEEPEST: usize = 64;
 
-/// Bytes that are no JSON object.
+/// The input is not a JSON object.
 #[derive(Debug)]
 pub struct DecodeError(serde_json::Error);
 
@@ -27,15 +28,15 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 impl<'a> Object<'a> {
-    /// Reads what the plan asks for from the JSON of one object.
+    /// Decodes the fields in the plan from the JSON of one object.
     pub fn from_json(json: &'a [u8], plan: &Plan) -> Result<Self, DecodeError> {
         read_json(json, ObjectSeed(plan))
     }
 }
 
-/// Reads JSON that has objects in it, such as an event of a watch or a list.
+/// Decodes JSON that contains objects, such as a list or a watch event.
 ///
-/// The seed is used a second time on text that is broken, to say where.
+/// On invalid JSON the seed runs a second time, with serde_json, to find the place of the error.
 pub fn read_json<'a, S>(json: &'a [u8], seed: S) -> Result<S::Value, DecodeError>
 where
     S: DeserializeSeed<'a> + Copy,
@@ -51,10 +52,10 @@ where
     Ok(value)
 }
 
-/// Reads an object as part of something larger, such as an event of a watch or the items of a list.
+/// Decodes an object inside other JSON, such as a watch event or the items of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectSeed<'p>(
-    /// What is kept.
+    /// The fields to keep.
     pub &'p Plan,
 );
 
@@ -66,24 +67,24 @@ impl<'de> DeserializeSeed<'de> for ObjectSeed<'_> {
         deserializer.deserialize_any(Keep { node: &self.0.root, depth: 0, into: &mut fields })?;
         match fields {
             Value::Map(_) => Ok(Object { fields }),
-            other => Err(D::Error::custom(format_args!("it is {}, not a map", what_it_is(&other)))),
+            other => Err(D::Error::custom(format_args!("expected a map, found {}", type_name(&other)))),
         }
     }
 }
 
-fn what_it_is(value: &Value<'_>) -> &'static str {
+fn type_name(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Int(_) | Value::Float(_) => "a number",
-        Value::Text(_) => "text",
+        Value::Text(_) => "a string",
         Value::List(_) => "a list",
         Value::Map(_) => "a map",
     }
 }
 
-/// Keeps of one value what its node of the plan says, and puts it where it belongs: to read a value and then to move it
-/// there takes longer.
+/// Decodes what a node of the plan keeps of one value, directly into its place: moving a decoded value is
+/// slower.
 struct Keep<'p, 'v, 'de> {
     node: &'p Node,
     depth: usize,
@@ -95,7 +96,7 @@ impl<'de> DeserializeSeed<'de> for Keep<'_, '_, 'de> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.depth >= DEEPEST {
-            // Skipping needs no stack.
+            // Skipping does not recurse.
             return deserializer.deserialize_ignored_any(IgnoredAny).map(|_| ());
         }
         deserializer.deserialize_any(self)
@@ -106,7 +107,7 @@ impl<'de> Visitor<'de> for Keep<'_, '_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
+        f.write_str("a JSON value")
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
@@ -162,7 +163,7 @@ impl<'de> Visitor<'de> for Keep<'_, '_, 'de> {
                     break;
                 }
             }
-            // Nothing came to the last place.
+            // The last entry was not set.
             list.pop();
         }
         *self.into = Value::List(list);
@@ -184,7 +185,7 @@ impl<'de> Visitor<'de> for Keep<'_, '_, 'de> {
     }
 }
 
-/// The name of a field. If the field is kept: what is kept of its value, and where.
+/// Decodes the name of a field. Returns the node and the place for its value if the field is kept.
 struct Field<'p, 'v, 'de> {
     node: &'p Node,
     of: &'v mut Map<'de>,
@@ -202,7 +203,7 @@ impl<'de, 'p, 'v> Visitor<'de> for Field<'p, 'v, 'de> {
     type Value = Option<(&'p Node, &'v mut Value<'de>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
+        f.write_str("a field name")
     }
 
     fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {

@@ -1,8 +1,8 @@
-//! A reader of JSON that is quick to pass over what nobody needs, which is most of an object.
+//! A fast JSON deserializer for API server responses. Most of an object is skipped, and skipping is fast.
 //!
-//! It is made for what API servers write. What it finds hard or wrong it gives up on, and the caller turns to serde_json,
-//! which reads it, or says what is wrong and where. Of the lists and maps that it passes over it sees only brackets and
-//! quotation marks: whether there is JSON between them nobody asked.
+//! On anything unusual or invalid it gives up, and the caller falls back to serde_json, which decodes the
+//! input or reports the error. In skipped lists and maps it checks only brackets and quotation marks, not the
+//! JSON in between.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,7 +14,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// Reads one value; nothing may follow it.
+/// Decodes one value that must be the whole text.
 pub(crate) fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Result<S::Value, GaveUp> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     let value = seed.deserialize(&mut reader)?;
@@ -24,16 +24,16 @@ pub(crate) fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Res
     }
 }
 
-/// How deep it reads, so that it never runs out of stack. serde_json has the same limit.
+/// The maximum depth, so that recursion cannot overflow the stack. serde_json has the same limit.
 const DEEPEST: u8 = 127;
 
-/// The text is not for the quick reader.
+/// The fast path cannot decode this text; serde_json must.
 #[derive(Debug)]
 pub(crate) struct GaveUp;
 
 impl fmt::Display for GaveUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not for the quick reader")
+        f.write_str("not supported by the fast path")
     }
 }
 
@@ -45,7 +45,6 @@ impl Error for GaveUp {
     }
 }
 
-/// A text, and how far it is read.
 struct Reader<'de> {
     text: &'de str,
     at: usize,
@@ -53,7 +52,7 @@ struct Reader<'de> {
 }
 
 impl<'de> Reader<'de> {
-    /// The next byte that is not white space; it stays the next.
+    /// Skips white space and returns the next byte without consuming it.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -64,7 +63,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Passes over the next byte, which must be this one.
+    /// Consumes the next byte, which must be this one.
     #[inline]
     fn expect(&mut self, byte: u8) -> Result<(), GaveUp> {
         if self.peek() != Some(byte) {
@@ -74,23 +73,23 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
-    /// The next byte must be a quotation mark.
+    /// Checks that the next byte is a quotation mark.
     #[inline]
     fn quoted(&mut self) -> Result<(), GaveUp> {
         if self.peek() == Some(b'"') { Ok(()) } else { Err(GaveUp) }
     }
 
-    /// Passes over this word, which must be next.
-    fn word(&mut self, word: &str) -> Result<(), GaveUp> {
+    /// Consumes a literal such as `true`.
+    fn literal(&mut self, literal: &str) -> Result<(), GaveUp> {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        if !rest.starts_with(word) {
+        if !rest.starts_with(literal) {
             return Err(GaveUp);
         }
-        self.at += word.len();
+        self.at += literal.len();
         Ok(())
     }
 
-    /// The text that the next byte, a quotation mark, begins.
+    /// Consumes a string. The next byte must be a quotation mark.
     #[inline]
     fn string(&mut self) -> Result<Cow<'de, str>, GaveUp> {
         let start = self.at + 1;
@@ -106,7 +105,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// The text that the next byte begins, if its first escape is here.
+    /// Consumes a string whose first escape is at `escape`.
     #[cold]
     fn escaped(&mut self, escape: usize) -> Result<String, GaveUp> {
         let start = self.at;
@@ -122,7 +121,7 @@ impl<'de> Reader<'de> {
         let number = end.map_or(rest, |end| &rest[..end]);
         self.at += number.len();
         let plain = number.bytes().all(|digit| digit.is_ascii_digit());
-        // So many digits cannot overflow. JSON has no zeros before other digits.
+        // 18 digits cannot overflow. JSON does not allow leading zeros.
         if plain && (number == "0" || (1..=18).contains(&number.len()) && !number.starts_with('0')) {
             let value = number.bytes().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
             return visitor.visit_u64(value);
@@ -133,8 +132,8 @@ impl<'de> Reader<'de> {
         Ok(value)
     }
 
-    /// Passes over the list or map that the next byte begins.
-    fn pass_over(&mut self) -> Result<(), GaveUp> {
+    /// Skips a list or map.
+    fn skip(&mut self) -> Result<(), GaveUp> {
         let bytes = self.text.as_bytes();
         let mut at = self.at;
         let mut depth = 0_usize;
@@ -144,7 +143,7 @@ impl<'de> Reader<'de> {
                 at = after_string(bytes, at)?;
                 continue;
             }
-            // This bit is all that braces and brackets differ in.
+            // Braces and brackets differ only in this bit.
             match byte | 0x20 {
                 b'{' => depth += 1,
                 b'}' => {
@@ -161,7 +160,7 @@ impl<'de> Reader<'de> {
     }
 }
 
-/// The place after the next quotation mark that is not escaped.
+/// The offset after the next quotation mark that is not escaped.
 #[inline]
 fn after_string(bytes: &[u8], from: usize) -> Result<usize, GaveUp> {
     let mut at = from;
@@ -175,11 +174,11 @@ fn after_string(bytes: &[u8], from: usize) -> Result<usize, GaveUp> {
     }
 }
 
-/// The place of the next quotation mark, backslash or, if `CONTROL`, control character; else the end.
+/// The offset of the next quotation mark, backslash or, if `CONTROL`, control character; else the end.
 #[inline]
 fn find<const CONTROL: bool>(bytes: &[u8], from: usize) -> usize {
-    // Eight bytes at a time. Where a byte is less, its highest bit gets set; what it borrows can set the bits of bytes
-    // above it wrongly, but only the lowest counts.
+    // Eight bytes at a time. A byte that is less gets its highest bit set. The borrow may set bits of higher
+    // bytes wrongly, but only the lowest set bit counts.
     const ONES: u64 = u64::MAX / 0xff;
     let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than)) & !word & (ONES * 0x80);
     let equal = |word: u64, to: u8| less(word ^ (ONES * u64::from(to)), 1);
@@ -221,23 +220,23 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 self.expect(close)?;
                 Ok(value)
             }
-            b't' => self.word("true").and_then(|()| visitor.visit_bool(true)),
-            b'f' => self.word("false").and_then(|()| visitor.visit_bool(false)),
-            b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
+            b't' => self.literal("true").and_then(|()| visitor.visit_bool(true)),
+            b'f' => self.literal("false").and_then(|()| visitor.visit_bool(false)),
+            b'n' => self.literal("null").and_then(|()| visitor.visit_unit()),
             _ => self.number(visitor),
         }
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
         match self.peek() {
-            Some(b'{' | b'[') => self.pass_over().and_then(|()| visitor.visit_unit()),
+            Some(b'{' | b'[') => self.skip().and_then(|()| visitor.visit_unit()),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
         match self.peek() {
-            Some(b'n') => self.word("null").and_then(|()| visitor.visit_none()),
+            Some(b'n') => self.literal("null").and_then(|()| visitor.visit_none()),
             _ => visitor.visit_some(self),
         }
     }
@@ -264,7 +263,7 @@ struct Entries<'r, 'de> {
 }
 
 impl Entries<'_, '_> {
-    /// Whether there is another entry; if so, it is next.
+    /// Consumes the separator. Returns whether another entry follows.
     #[inline]
     fn another(&mut self, close: u8) -> Result<bool, GaveUp> {
         match self.reader.peek() {
@@ -325,20 +324,20 @@ mod tests {
     use super::*;
     use crate::{ObjectSeed, Plan};
 
-    /// What API servers write must not take the slow way, which would go unnoticed.
+    /// API server responses must not need the fallback; no other test would notice.
     #[rstest]
     #[case::compact(
         r#"{"kind":"Pod","metadata":{"labels":{},"managedFields":[{"a":"\"]}"}]},"status":{"a":[1,true]}}"#
     )]
-    #[case::with_an_end_of_line("{\"kind\":\"Pod\"}\n")]
-    #[case::spread_out("\r\n\t{\n  \"kind\": \"Pod\",\n  \"metadata\": { },\n  \"status\": [ ]\n}")]
+    #[case::trailing_newline("{\"kind\":\"Pod\"}\n")]
+    #[case::pretty("\r\n\t{\n  \"kind\": \"Pod\",\n  \"metadata\": { },\n  \"status\": [ ]\n}")]
     #[case::escapes(r#"{"status":"\u003ca\u003e \"b\" \n \ud83d\udc0f","a\tb":1,"spec":"\\"}"#)]
     #[case::numbers(
         r#"{"status":[0,-0,-1,1.5,1e3,-2E-2,999999999999999999,1000000000000000000,18446744073709551615]}"#
     )]
-    #[case::words(r#"{"status":[null,true,false],"spec":null}"#)]
+    #[case::literals(r#"{"status":[null,true,false],"spec":null}"#)]
     #[case::beyond_ascii(r#"{"status":"größer 🐏","größer":"🐏"}"#)]
-    fn reads(#[case] json: &str) {
+    fn uses_the_fast_path(#[case] json: &str) {
         for plan in [Plan::identity(), Plan::everything()] {
             assert!(read(json, ObjectSeed(&plan)).is_ok());
         }
@@ -362,20 +361,20 @@ mod tests {
     struct Code(u16);
 
     #[test]
-    fn reads_types_too() {
+    fn deserializes_structs_and_enums() {
         let json = r#"{"message":"gone","type":"ERROR","code":410,"reason":null,"more":{}}"#;
         let event = Event { r#type: Type::Error, code: Some(Code(410)), message: Some("gone"), reason: None };
         assert_eq!(read(json, PhantomData::<Event<'_>>).ok(), Some(event));
     }
 
     #[test]
-    fn has_an_end_of_its_stack() {
+    fn deep_nesting_is_an_error() {
         let text = "[".repeat(1_000_000);
         assert!(read(&text, PhantomData::<serde_json::Value>).is_err());
     }
 
     #[test]
-    fn finds_the_first_at_every_place() {
+    fn finds_the_first_match_at_every_offset() {
         for length in 0..20 {
             let plain = vec![0x80_u8; length];
             assert_eq!(find::<true>(&plain, 0), length);
@@ -390,6 +389,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(find::<true>(b"ab", 7), 7, "beyond the end nothing is found");
+        assert_eq!(find::<true>(b"ab", 7), 7, "beyond the end");
     }
 }

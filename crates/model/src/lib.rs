@@ -1,8 +1,8 @@
-//! What Bellwether keeps of a Kubernetes object, and how it is read from bytes.
+//! Decodes the fields of a Kubernetes object that Bellwether needs.
 //!
-//! An object arrives as JSON from an API server, or as YAML from a file. A [`Plan`] says which of its fields somebody
-//! needs; [`Object::from_json`] reads those, and only those, in one pass. The result borrows its text from the bytes, so
-//! reading an object costs little more than walking over it.
+//! An object is JSON from an API server or YAML from a file. A [`Plan`] lists the fields to keep;
+//! [`Object::from_json`] decodes only those, in one pass. Strings are borrowed from the input, so decoding
+//! costs little more than a scan.
 //!
 //! ```
 //! use bellwether_model::{Object, Plan};
@@ -13,7 +13,7 @@
 //! let object = Object::from_json(bytes, &plan)?;
 //! assert_eq!(object.kind(), "Deployment");
 //! assert_eq!(object.at("spec.replicas").and_then(|replicas| replicas.as_int()), Some(3));
-//! assert!(object.at("spec.template").is_none(), "nobody asked for it");
+//! assert!(object.at("spec.template").is_none(), "not in the plan");
 //! # Ok::<_, bellwether_model::DecodeError>(())
 //! ```
 

@@ -1,4 +1,4 @@
-//! Objects: what was kept of one.
+//! A decoded object.
 
 use std::borrow::Cow;
 
@@ -6,45 +6,45 @@ use jiff::Timestamp;
 
 use crate::value::Value;
 
-/// What was kept of a Kubernetes object.
+/// The fields of a Kubernetes object that its [`Plan`](crate::Plan) keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object<'a> {
     pub(crate) fields: Value<'a>,
 }
 
 impl<'a> Object<'a> {
-    /// All that was kept, as one map.
+    /// All fields, as one map.
     pub fn fields(&self) -> &Value<'a> {
         &self.fields
     }
 
-    /// The value at a path of fields: `status.loadBalancer.ingress`.
+    /// The value at a path such as `status.loadBalancer.ingress`. See [`Value::at`].
     pub fn at(&self, path: &str) -> Option<&Value<'a>> {
         self.fields.at(path)
     }
 
-    /// The group and version: `apps/v1`, or `v1` for the core group.
+    /// The API group and version: `apps/v1`, or `v1` for the core group. Empty if missing.
     pub fn api_version(&self) -> &str {
         self.text("apiVersion")
     }
 
-    /// The group; empty for the core group.
+    /// The API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version.
+    /// The API version without the group; empty if missing.
     pub fn version(&self) -> &str {
         let api_version = self.api_version();
         api_version.split_once('/').map_or(api_version, |(_, version)| version)
     }
 
-    /// The kind.
+    /// The kind; empty if missing.
     pub fn kind(&self) -> &str {
         self.text("kind")
     }
 
-    /// The same object as one of this kind. The items of a typed list, such as a `PodList`, do not say what they are.
+    /// Sets apiVersion and kind, which are missing in the items of a typed list such as a `PodList`.
     #[must_use]
     pub fn of_kind(mut self, api_version: impl Into<Cow<'a, str>>, kind: impl Into<Cow<'a, str>>) -> Self {
         if let Value::Map(fields) = &mut self.fields {
@@ -54,28 +54,28 @@ impl<'a> Object<'a> {
         self
     }
 
-    /// The same object without what is at these paths of fields.
+    /// A copy without the fields at these paths.
     #[must_use]
     pub fn without(&self, paths: &[&[&str]]) -> Self {
         Self { fields: paths.iter().fold(self.fields.clone(), |fields, path| without(&fields, path)) }
     }
 
-    /// The namespace; empty if there is none.
+    /// The namespace; empty for a cluster-scoped object, or if missing.
     pub fn namespace(&self) -> &str {
         self.text("metadata.namespace")
     }
 
-    /// The name.
+    /// The name; empty if missing.
     pub fn name(&self) -> &str {
         self.text("metadata.name")
     }
 
-    /// The time at a path, if there is one.
+    /// The timestamp at a path. `None` if the field is missing or not an RFC 3339 time.
     pub fn time(&self, path: &str) -> Option<Timestamp> {
         self.at(path)?.as_text()?.parse().ok()
     }
 
-    /// A copy that borrows nothing from the bytes it was read from.
+    /// A copy that borrows nothing from the input.
     pub fn to_static(&self) -> Object<'static> {
         Object { fields: self.fields.to_static() }
     }

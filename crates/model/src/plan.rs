@@ -1,26 +1,25 @@
-//! Plans: which fields of an object are kept.
+//! Plans: the fields of an object to keep.
 
-/// Which fields of an object are kept when it is read.
+/// The fields of an object to keep when it is decoded.
 ///
-/// A plan is a tree of field names. Lists are transparent: `status.containerStatuses.name` keeps the name in every entry.
-/// Nothing keeps `metadata.managedFields` or the last applied configuration but a path that names them.
+/// A plan is a tree of field names. Lists are transparent: `status.containerStatuses.name` keeps the name in
+/// every entry. Only a path that names `metadata.managedFields` or the last applied configuration keeps them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub(crate) root: Node,
 }
 
-/// What is kept at one place of an object.
+/// The fields to keep below one field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Node {
-    /// Everything that `fields` does not speak of.
+    /// Keep every field that is not in `fields`.
     pub(crate) all: bool,
-    /// The other fields too, but of maps and lists only that they are there.
+    /// Keep every other field, but leave maps and lists empty.
     outline: bool,
-    /// What is kept of the fields that were named.
     fields: Vec<(Box<str>, Node)>,
 }
 
-/// What identifies an object, and what every rule looks at first.
+/// Identity, generation and deletion: every rule reads these first.
 const IDENTITY: &[&str] = &[
     "apiVersion",
     "kind",
@@ -35,13 +34,13 @@ const IDENTITY: &[&str] = &[
     "status.observedGeneration",
 ];
 
-/// What no rule has any use for: who wrote what, and what was applied last.
+/// Large fields that no rule reads.
 const BOOKKEEPING: &[&[&str]] = &[
     &["metadata", "managedFields"],
     &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
 ];
 
-/// What our own rules do not need and what nobody wants in memory: large, or secret, or both.
+/// Large or secret fields that no built-in rule reads.
 const CONTENTS: &[&[&str]] = &[
     &["data"],
     &["stringData"],
@@ -56,27 +55,27 @@ const CONTENTS: &[&[&str]] = &[
 ];
 
 impl Plan {
-    /// Keeps nothing but what is asked for by path.
+    /// Keeps no field.
     pub fn nothing() -> Self {
         Self { root: Node::default() }
     }
 
-    /// Keeps what identifies an object, and when it was created and deleted.
+    /// Keeps the identity, generations and times of creation and deletion.
     pub fn identity() -> Self {
         Self::nothing().with_all(IDENTITY)
     }
 
-    /// Keeps everything but what is large and useless, or secret: managed fields, the last applied configuration, `data`,
-    /// and the environment of containers.
+    /// Keeps every field except managed fields, the last applied configuration, `data` and the environment of
+    /// containers, which are large or secret.
     ///
-    /// This is for objects from files, whose kind is not known before they are read.
+    /// For objects from files: their kind is not known before they are decoded.
     pub fn everything() -> Self {
         Self::whole().without(CONTENTS)
     }
 
-    /// Keeps everything but the bookkeeping: managed fields and the last applied configuration.
+    /// Keeps every field except managed fields and the last applied configuration.
     ///
-    /// This is for rules that may read anything.
+    /// For rules that may read any field.
     pub fn whole() -> Self {
         Self { root: Node::ALL }.without(BOOKKEEPING)
     }
@@ -88,11 +87,10 @@ impl Plan {
         self
     }
 
-    /// Keeps the field at this path too, with everything under it. A field with a dot in its name stands in brackets:
+    /// Also keeps the field at this path and everything below it. A field name with dots is in brackets:
     /// `metadata.labels[app.kubernetes.io/name]`.
     ///
-    /// Of a path that ends in `.*`, only an outline is kept: which fields there are, with text and numbers, but nothing
-    /// that is in maps or lists.
+    /// A path that ends in `.*` keeps an outline: every field below it, with maps and lists empty.
     #[must_use]
     pub fn with(mut self, path: &str) -> Self {
         match path.strip_suffix(".*") {
@@ -102,24 +100,24 @@ impl Plan {
         self
     }
 
-    /// Keeps the fields at these paths too.
+    /// Also keeps the fields at these paths.
     #[must_use]
     pub fn with_all(self, paths: &[&str]) -> Self {
         paths.iter().fold(self, |plan, path| plan.with(path))
     }
 
-    /// Keeps the field at a path whose fields may have dots in their names: labels and annotations.
+    /// Also keeps the field at this path. Field names may have dots, as in labels and annotations.
     pub fn keep(&mut self, path: &[&str]) {
         *self.root.reach(path) = Node::ALL;
     }
 
-    /// Keeps nothing of the field at a path, whatever was asked for.
+    /// Drops the field at this path, even if a shorter path keeps it.
     pub fn leave_out(&mut self, path: &[&str]) {
         *self.root.reach(path) = Node::NOTHING;
     }
 }
 
-/// The fields of a path.
+/// Splits a path into field names.
 fn fields(path: &str) -> Vec<&str> {
     match path.split_once('[').and_then(|(path, rest)| Some((path, rest.strip_suffix(']')?))) {
         Some((path, last)) => path.split('.').chain([last]).collect(),
@@ -131,7 +129,7 @@ impl Node {
     pub(crate) const ALL: Self = Self { all: true, outline: false, fields: Vec::new() };
     const NOTHING: Self = Self { all: false, outline: false, fields: Vec::new() };
 
-    /// What is kept of the field, if anything.
+    /// The node of a field; `None` if the field is dropped.
     pub(crate) fn of(&self, field: &str) -> Option<&Self> {
         match self.fields.iter().find(|(own, _)| **own == *field) {
             Some((_, node)) => (!node.keeps_nothing()).then_some(node),
@@ -140,12 +138,12 @@ impl Node {
         }
     }
 
-    /// Whether nothing is kept of what lists and maps here have in them.
+    /// Whether lists and maps here are left empty.
     pub(crate) fn keeps_nothing(&self) -> bool {
         !self.all && !self.outline && self.fields.is_empty()
     }
 
-    /// Makes room for `path`; what was kept on the way stays kept.
+    /// The node at `path`, created if needed. Nodes on the path keep what they kept.
     fn reach(&mut self, path: &[&str]) -> &mut Self {
         let mut node = self;
         for field in path {
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_keeps_what_is_on_the_way_and_below() {
+    fn a_path_keeps_its_parents_and_everything_below() {
         let plan = Plan::identity().with("status.conditions");
         assert!(kept(&plan, "status"));
         assert!(kept(&plan, "status.conditions.type"));
@@ -178,18 +176,18 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_path_takes_in_a_longer_one() {
+    fn a_shorter_path_includes_a_longer_one() {
         let plan = Plan::identity().with("status.conditions").with("status");
         assert_eq!(plan, Plan::identity().with("status"));
     }
 
     #[test]
-    fn a_longer_path_takes_nothing_away() {
+    fn a_longer_path_does_not_narrow_a_shorter_one() {
         assert!(kept(&Plan::identity().with("status").with("status.conditions"), "status.replicas"));
     }
 
     #[test]
-    fn a_field_with_dots_stands_in_brackets() {
+    fn a_field_name_with_dots_is_in_brackets() {
         let plan = Plan::identity().with("metadata.labels[app.kubernetes.io/name]");
         let labels = plan.root.of("metadata").and_then(|node| node.of("labels")).expect("labels are kept");
         assert!(labels.of("app.kubernetes.io/name").is_some());
@@ -197,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_has_the_fields_and_nothing_in_them() {
+    fn an_outline_has_empty_maps() {
         let plan = Plan::identity().with("spec.*");
         assert!(kept(&plan, "spec.replicas"));
         assert!(!kept(&plan, "spec.template.spec"));
     }
 
     #[test]
-    fn everything_has_its_limits() {
+    fn everything_drops_large_and_secret_fields() {
         let plan = Plan::everything();
         assert!(kept(&plan, "spec.template.spec.containers.image"));
         assert!(kept(&plan, "metadata.labels"));
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_by_name_is_kept() {
+    fn a_dropped_field_is_kept_by_name() {
         let mut plan = Plan::everything();
         plan.keep(&["data", "a.b"]);
         assert!(kept(&plan, "data"));

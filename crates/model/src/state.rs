@@ -1,4 +1,4 @@
-//! Words that several kinds use for states.
+//! The state of an object and the status of a condition.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 /// The state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum State {
-    /// It does what it is for.
+    /// The object works as specified.
     Ready,
-    /// It is on its way.
+    /// The object is being created, changed or repaired.
     InProgress,
-    /// It will not mend itself.
+    /// The object does not become ready without intervention.
     Failed,
-    /// It was suspended on purpose.
+    /// The object is suspended on purpose.
     Suspended,
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// Nobody can tell.
+    /// The state cannot be determined.
     Unknown,
-    /// It should exist and does not.
+    /// The object is required and does not exist.
     Missing,
 }
 
 impl State {
-    /// All states, from the worst to the best.
+    /// All states, worst first.
     pub const WORST_FIRST: [Self; 7] = [
         Self::Failed,
         Self::Missing,
@@ -34,7 +34,7 @@ impl State {
         Self::Ready,
     ];
 
-    /// Its name, as it is written everywhere.
+    /// The name of the state, as in the API and in all output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
@@ -51,16 +51,16 @@ impl State {
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Nobody can tell.
+    /// Not known.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// As it is written.
+    /// The status as in the API: `True`, `False` or `Unknown`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -69,7 +69,7 @@ impl ConditionStatus {
         }
     }
 
-    /// The one that was written so. What is no status says nothing.
+    /// Parses a status. Any other text is `Unknown`.
     pub fn of(text: &str) -> Self {
         match text {
             "True" => Self::True,

@@ -1,21 +1,21 @@
-//! Text from clusters, made fit for conditions and for terminals.
+//! Makes text from clusters valid for conditions and safe for terminals.
 
 use std::borrow::Cow;
 
-/// The longest reason of a condition that Kubernetes accepts, in bytes.
+/// The maximum length of a condition reason in Kubernetes, in bytes.
 pub const LONGEST_REASON: usize = 1024;
 
-/// The reason that stands for text with nothing of use in it.
+/// The reason for text without a legal character.
 pub const UNSPECIFIED: &str = "Unspecified";
 
-/// What stands where text was cut.
+/// Marks truncated text.
 const ELLIPSIS: char = '…';
 
-/// The text if it is legal as the reason of a condition, else the nearest that is.
+/// The text as a legal reason of a condition.
 ///
-/// A reason begins with a letter, goes on with letters, digits and `_`, `,` or `:`, and ends with none of the last
-/// two. Other text loses what cannot stand, and what follows that begins a new word: `image not found` is
-/// `ImageNotFound`. Text with nothing of use in it is [`UNSPECIFIED`].
+/// A reason starts with a letter, has letters, digits, `_`, `,` and `:`, and does not end with `,` or `:`.
+/// Illegal characters are removed and the next letter becomes a capital: `image not found` becomes
+/// `ImageNotFound`. Text without a legal character becomes [`UNSPECIFIED`].
 pub fn legal_reason<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     let text = text.into();
     if is_legal_reason(&text) {
@@ -62,14 +62,14 @@ pub fn with_reason<'a>(reason: &str, message: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// The word with a capital letter, as reasons have it.
+/// The word with a capital first letter, as in a reason.
 pub fn capitalised(word: &str) -> String {
     let mut characters = word.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
-/// The same text on one line, at most so many bytes of it. What ends lines, moves a cursor or turns the writing round
-/// stands between words like any space: nothing from a cluster does that to a terminal.
+/// The text on one line of at most `longest` bytes. Line breaks, control characters and bidirectional marks
+/// become spaces, so text from a cluster cannot control a terminal.
 pub fn one_line<'a>(text: impl Into<Cow<'a, str>>, longest: usize) -> Cow<'a, str> {
     let text = text.into();
     if text.len() <= longest && !text.contains(is_hidden) {
@@ -92,7 +92,7 @@ pub fn one_line<'a>(text: impl Into<Cow<'a, str>>, longest: usize) -> Cow<'a, st
     Cow::Owned(line)
 }
 
-/// Cuts the text at the end of a character, with a sign that there was more, so that it has at most so many bytes.
+/// Truncates the text to at most `longest` bytes at a character boundary, with `…` at the end.
 pub fn shorten(text: &mut String, longest: usize) {
     if text.len() <= longest {
         return;
@@ -177,11 +177,11 @@ mod tests {
 
     #[rstest]
     #[case::fits("abcdef", 6, "abcdef")]
-    #[case::does_not("abcdefg", 6, "abc…")]
+    #[case::does_not_fit("abcdefg", 6, "abc…")]
     #[case::whole_characters("aéééé", 8, "aéé…")]
-    #[case::only_for_the_sign("abcd", 3, "…")]
-    #[case::not_even_for_that("abc", 1, "a")]
-    fn a_cut_shows_and_breaks_no_character(
+    #[case::only_the_ellipsis("abcd", 3, "…")]
+    #[case::no_room_for_the_ellipsis("abc", 1, "a")]
+    fn truncation_is_marked_and_keeps_characters_whole(
         #[case] text: &str,
         #[case] longest: usize,
         #[case] expected: &str,
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(text, expected);
     }
 
-    /// The rule of Kubernetes, character by character.
+    /// The validation of Kubernetes, byte by byte.
     fn kubernetes_accepts(reason: &str) -> bool {
         let bytes = reason.as_bytes();
         let word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

@@ -1,4 +1,4 @@
-//! Values: what JSON and YAML can say, borrowed from the text where possible.
+//! JSON values that borrow their strings from the input.
 
 use std::{borrow::Cow, fmt};
 
@@ -9,34 +9,34 @@ use serde::{
 
 use crate::plan::{Node, Plan};
 
-/// A JSON value whose text is borrowed from what it was read from, unless the text had escapes.
+/// A JSON value. Strings are borrowed from the input unless they have escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value<'a> {
-    /// `null`, and whatever lies deeper than a person would nest it.
+    /// `null`, or a value beyond the maximum depth.
     #[default]
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer that fits into 64 bits.
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// Text.
+    /// A string.
     Text(Cow<'a, str>),
-    /// A list.
+    /// An array.
     List(Vec<Value<'a>>),
-    /// A map.
+    /// An object.
     Map(Map<'a>),
 }
 
-/// The fields of a map, in the order of the text.
+/// The fields of a JSON object, in the order of the input.
 ///
-/// A key that is given twice has its last value, as for the API server.
+/// The last value of a duplicate key counts, as on the API server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
 
 impl<'a> Value<'a> {
-    /// The value of a field, if this is a map that has it.
+    /// The value of a field, if this is a map with that field.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         match self {
             Self::Map(map) => map.get(key),
@@ -44,12 +44,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value at a path of fields: `status.loadBalancer.ingress`. Fields with a dot in their name need [`Self::get`].
+    /// The value at a path such as `status.loadBalancer.ingress`. Use [`Self::get`] for field names with a
+    /// dot.
     pub fn at(&self, path: &str) -> Option<&Value<'a>> {
         path.split('.').try_fold(self, |value, field| value.get(field))
     }
 
-    /// The text, if it is text.
+    /// The string, if this is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -57,7 +58,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The whole number, if it is one.
+    /// The integer, if this is one.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(number) => Some(*number),
@@ -65,7 +66,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The truth value, if it is one.
+    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(truth) => Some(*truth),
@@ -73,7 +74,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The entries, if it is a list.
+    /// The entries, if this is a list.
     pub fn as_list(&self) -> Option<&[Value<'a>]> {
         match self {
             Self::List(list) => Some(list),
@@ -81,7 +82,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The fields, if it is a map.
+    /// The fields, if this is a map.
     pub fn as_map(&self) -> Option<&Map<'a>> {
         match self {
             Self::Map(map) => Some(map),
@@ -89,7 +90,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A copy of what a plan keeps, as if it had been read by it.
+    /// A copy of the fields that a plan keeps: the same as decoding with that plan.
     pub fn kept_by(&self, plan: &Plan) -> Value<'static> {
         self.kept(&plan.root)
     }
@@ -125,22 +126,22 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The value of a field.
+    /// The value of a field; the last one of a duplicate key.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         self.0.iter().rev().find(|(own, _)| own == key).map(|(_, value)| value)
     }
 
-    /// The fields in the order of the text.
+    /// The fields in the order of the input, duplicates included.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value<'a>)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), value))
     }
 
-    /// How many fields there are.
+    /// The number of fields, duplicates included.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no field.
+    /// Whether the map has no fields.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -149,11 +150,11 @@ impl<'a> Map<'a> {
         *self.place(key) = value;
     }
 
-    /// Adds a field, and gives the place for its value.
+    /// Adds a field and returns its value for the caller to set.
     #[inline]
     pub(crate) fn place(&mut self, key: Cow<'a, str>) -> &mut Value<'a> {
         if self.0.capacity() == 0 {
-            // Room for a condition, the map that is read most often, at once.
+            // The most frequent map is a condition: one allocation holds its fields.
             self.0.reserve_exact(8);
         }
         &mut self.0.push_mut((key, Value::Null)).1
@@ -166,7 +167,7 @@ impl<'a> FromIterator<(Cow<'a, str>, Value<'a>)> for Map<'a> {
     }
 }
 
-/// Text as it is, everything else as JSON.
+/// A string without quotes, any other value as JSON.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

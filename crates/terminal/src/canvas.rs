@@ -1,4 +1,4 @@
-//! A part of the terminal that is drawn again in its place. Nothing moves that did not change.
+//! A part of the terminal that is redrawn in place. Only changed lines are written.
 
 use std::{
     fmt::Write as _,
@@ -9,7 +9,6 @@ use terminal_size::terminal_size_of;
 
 use crate::screen::Screen;
 
-/// What is drawn at the moment.
 #[derive(Debug, Default)]
 pub struct Canvas {
     lines: Vec<String>,
@@ -19,7 +18,7 @@ pub struct Canvas {
 
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
-/// A line that is too long ends at the edge, so that lines are where they are counted.
+/// The terminal clips long lines, so that each line takes one row.
 const NO_WRAP: &str = "\u{1b}[?7l";
 const WRAP: &str = "\u{1b}[?7h";
 const CLEAR_LINE: &str = "\u{1b}[2K";
@@ -27,7 +26,7 @@ const CLEAR_BELOW: &str = "\u{1b}[J";
 const DOWN: &str = "\u{1b}[B";
 
 impl Canvas {
-    /// Draws this instead of what was drawn before.
+    /// Replaces what was drawn before.
     pub fn draw(&mut self, text: &str) -> io::Result<()> {
         let size = terminal_size_of(stdout()).map(|(width, height)| (width.0, height.0));
         let height = size.map_or(usize::MAX, |(_, height)| usize::from(height));
@@ -41,12 +40,12 @@ impl Canvas {
         write(&format!("{before}{after}{frame}"))
     }
 
-    /// How many lines can be drawn on the terminal as it is now, if there is one.
+    /// The number of lines that fit on the terminal now. `None` if standard output is not a terminal.
     pub fn height() -> Option<usize> {
         terminal_size_of(stdout()).map(|(_, height)| most_lines(usize::from(height.0)))
     }
 
-    /// The screen as it is now: a window may have been made larger or smaller.
+    /// The screen with its current width: the window may have been resized.
     pub fn screen(screen: Screen) -> Screen {
         Screen {
             width: terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0)).or(screen.width),
@@ -58,7 +57,7 @@ impl Canvas {
 impl Drop for Canvas {
     fn drop(&mut self) {
         if self.is_begun {
-            // Whoever closed the terminal does not see it any more.
+            // Nothing to report to if the terminal is closed.
             let _ = write(&format!("{WRAP}{SHOW_CURSOR}"));
         }
     }
@@ -69,12 +68,12 @@ fn write(text: &str) -> io::Result<()> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
-/// The cursor stands on a line of its own below what is drawn.
+/// The cursor needs a line of its own below the drawn lines.
 fn most_lines(height: usize) -> usize {
     height.saturating_sub(1).max(1)
 }
 
-/// As many lines as fit, and how many do not.
+/// The lines that fit, and a last line with the number of those that do not.
 fn fit(text: &str, height: usize) -> Vec<String> {
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let most = most_lines(height);
@@ -86,11 +85,12 @@ fn fit(text: &str, height: usize) -> Vec<String> {
     lines
 }
 
-/// What must be written for these lines to stand where those stood.
+/// The terminal output that replaces the lines `before` with the lines `after`; `all` rewrites unchanged
+/// lines too.
 fn frame(before: &[String], after: &[String], all: bool) -> String {
     let mut frame = String::new();
     if !before.is_empty() {
-        // Writing to text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(frame, "\r\u{1b}[{}A", before.len());
     }
     if all {
@@ -118,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_is_not_written_again() {
+    fn unchanged_lines_are_not_rewritten() {
         let (before, after) = (lines("a\nb\nc"), lines("a\nB\nc"));
         assert_eq!(frame(&before, &after, false), "\r\u{1b}[3A\u{1b}[B\r\u{1b}[2KB\r\n\u{1b}[B");
         assert_eq!(frame(&before, &before, false), "\r\u{1b}[3A\u{1b}[B\u{1b}[B\u{1b}[B");
     }
 
     #[test]
-    fn what_is_gone_is_cleared() {
+    fn removed_lines_are_cleared() {
         assert_eq!(frame(&lines("a\nb"), &lines("a"), false), "\r\u{1b}[2A\u{1b}[B\u{1b}[J");
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn lines_that_do_not_fit_are_counted() {
         assert_eq!(fit("a\nb\nc\nd", 4), ["a", "b", "… and 2 more lines"]);
         assert_eq!(fit("a\nb\nc", 4), ["a", "b", "c"]);
     }

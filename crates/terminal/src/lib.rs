@@ -1,6 +1,6 @@
-//! What a person reads on a terminal: how wide it may be, whether it has colours, and that nothing in it plays tricks.
-//!
-//! It knows states, because each has a sign and a colour, and nothing else of what is printed.
+//! Terminal output: width, colors, tables, redrawing in place, and text without control characters.
+
+#![allow(missing_docs)]
 
 mod canvas;
 mod screen;

@@ -1,4 +1,4 @@
-//! What standard output can show.
+//! The capabilities of standard output.
 
 use std::{
     borrow::Cow,
@@ -9,17 +9,16 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use terminal_size::terminal_size_of;
 
-/// What standard output can show.
+/// The capabilities of standard output.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    /// Whether there are colours. `NO_COLOR` and its relatives have their say.
+    /// Whether to write colors. Respects `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
     pub colours: bool,
-    /// How many columns there are; nothing where lines may be of any length, in files and pipes.
+    /// The number of columns. `None` for files and pipes, where lines may have any length.
     pub width: Option<usize>,
 }
 
 impl Screen {
-    /// As it is when it is asked for.
     pub fn of_stdout() -> Self {
         let stdout = stdout();
         Self {
@@ -31,18 +30,18 @@ impl Screen {
         }
     }
 
-    /// The same, with room for lines of any length.
+    /// The same screen without a width limit.
     #[must_use]
     pub fn without_end(self) -> Self {
         Self { width: None, ..self }
     }
 
-    /// The width for sentences: that of a page, unless the screen is narrower.
+    /// The width for prose: the width of the screen, between 40 and 100 columns.
     pub fn page(self) -> usize {
         self.width.map_or(100, |width| width.clamp(40, 100))
     }
 
-    /// The text in this style, if there are colours.
+    /// The text in this style, if colors are on.
     pub fn paint(self, text: &str, style: Style) -> Cow<'_, str> {
         if self.colours && !style.is_plain() {
             Cow::Owned(format!("{style}{text}{style:#}"))

@@ -1,9 +1,9 @@
-//! How a state looks: its sign, its colour, its place among others.
+//! The sign, color and rank of a state.
 
 use anstyle::{AnsiColor, Style};
 use bellwether_model::State;
 
-/// States from the worst to the best, each with its sign and its colour; at the end what nobody has an opinion on.
+/// States, worst first. `None` is an object without a verdict.
 pub const WORST_FIRST: [Option<State>; 8] = [
     Some(State::Failed),
     Some(State::Missing),
@@ -15,12 +15,12 @@ pub const WORST_FIRST: [Option<State>; 8] = [
     Some(State::Ready),
 ];
 
-/// How bad it is: less is worse.
+/// The position in [`WORST_FIRST`]: lower is worse.
 pub fn rank(state: Option<State>) -> usize {
     WORST_FIRST.iter().position(|other| *other == state).unwrap_or(WORST_FIRST.len())
 }
 
-/// The sign of a state, for those who see no colours.
+/// The sign of a state, which makes it readable without color.
 pub fn sign(state: Option<State>) -> char {
     match state {
         Some(State::Failed) => '✗',
@@ -34,7 +34,6 @@ pub fn sign(state: Option<State>) -> char {
     }
 }
 
-/// The colour of a state.
 pub fn style(state: Option<State>) -> Style {
     match state {
         Some(State::Failed | State::Missing) => AnsiColor::Red.on_default(),
@@ -46,7 +45,7 @@ pub fn style(state: Option<State>) -> Style {
     }
 }
 
-/// `InProgress` as a person would say it.
+/// `InProgress` as `in progress`.
 pub fn in_words(word: &str) -> String {
     let mut words = String::new();
     for character in word.chars() {
@@ -58,8 +57,8 @@ pub fn in_words(word: &str) -> String {
     words
 }
 
-/// So many rows of what is ready still leave the rest in sight.
+/// With more ready rows than this, a table hides them.
 pub const MANY: usize = 20;
 
-/// Narrower screens need their room for the reasons.
+/// The minimum width for progress bars, in columns. Narrower screens need the space for reasons.
 pub const ROOM_FOR_BARS: usize = 100;

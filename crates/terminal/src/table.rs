@@ -1,4 +1,4 @@
-//! Tables: columns that line up, and a last one that takes what room is left.
+//! Tables with aligned columns. The last column takes the remaining width.
 
 use anstyle::Style;
 
@@ -7,7 +7,6 @@ use crate::{
     text::{columns, cut, cut_middle},
 };
 
-/// A table.
 #[derive(Debug)]
 pub struct Table {
     headers: Vec<&'static str>,
@@ -20,7 +19,6 @@ struct Row {
     below: Vec<String>,
 }
 
-/// What stands in one column of a row.
 #[derive(Debug, Default)]
 pub struct Cell {
     text: String,
@@ -28,7 +26,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// With a style of its own.
     pub fn styled(text: String, style: Style) -> Self {
         Self { text, style }
     }
@@ -40,37 +37,36 @@ impl From<String> for Cell {
     }
 }
 
-/// The least that is left of the last column: a screen may be narrower than the names.
+/// The minimum width of the last column, even if the screen is too narrow.
 const LEAST: usize = 20;
 
-/// Only names are longer than this. If the screen has no room for them, they are cut in their middle,
+/// A column wider than this holds names, and shrinks if the screen is too narrow.
 const LONGEST_WORD: usize = 14;
-/// and this is left.
+
+/// The minimum width of a column of names.
 const LEAST_OF_NAMES: usize = 12;
 
-/// How many columns are between two others.
+/// The number of spaces between columns.
 const GAP: usize = 2;
 
-/// How far the lines are indented that belong to a row.
+/// The indentation of the lines below a row.
 pub const BELOW: usize = 4;
 
 impl Table {
-    /// With these headers, and no rows yet.
     pub fn new(headers: Vec<&'static str>) -> Self {
         Self { headers, rows: Vec::new() }
     }
 
-    /// Adds a row, with a cell for every header, and lines that belong to it.
+    /// Adds a row with one cell for each header, and lines to print below it.
     pub fn push(&mut self, cells: Vec<Cell>, below: Vec<String>) {
         self.rows.push(Row { cells, below });
     }
 
-    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The text. A column that is empty in all rows is left out.
+    /// Renders the table. A column that is empty in all rows is omitted.
     pub fn print(&self, screen: Screen) -> String {
         let mut widths: Vec<_> = self
             .headers
@@ -99,7 +95,7 @@ impl Table {
     }
 }
 
-/// Takes from the widest names what the last column needs.
+/// Shrinks the widest columns of names until the last column has its minimum width.
 fn make_room(widths: &mut [usize], screen: usize) {
     let Some((last, others)) = widths.split_last_mut() else { return };
     let used: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
@@ -154,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_and_lines_end_where_their_text_does() {
+    fn columns_are_aligned_and_lines_have_no_trailing_spaces() {
         let text = table().print(Screen { colours: false, width: None });
         assert_eq!(
             text,
@@ -166,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_anything_in_it_is_left_out() {
+    fn an_empty_column_is_omitted() {
         let mut table = Table::new(vec!["NAME", "STATE", "WHY"]);
         table.push(vec!["web".to_owned().into(), Cell::default(), "because".to_owned().into()], Vec::new());
         let text = table.print(Screen { colours: false, width: None });
@@ -174,26 +170,33 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_is_cut_to_the_screen() {
+    fn the_last_column_is_truncated_to_the_screen() {
         let text = table().print(Screen { colours: false, width: Some(45) });
         assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is longer…"));
         let text = table().print(Screen { colours: false, width: Some(5) });
-        assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is…"), "but not to nothing");
+        assert_eq!(
+            text.lines().nth(1),
+            Some("寸法       Failed  a sentence that is…"),
+            "with a minimum width"
+        );
     }
 
     #[test]
-    fn long_names_leave_room_for_the_last_column() {
+    fn long_names_shrink_for_the_last_column() {
         let mut table = Table::new(vec!["NAMESPACE", "NAME", "STATE", "WHY"]);
         let name = format!("{}-x2k", "a".repeat(249));
         let cells = ["shop", &name, "◐ InProgress", "1 of 3 replicas is ready"];
         table.push(cells.map(|text| text.to_owned().into()).into(), Vec::new());
         let text = table.print(Screen { colours: false, width: Some(60) });
         assert_eq!(text.lines().nth(1), Some("shop       aaaaaa…aa-x2k  ◐ InProgress  1 of 3 replicas is…"));
-        assert!(table.print(Screen { colours: false, width: None }).contains(&name), "a pipe has room");
+        assert!(
+            table.print(Screen { colours: false, width: None }).contains(&name),
+            "a pipe has no width limit"
+        );
     }
 
     #[test]
-    fn colours_do_not_take_columns() {
+    fn colors_do_not_count_as_columns() {
         let text = table().print(Screen { colours: true, width: None });
         assert!(text.contains("寸法       \u{1b}[31mFailed\u{1b}[0m  a sentence"), "{text:?}");
     }

@@ -1,4 +1,4 @@
-//! Text that fits: cut or wrapped to a width, and without control characters.
+//! Truncated, wrapped and printable text.
 
 use std::borrow::Cow;
 
@@ -6,29 +6,28 @@ use anstream::adapter::strip_str;
 use jiff::Timestamp;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The same text without anything that would move a cursor, change a colour or turn the direction of writing: objects and
-/// files come from anywhere.
+/// Replaces control characters and bidirectional marks, so that untrusted text cannot control the terminal.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_trick) {
+    if text.chars().any(is_unsafe) {
         Cow::Owned(
-            text.chars().map(|character| if is_trick(character) { '\u{fffd}' } else { character }).collect(),
+            text.chars().map(|character| if is_unsafe(character) { '\u{fffd}' } else { character }).collect(),
         )
     } else {
         Cow::Borrowed(text)
     }
 }
 
-fn is_trick(character: char) -> bool {
+fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How many columns a text takes.
+/// The width of a text in terminal columns.
 pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// As much of a text as fits into so many columns, with a sign where there was more.
+/// Truncates a text to `most` columns, with `…` at the end.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
         return Cow::Borrowed(text);
@@ -44,27 +43,27 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
-/// So much of what many objects say a person can be expected to read.
+/// The maximum width of a message with several items, in columns.
 const MOST_ITEMS: usize = 200;
 
-/// The first items of a message that has many: `a is late; b is late; and more`. How many more, nobody can tell from the
-/// message: items may have semicolons in them.
+/// The first items of a message with many: `a is late; b is late; and more`. The number of the rest is
+/// unknown, because items may contain semicolons.
 pub fn first_items(message: &str) -> Cow<'_, str> {
     if columns(message) <= MOST_ITEMS {
         return Cow::Borrowed(message);
     }
     let ends = || message.match_indices("; ").map(|(end, _)| &message[..end]);
-    // The first is whole, however long it is.
+    // The first item is never truncated.
     match ends().take_while(|shown| columns(shown) <= MOST_ITEMS).last().or_else(|| ends().next()) {
         Some(shown) => Cow::Owned(format!("{shown}; and more")),
         None => Cow::Borrowed(message),
     }
 }
 
-/// So many notes of one sort a person can be expected to read.
+/// The maximum number of notes of one type.
 const MOST_NOTES: usize = 5;
 
-/// The first few notes of one sort, and how many more there are.
+/// The first notes, and a last one with the number of the rest.
 pub fn first_few(mut notes: Vec<String>) -> Vec<String> {
     let more = notes.len().saturating_sub(MOST_NOTES);
     notes.truncate(MOST_NOTES);
@@ -72,7 +71,7 @@ pub fn first_few(mut notes: Vec<String>) -> Vec<String> {
     notes
 }
 
-/// As much of the beginning and the end of a text as fits into so many columns, with a sign in between.
+/// Truncates a text to `most` columns, with `…` in the middle.
 pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
         return Cow::Borrowed(text);
@@ -92,7 +91,7 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(beginning.into_iter().chain(['…']).chain(end.into_iter().rev()).collect())
 }
 
-/// How long it has been, in the unit that matters: `38s`, `4m`, `6d`.
+/// The time since, in the largest fitting unit: `38s`, `4m`, `6d`.
 pub fn how_long(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);
     match seconds {
@@ -103,12 +102,12 @@ pub fn how_long(since: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How far along, in numbers; nothing if nobody knows.
+/// Progress in percent; empty if unknown.
 pub fn percent(done: Option<u8>) -> String {
     done.map(|done| format!("{done:>3}%")).unwrap_or_default()
 }
 
-/// How far along, for the eye and in numbers.
+/// Progress as a bar and in percent.
 pub fn bar(done: Option<u8>) -> String {
     const CELLS: usize = 9;
     let halves = usize::from(done.unwrap_or(0)) * 2 * CELLS / 100;
@@ -121,12 +120,12 @@ pub fn bar(done: Option<u8>) -> String {
     format!("{bar} {}", percent(done)).trim_end().to_owned()
 }
 
-/// A text as lines of at most so many columns. Its words may have colours.
+/// Wraps a text at `width` columns. Words may contain color codes.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if seen(line) + 1 + seen(word) <= width => {
+            Some(line) if visible_width(line) + 1 + visible_width(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -136,8 +135,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns a text takes that may have colours.
-fn seen(text: &str) -> usize {
+/// The width of a text without its color codes, in columns.
+fn visible_width(text: &str) -> usize {
     if text.contains('\u{1b}') { columns(&strip_str(text).to_string()) } else { columns(text) }
 }
 
@@ -153,7 +152,7 @@ mod tests {
     #[case("a\nb\tc", "a\u{fffd}b\u{fffd}c")]
     #[case("evil\u{202e}lmth.exe", "evil\u{fffd}lmth.exe")]
     #[case("Größe 寸法", "Größe 寸法")]
-    fn nothing_plays_tricks(#[case] text: &str, #[case] shown: &str) {
+    fn control_characters_are_replaced(#[case] text: &str, #[case] shown: &str) {
         assert_eq!(printable(text), shown);
     }
 
@@ -164,7 +163,7 @@ mod tests {
     #[case("寸法寸法", 5, "寸法…")]
     #[case("寸法寸法", 4, "寸…")]
     #[case("any", 0, "…")]
-    fn cuts(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
+    fn truncates(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
         assert_eq!(cut(text, most), shown);
     }
 
@@ -174,7 +173,7 @@ mod tests {
     #[case("checkout-7d9f-x2k", 8, "chec…x2k")]
     #[case("寸法寸法", 6, "寸…法")]
     #[case("any", 0, "…")]
-    fn cuts_in_the_middle(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
+    fn truncates_in_the_middle(#[case] text: &str, #[case] most: usize, #[case] shown: &str) {
         assert_eq!(cut_middle(text, most), shown);
     }
 

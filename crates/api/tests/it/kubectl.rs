@@ -1,4 +1,4 @@
-//! Every kind through kubectl: created, listed, described, explained, changed and deleted.
+//! Every kind with kubectl: create, get, describe, explain, apply, patch and delete.
 
 use anyhow::{Context as _, Result, ensure};
 use bellwether_api as api;
@@ -8,27 +8,26 @@ use serde_json::Value;
 
 use crate::round_trip;
 
-/// One kind, as a person meets it.
+/// An object of one kind, and what kubectl prints.
 struct Story {
-    /// How the person calls it.
     short_name: &'static str,
     /// The object, named `story`.
     manifest: &'static str,
-    /// What the controller will say of it, as a merge patch of `/status`.
+    /// A merge patch of `/status`, as the controller would send it.
     status: Option<&'static str>,
-    /// A patch of `/status` that the API server refuses, and a piece of its reason.
-    refused_status: Option<(&'static str, &'static str)>,
-    /// How the Rust type reads an object and writes it again.
+    /// A patch of `/status` that the API server rejects, and a part of its message.
+    rejected_status: Option<(&'static str, &'static str)>,
+    /// Decodes an object into the Rust type and encodes it again.
     read: fn(&Value) -> Result<Value>,
-    /// What `kubectl get` prints then, the namespace and the age left out.
+    /// The output of `kubectl get`, without the age.
     table: [&'static str; 2],
-    /// What else `kubectl get -o wide` prints.
+    /// A part of the output of `kubectl get -o wide`.
     wide: Option<&'static str>,
-    /// A piece of what `kubectl describe` prints: why the object is as it is.
+    /// A part of the output of `kubectl describe`.
     described: &'static str,
-    /// A field to ask `kubectl explain` for, and a piece of its answer.
+    /// A field for `kubectl explain`, and a part of its output.
     explained: (&'static str, &'static str),
-    /// A change, as a merge patch, and what `kubectl get -o jsonpath` finds after it.
+    /// A merge patch, a JSONPath, and the value there afterwards.
     change: (&'static str, &'static str, &'static str),
 }
 
@@ -53,7 +52,7 @@ const APPLICATION: Story = Story {
             "missing": ["wordpress-webserver"],
             "conditions": [{
                 "type": "Ready", "status": "False", "reason": "ComponentsNotReady", "observedGeneration": 3,
-                "message": "wordpress-mysql 2 of 3 replicas ready", "lastTransitionTime": "2026-11-14T10:00:00Z"
+                "message": "StatefulSet/wordpress-mysql: 2 of 3 replicas ready", "lastTransitionTime": "2026-11-14T10:00:00Z"
             }],
             "objects": [{
                 "link": "/apis/apps/v1/namespaces/default/statefulsets/wordpress-mysql",
@@ -68,15 +67,15 @@ const APPLICATION: Story = Story {
             "dependencies": [{"name": "mysql", "installed": true, "ready": "True"}]
         }}"#,
     ),
-    refused_status: Some((
+    rejected_status: Some((
         r#"{"status": {"ready": "Maybe"}}"#,
         r#"status.ready: Unsupported value: "Maybe""#,
     )),
     read: round_trip::<api::Application>,
     table: ["NAME TYPE VERSION READY STATUS PROGRESS AGE", "story wordpress 1.0 4/5 ComponentsNotReady 86"],
     wide: None,
-    described: "wordpress-mysql 2 of 3 replicas ready",
-    explained: ("application.spec.ownership", "members that carry the annotation"),
+    described: "StatefulSet/wordpress-mysql: 2 of 3 replicas ready",
+    explained: ("application.spec.ownership", "it owns members with the annotation"),
     change: (r#"{"spec": {"ownership": "Observe"}}"#, "{.spec.ownership}", "Observe"),
 };
 
@@ -91,15 +90,15 @@ const ROLLUP: Story = Story {
         r#"{"status": {
             "observedGeneration": 1,
             "health": "Error",
-            "meaning": "The component is failing and its operator is mending it",
+            "meaning": "The component has failed; its operator is repairing it",
             "componentCount": 1,
             "components": [{
                 "group": "kubevirt.io", "kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt",
                 "available": "False", "progressing": "True", "degraded": "Unknown", "upgradeable": "False",
-                "reason": "HealInProgress", "message": "mending", "since": "2026-11-14T10:00:00Z"
+                "reason": "HealInProgress", "message": "repairing", "since": "2026-11-14T10:00:00Z"
             }],
             "conditions": [
-                {"type": "Available", "status": "False", "reason": "HealInProgress", "message": "mending",
+                {"type": "Available", "status": "False", "reason": "HealInProgress", "message": "repairing",
                  "lastTransitionTime": "2026-11-14T10:00:00Z"},
                 {"type": "Progressing", "status": "True", "reason": "HealInProgress", "message": "",
                  "lastTransitionTime": "2026-11-14T10:00:00Z"},
@@ -108,13 +107,13 @@ const ROLLUP: Story = Story {
             ]
         }}"#,
     ),
-    refused_status: Some((
+    rejected_status: Some((
         r#"{"status": {"health": "Green"}}"#,
         r#"status.health: Unsupported value: "Green""#,
     )),
     read: round_trip::<api::Rollup>,
     table: ["NAME HEALTH AVAILABLE PROGRESSING DEGRADED AGE", "story Error False True Unknown"],
-    wide: Some("The component is failing and its operator is mending it"),
+    wide: Some("The component has failed; its operator is repairing it"),
     described: "HealInProgress",
     explained: ("rollup.spec.progressing", "False if a component is stuck"),
     change: (r#"{"spec": {"progressing": "AnyTrue"}}"#, "{.spec.progressing}", "AnyTrue"),
@@ -135,7 +134,7 @@ const HEALTH_RULE: Story = Story {
             "message": "cel[0].when, column 14: expected ==", "lastTransitionTime": "2026-11-14T10:00:00Z"
         }]}}"#,
     ),
-    refused_status: Some((
+    rejected_status: Some((
         r#"{"status": {"conditions": [{"type": "Valid", "status": "Yes", "reason": "A", "message": "", "lastTransitionTime": "2026-11-14T10:00:00Z"}]}}"#,
         r#"status.conditions[0].status: Unsupported value: "Yes""#,
     )),
@@ -143,7 +142,7 @@ const HEALTH_RULE: Story = Story {
     table: ["NAME GROUP KIND VALID AGE", "story acme.io Widget False"],
     wide: Some("cel[0].when, column 14: expected =="),
     described: "cel[0].when, column 14: expected ==",
-    explained: ("healthrule.spec.cel", "the first whose `when` is true decides"),
+    explained: ("healthrule.spec.cel", "The first clause whose `when` is true decides"),
     change: (r#"{"spec": {"for": {"version": "v1"}}}"#, "{.spec.for.version}", "v1"),
 };
 
@@ -165,7 +164,7 @@ const STATUS_COLLECTOR: Story = Story {
             }]
         }}"#,
     ),
-    refused_status: Some((
+    rejected_status: Some((
         r#"{"status": {"conditions": [{"type": "Valid", "status": "True", "reason": "not one word", "message": "", "lastTransitionTime": "2026-11-14T10:00:00Z"}]}}"#,
         "status.conditions[0].reason: Invalid value",
     )),
@@ -192,7 +191,7 @@ const BINDING_POLICY: Story = Story {
             "message": "StatusCollector sad-ones not found", "lastTransitionTime": "2026-11-14T10:00:00Z"
         }]}}"#,
     ),
-    refused_status: Some((r#"{"status": {"objects": -1}}"#, "status.objects: Invalid value: -1")),
+    rejected_status: Some((r#"{"status": {"objects": -1}}"#, "status.objects: Invalid value: -1")),
     read: round_trip::<api::BindingPolicy>,
     table: ["NAME OBJECTS CLUSTERS COLLECTORS AGE", "story 12 3 False"],
     wide: None,
@@ -221,7 +220,7 @@ const COMBINED_STATUS: Story = Story {
             totalRows: 1
         clusters: {bound: 3, reporting: 2, stale: 1, missing: 0}",
     status: None,
-    refused_status: None,
+    rejected_status: None,
     read: round_trip::<api::CombinedStatus>,
     table: [
         "NAME GROUP RESOURCE OBJECT POLICY CLUSTERS REPORTING STALE MISSING AGE",
@@ -229,7 +228,7 @@ const COMBINED_STATUS: Story = Story {
     ],
     wide: None,
     described: "Column Names:",
-    explained: ("combinedstatus.results.truncated", "Whether rows were cut"),
+    explained: ("combinedstatus.results.truncated", "Whether rows were dropped because of the limit"),
     change: (r#"{"clusters": {"stale": 0}}"#, "{.clusters.stale}", "0"),
 };
 
@@ -241,7 +240,7 @@ const COMBINED_STATUS: Story = Story {
 #[case::binding_policy(BINDING_POLICY)]
 #[case::combined_status(COMBINED_STATUS)]
 #[tokio::test]
-async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
+async fn kubectl_works_with_each_kind(#[case] story: Story) -> Result<()> {
     let cluster = crate::cluster().await?;
     let namespace = cluster.namespace("kubectl").await?;
     let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
@@ -251,27 +250,27 @@ async fn a_person_works_with_it(#[case] story: Story) -> Result<()> {
     kubectl.ok_with_input(&["create", "-f", "-"], &manifest).await?;
     if let Some(status) = story.status {
         kubectl.ok(&["patch", &object, "--subresource=status", "--type=merge", "-p", status]).await?;
-        // Every field is kept, and means the same to the Rust type.
+        // The API server and the Rust type keep every field.
         let stored: Value = serde_json::from_str(&kubectl.ok(&["get", &object, "-o", "json"]).await?)?;
         let given: Value = serde_json::from_str(status)?;
         assert_eq!(stored["status"], given["status"]);
-        assert_eq!((story.read)(&stored)?["status"], given["status"], "through the Rust type");
+        assert_eq!((story.read)(&stored)?["status"], given["status"], "in the Rust type");
     }
-    if let Some(refused) = story.refused_status {
-        let patch = ["patch", &object, "--subresource=status", "--type=merge", "-p", refused.0];
+    if let Some(rejected) = story.rejected_status {
+        let patch = ["patch", &object, "--subresource=status", "--type=merge", "-p", rejected.0];
         let answer = kubectl.run(&patch).await?;
-        assert!(!answer.success && answer.stderr.contains(refused.1), "{}", answer.stderr);
+        assert!(!answer.success && answer.stderr.contains(rejected.1), "{}", answer.stderr);
     }
     let table = kubectl.ok(&["get", &object]).await?;
     let words: Vec<String> =
         table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let [header, row] = words.as_slice() else {
-        anyhow::bail!("no table with one row: {table}");
+        anyhow::bail!("not a table with one row: {table}");
     };
     assert_eq!(header, story.table[0]);
-    let (row, age) = row.rsplit_once(' ').context("a row of one word")?;
+    let (row, age) = row.rsplit_once(' ').context("a row with one word")?;
     assert_eq!(row, story.table[1]);
-    assert!(age.ends_with('s'), "{age} is no age of seconds");
+    assert!(age.ends_with('s'), "{age} is not an age in seconds");
     if let Some(expected) = story.wide {
         let wide = kubectl.ok(&["get", &object, "-o", "wide"]).await?;
         assert!(wide.contains(expected), "{wide}");

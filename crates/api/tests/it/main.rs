@@ -1,4 +1,4 @@
-//! The kinds on a real API server: what it accepts, what it refuses and why, and how they look through kubectl.
+//! The kinds on a real API server: which objects it accepts and rejects, and what kubectl prints.
 
 mod kubectl;
 mod validation;
@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-/// The shared cluster, with the CRDs installed and served.
+/// The shared cluster, with the CRDs installed.
 async fn cluster() -> Result<&'static Cluster> {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     let cluster = shared::cluster().await?;
@@ -17,7 +17,7 @@ async fn cluster() -> Result<&'static Cluster> {
     Ok(cluster)
 }
 
-/// How a Rust type reads an object and writes it again.
+/// Decodes an object into a Rust type and encodes it again.
 fn round_trip<K: DeserializeOwned + Serialize>(object: &Value) -> Result<Value> {
     Ok(serde_json::to_value(K::deserialize(object)?)?)
 }

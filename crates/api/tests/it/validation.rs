@@ -1,4 +1,4 @@
-//! Tables of objects, good and bad: each is accepted, or refused with the message that its table expects.
+//! Tables of objects: the API server accepts each one, or rejects it with the message in the table.
 
 use std::collections::BTreeSet;
 
@@ -20,23 +20,23 @@ use crate::round_trip;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What it shows.
+    /// The name of the case.
     #[serde(rename = "case")]
     shows: String,
     /// The object, without apiVersion, kind and name.
     object: Value,
-    /// The object as it is stored, defaults included, where the table wants to be exact.
+    /// The stored object with defaults, to compare exactly.
     #[serde(default)]
     stored: Option<Value>,
-    /// A merge patch that is applied after the object was accepted.
+    /// A merge patch to send after the object was created.
     #[serde(default)]
     change: Option<Value>,
-    /// What the message of the refusal must contain: of the change if there is one, else of the object.
+    /// Text in the message of the rejection: of `change` if it is set, else of `object`.
     #[serde(default)]
-    refused: Option<String>,
+    rejected: Option<String>,
 }
 
-/// How the Rust type reads an object and writes it again.
+/// Decodes an object into the Rust type and encodes it again.
 type RoundTrip = fn(&Value) -> Result<Value>;
 
 #[rstest]
@@ -59,7 +59,7 @@ type RoundTrip = fn(&Value) -> Result<Value>;
     round_trip::<api::CombinedStatus>
 )]
 #[tokio::test]
-async fn each_object_is_accepted_or_refused(
+async fn each_object_is_accepted_or_rejected(
     #[case] kind: &str,
     #[case] table: &str,
     #[case] round_trip: RoundTrip,
@@ -79,25 +79,25 @@ async fn each_object_is_accepted_or_refused(
             Err(error) => failures.push(format!("{}: {error:#}", case.shows)),
         }
     }
-    // The API server puts the value before the message of the rule.
+    // The API server prefixes the message of the rule with the value.
     let breaks =
         |rule: &Rule, broken: &Rule| broken.place == rule.place && broken.message.ends_with(&rule.message);
     for rule in rules(&crd)?.iter().filter(|rule| !broken.iter().any(|broken| breaks(rule, broken))) {
-        failures.push(format!("no case breaks the rule of {}: {}", rule.place, rule.message));
+        failures.push(format!("no case violates the rule at {}: {}", rule.place, rule.message));
     }
     ensure!(failures.is_empty(), "{} of {kind}:\n- {}", failures.len(), failures.join("\n- "));
     Ok(())
 }
 
-/// A rule of a CRD, or that it was broken.
+/// A rule of a CRD, or a violation of one.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
-    /// The field, without indexes and keys.
+    /// The path of the field, without indexes and keys.
     place: String,
     message: String,
 }
 
-/// Plays one case, and gives back which rules it broke.
+/// Runs one case and returns the rules that it violates.
 async fn check(
     objects: &Api<DynamicObject>,
     kind: &str,
@@ -113,41 +113,38 @@ async fn check(
     let created = objects.create(&PostParams::default(), &serde_json::from_value(given.clone())?).await;
     let answer = match (&case.change, created) {
         (Some(change), Ok(_)) => objects.patch(name, &PatchParams::default(), &Patch::Merge(change)).await,
-        (Some(_), Err(error)) => bail!("the object itself was refused: {error}"),
+        (Some(_), Err(error)) => bail!("the object itself was rejected: {error}"),
         (None, created) => created,
     };
-    let stored = match (answer, &case.refused) {
+    let stored = match (answer, &case.rejected) {
         (Ok(stored), None) => serde_json::to_value(stored)?,
-        (Ok(_), Some(expected)) => bail!("it was accepted, but should be refused with: {expected}"),
+        (Ok(_), Some(expected)) => bail!("accepted; want a rejection with: {expected}"),
         (Err(kube::Error::Api(status)), Some(expected)) if status.message.contains(expected) => {
             return Ok(broken_rules(&status));
         }
-        (Err(error), Some(expected)) => bail!("refused, but not with {expected:?}: {error}"),
-        (Err(error), None) => bail!("refused: {error}"),
+        (Err(error), Some(expected)) => bail!("rejected, but not with {expected:?}: {error}"),
+        (Err(error), None) => bail!("rejected: {error}"),
     };
 
     let expected = case.change.as_ref().unwrap_or(&given);
-    ensure!(
-        contains(&stored, expected),
-        "it was stored as something else:\n{stored:#}\nexpected:\n{expected:#}"
-    );
-    let read = round_trip(&stored).context("the Rust type cannot read it")?;
-    ensure!(contains(&read, expected), "the Rust type made something else of it:\n{read:#}");
+    ensure!(contains(&stored, expected), "stored a different object:\n{stored:#}\nwant:\n{expected:#}");
+    let read = round_trip(&stored).context("cannot decode into the Rust type")?;
+    ensure!(contains(&read, expected), "the Rust type encodes a different object:\n{read:#}");
     if let Some(exactly) = &case.stored {
         assert_eq!(&own_fields(&stored), exactly, "{}", case.shows);
         assert_eq!(&own_fields(&read), exactly, "{}, through the Rust type", case.shows);
     }
 
-    // Tools that apply on the server's side must find the same.
+    // Server-side apply must store the same object.
     objects.delete(name, &DeleteParams::default()).await?;
     let apply = PatchParams::apply("validation");
     let applied =
-        objects.patch(name, &apply, &Patch::Apply(&given)).await.context("refused by server-side apply")?;
-    ensure!(contains(&serde_json::to_value(applied)?, &given), "server-side apply stored something else");
+        objects.patch(name, &apply, &Patch::Apply(&given)).await.context("rejected by server-side apply")?;
+    ensure!(contains(&serde_json::to_value(applied)?, &given), "server-side apply stored a different object");
     Ok(Vec::new())
 }
 
-/// An object without what every object has.
+/// An object without apiVersion, kind and metadata.
 fn own_fields(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
@@ -196,13 +193,13 @@ fn api_for(crd: &CustomResourceDefinition, client: Client, namespace: &str) -> A
     }
 }
 
-/// Whether everything in `part` is also in `whole`, lists element by element.
+/// Whether `whole` has every field of `part`; lists are compared element by element.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
             part.iter().all(|(key, part)| match whole.get(key) {
                 Some(whole) => contains(whole, part),
-                // The API server drops a null where none is allowed, the Rust types leave out what is empty.
+                // The API server drops nulls, the Rust types omit empty lists.
                 None => part.is_null() || part.as_array().is_some_and(Vec::is_empty),
             })
         }
@@ -213,7 +210,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// The rules of a CRD in every place where they stand; each must be broken by some case.
+/// All rules of a CRD with their places. Some case must violate each of them.
 fn rules(crd: &CustomResourceDefinition) -> Result<BTreeSet<Rule>> {
     fn collect(place: &str, schema: &Value, rules: &mut BTreeSet<Rule>) {
         for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
@@ -237,9 +234,9 @@ fn rules(crd: &CustomResourceDefinition) -> Result<BTreeSet<Rule>> {
     Ok(rules)
 }
 
-/// Server-side apply stores a required expression that is null as nothing at all.
+/// Server-side apply stores a required expression that is null as an absent field.
 #[tokio::test]
-async fn an_odd_object_does_not_hide_the_others() -> Result<()> {
+async fn a_null_expression_does_not_break_decoding_of_a_list() -> Result<()> {
     let client = crate::cluster().await?.admin().client().await?;
     let collectors: Api<api::StatusCollector> = Api::all(client);
     let odd = json!({

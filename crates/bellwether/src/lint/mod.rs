@@ -1,4 +1,4 @@
-//! `bellwether lint`: what is wrong with objects of Bellwether's kinds, and on which lines, before anybody applies them.
+//! `bellwether lint`: finds errors in objects of `bellwether.dev`, with line numbers, without a cluster.
 
 mod application;
 mod rollup;
@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_api::GROUP;
-use bellwether_input::Spot;
+use bellwether_input::{DuplicateKey, Spot};
 use bellwether_model::{Object, Plan, State};
 use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
@@ -20,12 +20,11 @@ use serde::Serialize;
 use crate::{
     cli::Lint,
     output::{BAD_INPUT, Outcome},
-    rules::{self, Said, paragraph, printed},
+    rules::{self, Finding, paragraph, printed},
     schema::{self, KindSchema},
 };
-use together::Ties;
+use together::References;
 
-/// What is said of an object.
 #[derive(Serialize)]
 struct Checked {
     file: String,
@@ -36,19 +35,18 @@ struct Checked {
     name: String,
     valid: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<Fault>,
+    faults: Vec<LocatedFinding>,
     #[serde(skip)]
-    ties: Ties,
+    references: References,
 }
 
-/// One thing that is wrong, and where.
 #[derive(Serialize)]
-struct Fault {
-    /// The line of the file.
+struct LocatedFinding {
+    /// The line in the file.
     line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// Where it is in the text of the field, if that has places of its own.
+    /// The place in the text of the field, if it is an expression or a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     within: Option<Within>,
     text: String,
@@ -58,7 +56,6 @@ struct Fault {
     paragraph: String,
 }
 
-/// A place in the text of a field.
 #[derive(Serialize)]
 struct Within {
     line: usize,
@@ -81,63 +78,59 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
             Err(problem) => errors.push(problem.to_string()),
         }
     }
-    let notes = together::look(&mut checked);
+    let notes = together::check(&mut checked);
     if checked.is_empty() && errors.is_empty() {
         let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
-        errors.push(format!("there is no object of Bellwether's kinds in {}", inputs.join(", ")));
+        errors.push(format!("no objects of {GROUP} in {}", inputs.join(", ")));
     }
     let text = printed(&checked, command.output, || page(&checked, others, screen))?;
-    let is_wrong = checked.iter().any(|object| !object.valid);
-    let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
+    let is_invalid = checked.iter().any(|object| !object.valid);
+    let code = if errors.is_empty() { u8::from(is_invalid) } else { BAD_INPUT };
     Ok(Outcome { text, errors, notes, code })
 }
 
 fn inputs(command: &Lint) -> Result<Vec<PathBuf>, String> {
     let inputs: Vec<_> = command.named.iter().chain(&command.files).cloned().collect();
     if inputs.is_empty() && stdin().is_terminal() {
-        return Err("there is nothing to look at: name files or directories, or pipe objects in, as in \
+        return Err("no input: name files or directories, or pipe objects in, for example \
                     bellwether lint - < application.yaml"
             .to_owned());
     }
     Ok(if inputs.is_empty() { vec![PathBuf::from("-")] } else { inputs })
 }
 
-/// All that is wrong with one of our own objects.
-fn faults(object: &Object<'_>) -> Vec<Said> {
+fn findings(object: &Object<'_>) -> Vec<Finding> {
     if object.kind() == "HealthRule" {
-        return rules::faults(object);
+        return rules::findings(object);
     }
-    let faults = match KindSchema::of(object.kind()) {
+    let errors = match KindSchema::of(object.kind()) {
         Some(schema) => {
-            let shape = schema.check(object.fields()).into_iter().chain(schema::wrong_with_head(object));
-            let shape: Vec<_> = shape.collect();
+            let errors = schema.check(object.fields()).into_iter().chain(schema::error_in_head(object));
+            let errors: Vec<_> = errors.collect();
             match object.kind() {
-                "Application" if shape.is_empty() => application::faults(object),
-                "Rollup" if shape.is_empty() => rollup::faults(object),
-                _ => shape,
+                "Application" if errors.is_empty() => application::errors(object),
+                "Rollup" if errors.is_empty() => rollup::errors(object),
+                _ => errors,
             }
         }
-        None => vec![schema::Fault {
-            field: "kind".to_owned(),
-            text: format!("there is no such kind in {GROUP}; there is {}", KindSchema::kinds().join(", ")),
-        }],
+        None => vec![application::error("kind", schema::unknown_kind(object.kind()))],
     };
-    faults.into_iter().map(Said::of_shape).collect()
+    errors.into_iter().map(Finding::in_field).collect()
 }
 
 impl Checked {
     fn of(object: &Object<'_>, spot: &Spot<'_>) -> Self {
         let lines = spot.lines();
-        let said = faults(object).into_iter().map(|said| {
-            let line = said.field.as_deref().map_or_else(|| lines.first(), |field| lines.of(field));
-            Fault::of(said, line)
+        let found = findings(object).into_iter().map(|finding| {
+            let line = finding.field.as_deref().map_or_else(|| lines.first(), |field| lines.of(field));
+            LocatedFinding::of(finding, line)
         });
-        let repeated = lines.repeated().into_iter().map(|(field, line)| {
-            let text = "it is there twice in the same map: leave one of the two out".to_owned();
-            Fault::of(Said::of_shape(schema::Fault { field, text }), line)
+        let repeated = lines.repeated().into_iter().map(|DuplicateKey { field, key, line }| {
+            let text = format!("duplicate key {key:?}");
+            LocatedFinding::of(Finding::in_field(schema::FieldError { field, text }), line)
         });
-        let mut faults: Vec<_> = said.chain(repeated).collect();
-        faults.sort_by_key(|fault| fault.line);
+        let mut faults: Vec<_> = found.chain(repeated).collect();
+        faults.sort_by_key(|finding| finding.line);
         Self {
             file: spot.file(),
             line: lines.first(),
@@ -146,16 +139,16 @@ impl Checked {
             name: object.name().to_owned(),
             valid: faults.is_empty(),
             faults,
-            ties: Ties::of(object, &lines),
+            references: References::of(object, &lines),
         }
     }
 }
 
-impl Fault {
-    fn of(said: Said, line: usize) -> Self {
-        let paragraph = paragraph(&said);
-        let within = said.line.map(|line| Within { line, column: said.column });
-        Self { line, field: said.field, within, text: said.text, hint: said.hint, paragraph }
+impl LocatedFinding {
+    fn of(finding: Finding, line: usize) -> Self {
+        let paragraph = paragraph(&finding);
+        let within = finding.line.map(|line| Within { line, column: finding.column });
+        Self { line, field: finding.field, within, text: finding.text, hint: finding.hint, paragraph }
     }
 }
 
@@ -169,24 +162,18 @@ fn page(checked: &[Checked], others: usize, screen: Screen) -> String {
         let place = format!("{}:{}", object.file, object.line);
         let _ =
             writeln!(text, "{sign} {} {} ({})", printable(&object.kind), printable(name), printable(&place));
-        for fault in &object.faults {
-            let place = format!("{}:{}", object.file, fault.line);
-            let _ = write!(text, "    {}: {}", printable(&place), fault.paragraph.trim_start());
+        for finding in &object.faults {
+            let place = format!("{}:{}", object.file, finding.line);
+            let _ = write!(text, "    {}: {}", printable(&place), finding.paragraph.trim_start());
         }
     }
     if !checked.is_empty() {
-        let wrong = checked.iter().filter(|object| !object.valid).count();
-        let wrong = if wrong == 0 { "nothing".to_owned() } else { wrong.to_string() };
-        let _ = write!(text, "{}, {wrong} wrong.", count(checked.len(), "object"));
+        let invalid = checked.iter().filter(|object| !object.valid).count();
+        let _ = write!(text, "{}", rules::tally(checked.len(), invalid, "object"));
         if others > 0 {
-            let were = if others == 1 { "was" } else { "were" };
-            let _ = write!(text, " {} of other kinds {were} not looked at.", count(others, "object"));
+            let _ = write!(text, " Skipped {} of other kinds.", rules::counted(others, "object"));
         }
         text.push('\n');
     }
     text
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

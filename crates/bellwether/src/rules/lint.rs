@@ -1,4 +1,4 @@
-//! `bellwether rules lint`: what is wrong with rules, and where.
+//! `bellwether rules lint`: finds errors in rules.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -10,8 +10,8 @@ use bellwether_terminal::{Screen, columns, printable, sign, style};
 use serde::Serialize;
 
 use super::{
-    load::{Fault, Found, Loaded},
-    printed,
+    load::{Found, Loaded, RuleError},
+    printed, tally,
 };
 use crate::{
     cli::RuleFiles,
@@ -19,22 +19,21 @@ use crate::{
     schema,
 };
 
-/// What is said of a rule.
 #[derive(Serialize)]
 struct Checked {
     file: String,
     name: String,
-    /// The kind that it is for, if that can be told.
+    /// The kind that the rule is for. Absent for an invalid rule.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     valid: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<Said>,
+    faults: Vec<Finding>,
 }
 
-/// One thing that is wrong.
+/// An error in a rule or in another object.
 #[derive(Serialize)]
-pub(crate) struct Said {
+pub(crate) struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +43,7 @@ pub(crate) struct Said {
     pub(crate) text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
-    /// The line of the field that it is about.
+    /// The line of the source with the error.
     #[serde(skip)]
     excerpt: Option<String>,
 }
@@ -54,7 +53,7 @@ pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
     let mut checked: Vec<_> = loaded.rules.iter().map(Checked::of).collect();
     for overridden in loaded.in_force().overridden() {
         let why = format!(
-            "it never decides, because the rule {} is for {} too and {}",
+            "never used: rule {:?} is also for {} and {}",
             overridden.by.name(),
             overridden.by.kind(),
             why_first(overridden),
@@ -62,74 +61,73 @@ pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
         let is_it = |found: &Found| found.rule.as_ref().is_ok_and(|rule| Arc::ptr_eq(rule, &overridden.rule));
         if let Some(index) = loaded.rules.iter().position(is_it) {
             checked[index].valid = false;
-            checked[index].faults.push(Said::plain(why));
+            checked[index].faults.push(Finding::plain(why));
         }
     }
-    mark_same_names(&loaded.rules, &mut checked);
+    mark_duplicates(&loaded.rules, &mut checked);
     let text = printed(&checked, command.output, || page(&checked, screen))?;
     let mut errors = loaded.problems;
     if checked.is_empty() && errors.is_empty() {
-        errors.push("there is no HealthRule and no health.lua here".to_owned());
+        let inputs: Vec<_> = command.files.iter().map(|input| input.display().to_string()).collect();
+        errors.push(format!("no HealthRule and no health.lua in {}", inputs.join(", ")));
     }
-    let is_wrong = checked.iter().any(|checked| !checked.valid);
-    let code = if errors.is_empty() { u8::from(is_wrong) } else { BAD_INPUT };
+    let is_invalid = checked.iter().any(|checked| !checked.valid);
+    let code = if errors.is_empty() { u8::from(is_invalid) } else { BAD_INPUT };
     Ok(Outcome { text, errors, code, ..Outcome::default() })
 }
 
-/// Why one of two rules for the same kind decides.
+/// Why one of two rules for the same kind has precedence.
 fn why_first(overridden: &Overridden) -> &'static str {
     let Overridden { rule, by } = overridden;
     match (by.created(), rule.created()) {
         (one, other) if one != other => "is older",
-        _ if by.name() == rule.name() => "is read first",
-        _ => "its name comes first",
+        _ if by.name() == rule.name() => "comes first in the input",
+        _ => "comes first by name",
     }
 }
 
-/// Of two rules with the same name, a cluster has only the one that was applied last.
-fn mark_same_names(rules: &[Found], checked: &mut [Checked]) {
+/// Rules with the same name: in a cluster, the last one applied wins.
+fn mark_duplicates(rules: &[Found], checked: &mut [Checked]) {
     for (index, rule) in rules.iter().enumerate() {
         let is_same = |other: &&Found| other.name == rule.name && !rule.name.is_empty();
         if let Some(other) = rules[..index].iter().find(is_same) {
             checked[index].valid = false;
-            checked[index]
-                .faults
-                .push(Said::plain(format!("a rule of this name is in {} too", other.file.display())));
+            let text = format!("duplicate rule {:?}: also in {}", rule.name, other.file.display());
+            checked[index].faults.push(Finding::plain(text));
         }
     }
 }
 
 impl Checked {
     fn of(found: &Found) -> Self {
-        let faults = found.rule.as_ref().err().into_iter().flatten();
+        let errors = found.rule.as_ref().err().into_iter().flatten();
         Self {
             file: found.file.display().to_string(),
             name: found.name.clone(),
             kind: found.rule.as_ref().ok().map(|rule| rule.kind().to_string()),
             valid: found.rule.is_ok(),
-            faults: faults.map(Said::of).collect(),
+            faults: errors.map(Finding::of).collect(),
         }
     }
 }
 
-impl Said {
+impl Finding {
     fn plain(text: String) -> Self {
         Self { field: None, line: None, column: None, text, hint: None, excerpt: None }
     }
 
-    /// A field that is not as it should be.
-    pub(crate) fn of_shape(fault: schema::Fault) -> Self {
-        Self { field: Some(fault.field), ..Self::plain(fault.text) }
+    pub(crate) fn in_field(error: schema::FieldError) -> Self {
+        Self { field: Some(error.field), ..Self::plain(error.text) }
     }
 
-    pub(super) fn of(fault: &Fault) -> Self {
-        match fault {
-            Fault::Shape(fault) => Self::of_shape(fault.clone()),
-            Fault::Flaw(flaw) => Self::of_flaw(flaw),
+    pub(super) fn of(error: &RuleError) -> Self {
+        match error {
+            RuleError::Field(error) => Self::in_field(error.clone()),
+            RuleError::Source(flaw) => Self::in_source(flaw),
         }
     }
 
-    fn of_flaw(flaw: &Flaw) -> Self {
+    fn in_source(flaw: &Flaw) -> Self {
         let (line, column) = match flaw.mistake.place {
             Place::Text { line, column } => (Some(line), Some(column)),
             Place::Line(line) => (Some(line), None),
@@ -153,45 +151,41 @@ fn page(checked: &[Checked], screen: Screen) -> String {
         let sign = sign(state).to_string();
         let sign = screen.paint(&sign, style(state));
         let kind = rule.kind.as_ref().map(|kind| format!(" for {kind}")).unwrap_or_default();
-        let name = if rule.name.is_empty() { "a rule without a name" } else { &rule.name };
+        let name = if rule.name.is_empty() { "rule without a name" } else { &rule.name };
         let _ = writeln!(text, "{sign} {}{kind} ({})", printable(name), printable(&rule.file));
-        rule.faults.iter().for_each(|said| text.push_str(&paragraph(said)));
+        rule.faults.iter().for_each(|finding| text.push_str(&paragraph(finding)));
     }
     if !checked.is_empty() {
-        let wrong = checked.iter().filter(|rule| !rule.valid).count();
-        let rules = if checked.len() == 1 { "rule" } else { "rules" };
-        let _ = match wrong {
-            0 => writeln!(text, "{} {rules}, nothing wrong.", checked.len()),
-            wrong => writeln!(text, "{} {rules}, {wrong} wrong.", checked.len()),
-        };
+        let invalid = checked.iter().filter(|rule| !rule.valid).count();
+        let _ = writeln!(text, "{}", tally(checked.len(), invalid, "rule"));
     }
     text
 }
 
-/// What is wrong, with the line that it is about and a mark at the place.
-pub(crate) fn paragraph(said: &Said) -> String {
+/// The error, with the line of the source and a mark at the column.
+pub(crate) fn paragraph(finding: &Finding) -> String {
     let mut text = String::from("    ");
-    if let Some(field) = &said.field {
+    if let Some(field) = &finding.field {
         let _ = write!(text, "{field}");
-        if let Some(line) = said.line {
+        if let Some(line) = finding.line {
             let _ = write!(text, ", line {line}");
         }
-        if let Some(column) = said.column {
+        if let Some(column) = finding.column {
             let _ = write!(text, ", column {column}");
         }
         text.push_str(": ");
     }
-    let _ = writeln!(text, "{}", printable(&said.text));
-    if let Some(excerpt) = &said.excerpt {
+    let _ = writeln!(text, "{}", printable(&finding.text));
+    if let Some(excerpt) = &finding.excerpt {
         let excerpt: String =
             excerpt.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let _ = writeln!(text, "      {excerpt}");
-        if let Some(column) = said.column {
+        if let Some(column) = finding.column {
             let before: String = excerpt.chars().take(column - 1).collect();
             let _ = writeln!(text, "      {:width$}^", "", width = columns(&before));
         }
     }
-    if let Some(hint) = &said.hint {
+    if let Some(hint) = &finding.hint {
         let _ = writeln!(text, "      {}", printable(hint));
     }
     text

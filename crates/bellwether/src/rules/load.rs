@@ -1,4 +1,4 @@
-//! Rules from directories: HealthRules in YAML, and Argo CD's scripts where Argo CD keeps them.
+//! Rules from files and directories: HealthRules in YAML, and Argo CD scripts in the layout of Argo CD.
 
 use std::{
     fs,
@@ -14,36 +14,34 @@ use bellwether_model::{Object, Plan};
 
 use crate::schema::{self, KindSchema};
 
-/// What was found in a directory.
 #[derive(Default)]
 pub(crate) struct Loaded {
-    /// Every rule, usable or not, in the order of the files.
+    /// All rules, valid or not, in the order of the files.
     pub(crate) rules: Vec<Found>,
-    /// Files that cannot be read, a sentence each.
+    /// Errors about files that cannot be read.
     pub(crate) problems: Vec<String>,
 }
 
-/// A rule that was found.
 pub(crate) struct Found {
     pub(crate) file: PathBuf,
     pub(crate) name: String,
-    pub(crate) rule: Result<Arc<CompiledRule>, Vec<Fault>>,
+    pub(crate) rule: Result<Arc<CompiledRule>, Vec<RuleError>>,
 }
 
-/// What is wrong with a rule: with its shape, or with what is written in a field.
-pub(crate) enum Fault {
-    Shape(schema::Fault),
-    Flaw(Box<Flaw>),
+pub(crate) enum RuleError {
+    /// A field does not match the schema.
+    Field(schema::FieldError),
+    /// The expression or script in a field does not compile.
+    Source(Box<Flaw>),
 }
 
-/// The name of Argo CD's scripts.
+/// The file name of Argo CD scripts.
 const SCRIPT: &str = "health.lua";
 
-/// Argo CD's sign for anything in the names of its directories.
+/// The wildcard in directory names of Argo CD.
 const ANYTHING: &str = "_";
 
 impl Loaded {
-    /// Reads all rules of files and directories.
     pub(crate) fn from(inputs: &[PathBuf]) -> Self {
         let mut loaded = Self::default();
         for input in inputs {
@@ -59,19 +57,19 @@ impl Loaded {
         loaded
     }
 
-    /// All that is wrong, a sentence each.
+    /// All errors: unreadable files and invalid rules.
     pub(crate) fn errors(&self) -> Vec<String> {
         let mut errors = self.problems.clone();
         for found in &self.rules {
-            let faults = found.rule.as_ref().err().into_iter().flatten();
+            let invalid = found.rule.as_ref().err().into_iter().flatten();
             errors.extend(
-                faults.map(|fault| format!("{}, rule {}: {fault}", found.file.display(), found.name)),
+                invalid.map(|error| format!("{}, rule {}: {error}", found.file.display(), found.name)),
             );
         }
         errors
     }
 
-    /// The rules that can be used.
+    /// The valid rules.
     pub(crate) fn in_force(&self) -> UserRules {
         UserRules::new(self.rules.iter().filter_map(|found| found.rule.as_ref().ok()).cloned())
     }
@@ -86,14 +84,14 @@ impl Loaded {
         }) {
             match entry {
                 Ok(Some((name, rule))) => self.rules.push(Found { file: file.to_owned(), name, rule }),
-                // Whatever else is in the directory is not ours to judge.
+                // Not a rule: ignore it.
                 Ok(None) => {}
                 Err(problem) => self.problems.push(problem.to_string()),
             }
         }
     }
 
-    /// The script for the kind that the directories say: `GROUP/KIND/health.lua`.
+    /// Reads a script. Its directories name the kind: `GROUP/KIND/health.lua`.
     fn read_script(&mut self, file: &Path) {
         let source = match fs::read_to_string(file) {
             Ok(source) => source,
@@ -104,8 +102,8 @@ impl Loaded {
         let (kind, group) = (above.next().unwrap_or_default(), above.next().unwrap_or_default());
         let is_kind = kind == ANYTHING || kind.starts_with(|c: char| c.is_ascii_uppercase());
         if file.file_name().is_none_or(|name| name != SCRIPT) || !is_kind {
-            let wanted = format!("a script is found by its place, GROUP/KIND/{SCRIPT}, and this is none");
-            return self.problems.push(format!("{}: {wanted}", file.display()));
+            let text = format!("{}: not a health script: move it to GROUP/KIND/{SCRIPT}", file.display());
+            return self.problems.push(text);
         }
         let name = format!("{group}/{kind}/{SCRIPT}");
         let kind = JudgedKind {
@@ -116,20 +114,20 @@ impl Loaded {
         let rule = UserRule { name: name.clone(), created: None, kind, form: Form::Lua(source) };
         let rule = rule.compile().map(Arc::new).map_err(|flaws| {
             let named = flaws.into_iter().map(|flaw| Flaw { field: SCRIPT.to_owned(), ..flaw });
-            named.map(|flaw| Fault::Flaw(Box::new(flaw))).collect()
+            named.map(|flaw| RuleError::Source(Box::new(flaw))).collect()
         });
         self.rules.push(Found { file: file.to_owned(), name, rule });
     }
 }
 
-/// Tests, and what they are about, hold no rules.
+/// Whether a file may have rules: not a test suite, and not in testdata.
 fn is_rule_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_test = is_suite_file(path) || path.components().any(|part| part.as_os_str() == "testdata");
     !is_test && (name == SCRIPT || bellwether_input::holds_objects(path))
 }
 
-/// Whether a file is a suite of tests: `health_test.yaml`, `widgets_test.yaml`. What tests are about is none.
+/// Whether a file is a test suite such as `health_test.yaml` or `widgets_test.yaml`, outside of testdata.
 pub(crate) fn is_suite_file(path: &Path) -> bool {
     if path.components().any(|part| part.as_os_str() == "testdata") {
         return false;
@@ -143,14 +141,13 @@ fn is_rule(object: &Object<'_>) -> bool {
     object.group() == "bellwether.dev" && object.kind() == "HealthRule"
 }
 
-pub(super) fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<Fault>>) {
+pub(super) fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<RuleError>>) {
     let name = object.name().to_owned();
-    let mut shape =
+    let mut errors =
         KindSchema::of("HealthRule").map(|schema| schema.check(object.fields())).unwrap_or_default();
-    shape.extend(schema::wrong_with_head(object));
-    let faults: Vec<_> = shape.into_iter().map(Fault::Shape).collect();
-    if !faults.is_empty() {
-        return (name, Err(faults));
+    errors.extend(schema::error_in_head(object));
+    if !errors.is_empty() {
+        return (name, Err(errors.into_iter().map(RuleError::Field).collect()));
     }
     let typed = serde_json::to_value(object.fields()).and_then(serde_json::from_value::<HealthRule>);
     let rule = match typed {
@@ -158,11 +155,12 @@ pub(super) fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule
             let created = object.time("metadata.creationTimestamp");
             let rule = UserRule { created, ..user_rule(&name, rule.spec) }.compile();
             rule.map(Arc::new)
-                .map_err(|flaws| flaws.into_iter().map(|flaw| Fault::Flaw(Box::new(flaw))).collect())
+                .map_err(|flaws| flaws.into_iter().map(|flaw| RuleError::Source(Box::new(flaw))).collect())
         }
-        Err(error) => {
-            Err(vec![Fault::Shape(schema::Fault { field: "spec".to_owned(), text: error.to_string() })])
-        }
+        Err(error) => Err(vec![RuleError::Field(schema::FieldError {
+            field: "spec".to_owned(),
+            text: error.to_string(),
+        })]),
     };
     (name, rule)
 }

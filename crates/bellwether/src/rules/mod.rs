@@ -1,4 +1,4 @@
-//! `bellwether rules`: rules that users write, checked and tried.
+//! `bellwether rules`: checks and tests user rules.
 
 mod lint;
 mod load;
@@ -13,8 +13,8 @@ use bellwether_model::{Object, Plan};
 use bellwether_terminal::Screen;
 use serde::Serialize;
 
-pub(crate) use self::lint::{Said, paragraph};
-use self::load::{Fault, Loaded};
+pub(crate) use self::lint::{Finding, paragraph};
+use self::load::{Loaded, RuleError};
 use crate::{
     cli::{self, ExplainFormat},
     output::{BAD_INPUT, Outcome},
@@ -27,39 +27,39 @@ pub(crate) fn run(command: &cli::Rules, screen: Screen) -> Result<Outcome> {
     }
 }
 
-/// All that is wrong with a HealthRule: its fields, its expressions, its script.
-pub(crate) fn faults(object: &Object<'_>) -> Vec<Said> {
+/// The errors in the fields, expressions and script of a HealthRule.
+pub(crate) fn findings(object: &Object<'_>) -> Vec<Finding> {
     let (_, rule) = load::read_rule(object);
-    rule.err().into_iter().flatten().map(|fault| Said::of(&fault)).collect()
+    rule.err().into_iter().flatten().map(|error| Finding::of(&error)).collect()
 }
 
-/// The rules that a command judges by.
+/// The user rules of a command, from `--rules`.
 pub(crate) struct Chosen {
     pub(crate) rules: UserRules,
     errors: Vec<String>,
 }
 
 impl Chosen {
-    /// Those in these files and directories.
+    /// Loads the rules in these files and directories.
     pub(crate) fn by(inputs: &[PathBuf]) -> Self {
         let loaded = Loaded::from(inputs);
         let mut errors = loaded.errors();
         let rules = loaded.in_force();
         if !inputs.is_empty() && loaded.rules.is_empty() && errors.is_empty() {
             let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
-            errors.push(format!("there is no rule in {}", inputs.join(", ")));
+            errors.push(format!("no rules in {}", inputs.join(", ")));
         }
         Self { rules, errors }
     }
 
-    /// What must be read of objects for the rules to judge them.
+    /// The fields of objects that the rules read.
     pub(crate) fn plan(&self) -> Plan {
         let mut plan = Plan::everything();
         self.rules.keep_for_all(&mut plan);
         plan
     }
 
-    /// The outcome, with what is wrong with the rules before all else.
+    /// The outcome, with the errors in the rules first.
     pub(crate) fn spoken_of(self, mut outcome: Outcome) -> Outcome {
         if !self.errors.is_empty() {
             outcome.code = BAD_INPUT;
@@ -69,16 +69,31 @@ impl Chosen {
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for RuleError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Shape(fault) => write!(f, "{}: {}", fault.field, fault.text),
-            Self::Flaw(flaw) => flaw.fmt(f),
+            Self::Field(error) => write!(f, "{}: {}", error.field, error.text),
+            Self::Source(flaw) => flaw.fmt(f),
         }
     }
 }
 
-/// The answer for a person, or for programs.
+/// The number with its noun: `1 rule`, `3 rules`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The last line of a check: `3 rules, 1 invalid.`
+pub(crate) fn tally(total: usize, invalid: usize, what: &str) -> String {
+    let result = match (total, invalid) {
+        (1, 0) => "valid".to_owned(),
+        (_, 0) => "all valid".to_owned(),
+        _ => format!("{invalid} invalid"),
+    };
+    format!("{}, {result}.", counted(total, what))
+}
+
+/// The answer as text, JSON or YAML.
 pub(crate) fn printed(
     answer: &impl Serialize,
     format: ExplainFormat,

@@ -1,4 +1,4 @@
-//! `bellwether rules test`: rules, tried on objects whose health is known.
+//! `bellwether rules test`: runs rules on objects and compares the verdicts with the expected ones.
 
 use std::{
     fmt::Write as _,
@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
+    counted,
     load::{Loaded, is_suite_file},
     printed,
     suite::{Case, Expected, Suite},
@@ -26,7 +27,7 @@ use crate::{
     output::{BAD_INPUT, Outcome},
 };
 
-/// What became of a suite.
+/// The result of a suite.
 #[derive(Serialize)]
 struct Ran {
     suite: String,
@@ -36,7 +37,6 @@ struct Ran {
     failures: Vec<Failure>,
 }
 
-/// A case that fails.
 #[derive(Serialize)]
 struct Failure {
     case: String,
@@ -46,7 +46,6 @@ struct Failure {
     differences: Vec<Difference>,
 }
 
-/// What was expected and what came.
 #[derive(Serialize)]
 struct Difference {
     what: &'static str,
@@ -55,7 +54,7 @@ struct Difference {
 }
 
 pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
-    // The rules of a suite that is named alone are those beside it.
+    // If the input is a suite, use the rules in its directory.
     let beside = |input: &PathBuf| match input.parent() {
         Some(parent) if input.is_file() && parent != Path::new("") => parent.to_owned(),
         _ if input.is_file() => PathBuf::from("."),
@@ -72,10 +71,7 @@ pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
         let suites = suites_in(input, &mut errors);
         ran.extend(suites.iter().map(|suite| runner.run(suite, place)));
         if before == (ran.len(), errors.len()) && input.exists() {
-            errors.push(format!(
-                "there is no health_test.yaml and no other file that ends in _test.yaml in {}",
-                input.display()
-            ));
+            errors.push(format!("no test suites (files ending in _test.yaml) in {}", input.display()));
         }
     }
     let text = printed(&ran, command.output, || page(&ran, screen))?;
@@ -85,7 +81,7 @@ pub(super) fn run(command: &RuleTests, screen: Screen) -> Result<Outcome> {
 }
 
 fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {
-    // Whoever loaded the rules has said so if it cannot be read.
+    // Loading the rules has already reported an unreadable directory.
     let files = if directory.is_file() {
         vec![directory.to_owned()]
     } else {
@@ -101,7 +97,6 @@ fn suites_in(directory: &Path, errors: &mut Vec<String>) -> Vec<Suite> {
     suites
 }
 
-/// Tries cases.
 struct Runner<'l> {
     rules: UserRules,
     loaded: &'l Loaded,
@@ -137,13 +132,10 @@ impl Runner<'_> {
         match &case.expected {
             Expected::Ours { state, reason, message, progress } => {
                 let verdict = assess(object, &context);
-                // A rule that does not apply, because its kind is misspelt for one, must not pass for one that is right.
+                // A rule that does not match, for example because of a misspelt kind, must not pass.
                 if verdict.rule.source != Source::User && verdict.state != State::Terminating {
-                    let kind = format!("{} of {}", object.kind(), object.api_version());
-                    return Err(format!(
-                        "no rule of yours is for {kind}: it was judged by {}",
-                        verdict.rule.id
-                    ));
+                    let kind = format!("{} ({})", object.kind(), object.api_version());
+                    return Err(format!("no user rule is for {kind}: the rule {} decided", verdict.rule.id));
                 }
                 let progress = progress.map(|progress| progress.to_string());
                 Ok(compared([
@@ -175,7 +167,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The rule for an object is that of its kind, as in Argo CD; a suite's own where there is none.
+    /// The rule for the kind of the object, as in Argo CD. If there is none, the rule beside the suite.
     fn rule_for(&self, object: &Object<'_>, suite: &Suite) -> Result<&CompiledRule, String> {
         if let Some(rule) = self.rules.rule_for(object) {
             return Ok(rule);
@@ -183,8 +175,8 @@ impl Runner<'_> {
         let own = self.loaded.rules.iter().find(|found| found.file.parent() == suite.file.parent());
         match own.map(|found| &found.rule) {
             Some(Ok(rule)) => Ok(rule),
-            Some(Err(_)) => Err("the rule is wrong: see the errors".to_owned()),
-            None => Err(format!("there is no rule for {} in {}", object.kind(), object.api_version())),
+            Some(Err(_)) => Err("the rule is invalid: see the errors".to_owned()),
+            None => Err(format!("no rule is for {} ({})", object.kind(), object.api_version())),
         }
     }
 }
@@ -249,11 +241,7 @@ fn paragraph(failure: &Failure) -> String {
     text
 }
 
-/// Text of which nothing can be overlooked, blanks at its end included.
+/// The text in quotes, so that spaces at its ends are visible.
 fn quoted(text: &str) -> String {
     format!("{text:?}")
-}
-
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

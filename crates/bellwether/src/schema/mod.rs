@@ -1,6 +1,6 @@
-//! What the API server would say of one of our own objects: its fields against the schema of its kind.
+//! Validates an object of `bellwether.dev` against the schema of its kind, as the API server does.
 //!
-//! The table of good and bad objects that real API servers are tested with is the test of this, too.
+//! The tests use the same table of objects as the tests of the CRDs on a real API server.
 
 mod cel;
 mod prepare;
@@ -9,7 +9,7 @@ mod tests;
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use bellwether_api::{VERSION, crds};
+use bellwether_api::{GROUP, VERSION, crds};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -17,23 +17,20 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use regex::Regex;
 
-/// What is wrong with a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// The field: `spec.cel[0].state`.
+pub(crate) struct FieldError {
+    /// The path of the field, such as `spec.cel[0].state`.
     pub(crate) field: String,
-    /// What is wrong with it.
     pub(crate) text: String,
 }
 
-/// The schema of one of our kinds.
 pub(crate) struct KindSchema {
     schema: Schema,
-    /// Whether the API server keeps the status apart, and drops it from what a user writes.
+    /// Whether the kind has a status subresource: the API server then drops the status that a user writes.
     drops_status: bool,
 }
 
-/// Made once: putting the CRDs together takes a while.
+/// Built once: generating the CRDs is slow.
 static SCHEMAS: LazyLock<BTreeMap<String, KindSchema>> = LazyLock::new(|| {
     let of = |crd: CustomResourceDefinition| {
         let version = crd.spec.versions.into_iter().next()?;
@@ -45,68 +42,70 @@ static SCHEMAS: LazyLock<BTreeMap<String, KindSchema>> = LazyLock::new(|| {
 });
 
 impl KindSchema {
-    /// The schema of a kind; none if it is not one of ours.
+    /// `None` if `bellwether.dev` has no such kind.
     pub(crate) fn of(kind: &str) -> Option<&'static Self> {
         SCHEMAS.get(kind)
     }
 
-    /// The names of our kinds.
     pub(crate) fn kinds() -> Vec<&'static str> {
         SCHEMAS.keys().map(String::as_str).collect()
     }
 
-    /// All that is wrong with an object.
-    pub(crate) fn check(&self, object: &Value<'_>) -> Vec<Fault> {
-        let mut check = Check { faults: Vec::new() };
+    pub(crate) fn check(&self, object: &Value<'_>) -> Vec<FieldError> {
+        let mut check = Check { errors: Vec::new() };
         let object = prepare::without_nulls(object, if self.drops_status { Some("status") } else { None });
         let object = prepare::with_defaults(&self.schema, object);
         check.fields(&self.schema, &object, "", &["apiVersion", "kind", "metadata"]);
-        if check.faults.is_empty() {
+        if check.errors.is_empty() {
             check.rules(&self.schema, &object, "");
         }
-        check.faults
+        check.errors
     }
 }
 
-/// What the API server would say of one of our own objects that is about to be created.
-pub(crate) fn faults_in(manifest: &serde_json::Value) -> Vec<Fault> {
+/// The errors for which the API server would reject the creation of an object.
+pub(crate) fn faults_in(manifest: &serde_json::Value) -> Vec<FieldError> {
     let json = manifest.to_string();
-    let no_object = |text: String| vec![Fault { field: "kind".to_owned(), text }];
+    let in_kind = |text: String| vec![FieldError { field: "kind".to_owned(), text }];
     let object = match Object::from_json(json.as_bytes(), &Plan::whole()) {
         Ok(object) => object,
-        Err(error) => return no_object(error.to_string()),
+        Err(error) => return in_kind(error.to_string()),
     };
-    let Some(schema) = KindSchema::of(object.kind()) else {
-        return no_object(format!("there is no kind {:?}", object.kind()));
-    };
-    let mut faults = schema.check(object.fields());
-    faults.extend(wrong_with_head(&object));
-    faults
+    let Some(schema) = KindSchema::of(object.kind()) else { return in_kind(unknown_kind(object.kind())) };
+    let mut errors = schema.check(object.fields());
+    errors.extend(error_in_head(&object));
+    errors
 }
 
-/// What the schema of a kind does not speak of.
-pub(crate) fn wrong_with_head(object: &Object<'_>) -> Option<Fault> {
-    let fault = |field: &str, text: &str| Some(Fault { field: field.to_owned(), text: text.to_owned() });
+pub(crate) fn unknown_kind(kind: &str) -> String {
+    not_one_of(&format!("unknown kind {kind:?} in {GROUP}"), kind, &KindSchema::kinds())
+}
+
+/// Checks apiVersion and metadata.name, which the schema of a kind does not cover.
+pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
+    let error = |field: &str, text: String| Some(FieldError { field: field.to_owned(), text });
     match object.at("metadata.name") {
-        _ if object.version() != VERSION => fault("apiVersion", "it must be bellwether.dev/v1alpha1"),
-        None | Some(Value::Null) => fault("metadata.name", "it is missing"),
+        _ if object.version() != VERSION => error("apiVersion", format!("must be {GROUP}/{VERSION}")),
+        None | Some(Value::Null) => error("metadata.name", "required".to_owned()),
         Some(Value::Text(name)) if is_name(name) => None,
         Some(Value::Text(name)) if name.len() > LONGEST_NAME => {
-            fault("metadata.name", "a name has at most 253 characters")
+            error("metadata.name", format!("must have at most {LONGEST_NAME} characters, has {}", name.len()))
         }
-        Some(Value::Text(_)) => fault(
+        Some(Value::Text(name)) => error(
             "metadata.name",
-            "a name has lower-case letters, digits, '-' and '.', and a letter or digit at its beginning, at its end and \
-             around every '.'",
+            format!(
+                "invalid name {name:?}: use lower-case letters, digits, '-' and '.', starting and ending with a letter \
+                 or digit"
+            ),
         ),
-        Some(_) => fault("metadata.name", "it must be text: write it in quotes"),
+        Some(_) => error("metadata.name", "must be a string: write it in quotes".to_owned()),
     }
 }
 
-/// The longest name that an object can have.
+/// The maximum length of an object name, in bytes.
 const LONGEST_NAME: usize = 253;
 
-/// Whether an object of ours can have this name.
+/// Whether the API server accepts this name for an object: an RFC 1123 subdomain.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_part = |part: &str| {
@@ -115,13 +114,32 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME && name.split('.').all(is_part)
 }
 
+/// The message, with the nearest known word, or with all of them if none is near.
+pub(crate) fn not_one_of(message: &str, word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(meant) => format!("{message} (did you mean {meant:?}?)"),
+        None => format!("{message}: must be one of {}", known.join(", ")),
+    }
+}
+
+/// The known word with the smallest edit distance, regardless of case. `None` if all are too far away.
+fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let most = match word.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        _ => 2,
+    };
+    let distance = |other: &str| strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase());
+    known.iter().copied().min_by_key(|other| distance(other)).filter(|other| distance(other) <= most)
+}
+
 struct Check {
-    faults: Vec<Fault>,
+    errors: Vec<FieldError>,
 }
 
 impl Check {
-    fn fault(&mut self, field: &str, text: String) {
-        self.faults.push(Fault { field: field.to_owned(), text });
+    fn error(&mut self, field: &str, text: String) {
+        self.errors.push(FieldError { field: field.to_owned(), text });
     }
 
     fn value(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
@@ -131,9 +149,9 @@ impl Check {
         if let Some(wanted) = schema.type_.as_deref()
             && !is_a(value, wanted)
         {
-            return self.fault(field, format!("it must be {}, not {}", in_words(wanted), kind_of(value)));
+            return self.error(field, format!("must be {}, not {}", with_article(wanted), type_of(value)));
         }
-        let before = self.faults.len();
+        let before = self.errors.len();
         match value {
             Value::Text(text) => self.text(schema, text, field),
             Value::Int(number) => self.number(schema, *number, field),
@@ -141,8 +159,8 @@ impl Check {
             Value::Map(_) => self.fields(schema, value, field, &[]),
             Value::Null | Value::Bool(_) | Value::Float(_) => {}
         }
-        // What is said of the whole makes sense only where its parts are right.
-        if self.faults.len() == before {
+        // As on the API server, rules run only on a value that matches its schema.
+        if self.errors.len() == before {
             self.rules(schema, value, field);
         }
     }
@@ -151,12 +169,12 @@ impl Check {
         let Value::Map(map) = value else { return };
         let length = i64::try_from(map.len()).unwrap_or(i64::MAX);
         if let Some(most) = schema.max_properties.filter(|most| length > *most) {
-            self.fault(field, format!("it has {length} entries, more than {most}"));
+            self.error(field, format!("must have at most {most} entries, has {length}"));
         }
         let under = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
         for required in schema.required.iter().flatten() {
             if matches!(map.get(required), None | Some(Value::Null)) {
-                self.fault(&under(required), "it is missing".to_owned());
+                self.error(&under(required), "required".to_owned());
             }
         }
         for (name, value) in map.iter() {
@@ -171,11 +189,8 @@ impl Check {
                 (None, _) if also.contains(&name) => {}
                 (None, _) => {
                     let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
-                    let known: Vec<_> = known.collect();
-                    self.fault(
-                        &under(name),
-                        format!("there is no such field; there is {}", known.join(", ")),
-                    );
+                    let known: Vec<_> = known.chain(also.iter().copied()).collect();
+                    self.error(&under(name), not_one_of(&format!("unknown field {name:?}"), name, &known));
                 }
             }
         }
@@ -184,10 +199,16 @@ impl Check {
     fn list(&mut self, schema: &Schema, list: &[Value<'_>], field: &str) {
         let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
         if let Some(most) = schema.max_items.filter(|most| length > *most) {
-            self.fault(field, format!("it has {length} entries, more than {most}"));
+            self.error(field, format!("must have at most {most} entries, has {length}"));
         }
         if let Some(least) = schema.min_items.filter(|least| length < *least) {
-            self.fault(field, format!("it has {length} entries, fewer than {least}"));
+            self.error(
+                field,
+                format!(
+                    "must have at least {least} {}, has {length}",
+                    if least == 1 { "entry" } else { "entries" }
+                ),
+            );
         }
         if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
             for (index, entry) in list.iter().enumerate() {
@@ -197,7 +218,7 @@ impl Check {
         self.uniqueness(schema, list, field);
     }
 
-    /// In a set, and in a list that stands for a map, nothing is there twice.
+    /// Checks for duplicates in lists of type `set` and `map`.
     fn uniqueness(&mut self, schema: &Schema, list: &[Value<'_>], field: &str) {
         let keys: Option<&[String]> = match schema.x_kubernetes_list_type.as_deref() {
             Some("set") => None,
@@ -210,14 +231,8 @@ impl Check {
         };
         for (index, entry) in list.iter().enumerate() {
             if let Some(first) = list.iter().take(index).position(|other| is_same(entry, other)) {
-                let what = keys.map_or_else(
-                    || "it is".to_owned(),
-                    |keys| format!("an entry with the same {} is", keys.join(" and ")),
-                );
-                self.fault(
-                    &format!("{field}[{index}]"),
-                    format!("{what} at {field}[{first}] already: leave one of the two out"),
-                );
+                let same = keys.map(|keys| format!(" (same {})", keys.join(" and "))).unwrap_or_default();
+                self.error(&format!("{field}[{index}]"), format!("duplicate of {field}[{first}]{same}"));
             }
         }
     }
@@ -225,38 +240,37 @@ impl Check {
     fn text(&mut self, schema: &Schema, text: &str, field: &str) {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
-            self.fault(field, format!("it has {length} characters, more than {most}"));
+            self.error(field, format!("must have at most {most} characters, has {length}"));
         }
         if schema.min_length.is_some_and(|least| length < least) {
-            self.fault(field, "it is empty".to_owned());
+            self.error(field, "must not be empty".to_owned());
         }
         if let Some(words) = &schema.enum_ {
             let words: Vec<_> = words.iter().filter_map(|word| word.0.as_str()).collect();
             if !words.contains(&text) {
-                self.fault(field, format!("`{text}` is none of {}", words.join(", ")));
+                self.error(field, not_one_of(&format!("unsupported value {text:?}"), text, &words));
             }
         }
         if let Some(pattern) = &schema.pattern
             && Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
         {
-            self.fault(field, format!("`{text}` does not match {pattern}"));
+            self.error(field, format!("invalid value {text:?}: must match {pattern}"));
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<Timestamp>().is_err() {
-            self.fault(field, format!("`{text}` is no time: write it like 2026-11-14T12:00:00Z"));
+            self.error(field, format!("invalid time {text:?}: write a time such as 2026-11-14T12:00:00Z"));
         }
     }
 
-    // The bounds of our schemas are small whole numbers.
-    #[expect(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "the bounds in our schemas are small integers")]
     fn number(&mut self, schema: &Schema, number: i64, field: &str) {
         if let Some(least) = schema.minimum.filter(|least| (number as f64) < *least) {
-            self.fault(field, format!("{number} is less than {least}"));
+            self.error(field, format!("must be at least {least}, not {number}"));
         }
         if let Some(most) = schema.maximum.filter(|most| (number as f64) > *most) {
-            self.fault(field, format!("{number} is more than {most}"));
+            self.error(field, format!("must be at most {most}, not {number}"));
         }
         if schema.format.as_deref() == Some("int32") && i32::try_from(number).is_err() {
-            self.fault(field, format!("{number} is too large a number"));
+            self.error(field, format!("must be a 32-bit integer, not {number}"));
         }
     }
 }
@@ -273,11 +287,11 @@ fn is_a(value: &Value<'_>, wanted: &str) -> bool {
     }
 }
 
-fn in_words(wanted: &str) -> &str {
+fn with_article(wanted: &str) -> &str {
     match wanted {
-        "string" => "text",
-        "boolean" => "true or false",
-        "integer" => "a whole number",
+        "string" => "a string",
+        "boolean" => "a boolean",
+        "integer" => "an integer",
         "number" => "a number",
         "array" => "a list",
         "object" => "a map",
@@ -285,12 +299,12 @@ fn in_words(wanted: &str) -> &str {
     }
 }
 
-fn kind_of(value: &Value<'_>) -> &'static str {
+fn type_of(value: &Value<'_>) -> &'static str {
     match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
         Value::Int(_) | Value::Float(_) => "a number",
-        Value::Text(_) => "text",
+        Value::Text(_) => "a string",
         Value::List(_) => "a list",
         Value::Map(_) => "a map",
     }

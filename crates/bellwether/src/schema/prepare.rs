@@ -1,4 +1,4 @@
-//! What the API server makes of an object before it looks at it: what says nothing goes, and what goes without saying comes.
+//! What the API server does before validation: it drops nulls and sets defaults.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps as Schema, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// Nothing is the same as nothing said: the API server drops such fields. One more may be dropped at the top.
-pub(super) fn without_nulls<'a>(value: &Value<'a>, but: Option<&str>) -> Value<'a> {
+/// Drops null fields, and one more field at the top level.
+pub(super) fn without_nulls<'a>(value: &Value<'a>, dropped: Option<&str>) -> Value<'a> {
     match value {
         Value::Map(map) => {
             let stays =
-                |(name, value): &(&str, &Value<'_>)| !matches!(value, Value::Null) && but != Some(*name);
+                |(name, value): &(&str, &Value<'_>)| !matches!(value, Value::Null) && dropped != Some(*name);
             let fields = map.iter().filter(stays);
             Value::Map(
                 fields.map(|(name, value)| (name.to_owned().into(), without_nulls(value, None))).collect(),
@@ -23,7 +23,7 @@ pub(super) fn without_nulls<'a>(value: &Value<'a>, but: Option<&str>) -> Value<'
     }
 }
 
-/// The value with what its schema says of fields that are not there.
+/// Sets the defaults of the schema.
 pub(super) fn with_defaults<'a>(schema: &Schema, value: Value<'a>) -> Value<'a> {
     match value {
         Value::Map(map) => {

@@ -1,4 +1,4 @@
-//! `bellwether lint`: what is wrong with objects of our kinds, and on which lines.
+//! `bellwether lint`.
 
 use std::{
     io::Write as _,
@@ -10,7 +10,7 @@ use rstest::rstest;
 
 use crate::{Run, bellwether};
 
-/// The command among the files of these tests.
+/// The command in the directory with the test files.
 fn command(arguments: &[&str]) -> Command {
     let mut command = bellwether(&["lint"]);
     command.args(arguments).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lint"));
@@ -23,19 +23,19 @@ fn lint(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn nothing_wrong() {
+fn valid_objects() {
     assert_snapshot!(lint(&["-f", "good.yaml"]));
 }
 
-/// What the API server would refuse, in several documents of a file.
+/// Errors that the API server would find too, in several documents of a file.
 #[test]
-fn every_sort_of_fault_has_its_line() {
+fn errors_of_every_type_have_a_line() {
     assert_snapshot!(lint(&["faults.yaml"]));
 }
 
-/// What the API server would let pass.
+/// Errors that the API server does not find.
 #[test]
-fn what_only_we_can_tell() {
+fn errors_beyond_the_schema() {
     assert_snapshot!(lint(&["ours.yaml"]));
 }
 
@@ -44,9 +44,9 @@ fn json_has_lines_too() {
     assert_snapshot!(lint(&["application.json"]));
 }
 
-/// Of a YAML list, of a JSON list, and of one whose items need not say their kind.
+/// In a YAML list, a JSON list and a typed list.
 #[test]
-fn so_have_the_items_of_lists() {
+fn items_of_lists_have_lines_too() {
     assert_snapshot!(lint(&["list.yaml"]));
 }
 
@@ -61,9 +61,9 @@ fn a_directory() {
 }
 
 #[test]
-fn faults_for_programs() {
+fn errors_as_json() {
     assert_snapshot!(lint(&["ours.yaml", "good.yaml", "-o", "json"]));
-    assert_snapshot!("lint_for_programs_as_yaml", lint(&["application.json", "-o", "yaml"]));
+    assert_snapshot!("lint_errors_as_yaml", lint(&["application.json", "-o", "yaml"]));
 }
 
 #[test]
@@ -76,40 +76,43 @@ fn standard_input() {
         child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
         let run = Run::from(child.wait_with_output().expect("it ends"));
         assert_eq!(run.code, Some(1), "{run}");
-        assert!(run.stdout.contains("\n    standard input:14: spec.ownership: `Own` is none of "), "{run}");
+        assert!(
+            run.stdout.contains(
+                "\n    standard input:14: spec.ownership: unsupported value \"Own\": must be one of "
+            ),
+            "{run}"
+        );
     }
 }
 
 #[rstest]
-#[case::nothing_of_ours(
-    "../adopt/shop.yaml",
-    "there is no object of Bellwether's kinds in ../adopt/shop.yaml"
-)]
+#[case::nothing_of_ours("../adopt/shop.yaml", "no objects of bellwether.dev in ../adopt/shop.yaml")]
 #[case::nowhere("nowhere.yaml", "cannot read nowhere.yaml: No such file or directory (os error 2)")]
 #[case::no_objects(
     "several/notes.txt",
-    "several/notes.txt, document 1, line 1: it has neither apiVersion nor kind, so it is no Kubernetes object"
+    "several/notes.txt, document 1, line 1: not a Kubernetes object: apiVersion and kind missing"
 )]
-fn what_cannot_be_looked_at(#[case] file: &str, #[case] error: &str) {
+fn input_that_cannot_be_checked(#[case] file: &str, #[case] error: &str) {
     let run = lint(&[file]);
     let expected = format!("error: {error}\n");
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", expected.as_str()));
 }
 
-/// The documentation says how to use them.
+/// The documentation refers to the examples.
 #[test]
-fn the_examples_are_right() {
+fn the_examples_are_valid() {
     let examples = "../../../../../examples";
     let wordpress = format!("{examples}/wordpress");
     let rule = format!("{examples}/rules/widgets.yaml");
     let run = lint(&[&wordpress, &rule]);
-    // One of them is there in two ways, to choose from.
-    let is_choice = |line: &str| line.contains("wordpress.yaml:2: the same Application is also in ");
-    assert!(run.code == Some(0) && run.stderr.lines().all(is_choice), "{run}");
+    // The Application wordpress has two variants.
+    let is_variant =
+        |line: &str| line.contains("wordpress.yaml:2: duplicate Application \"wordpress\": also in ");
+    assert!(run.code == Some(0) && run.stderr.lines().all(is_variant), "{run}");
 }
 
-/// A cluster has only the one that was applied last. What is in two files may be meant for two clusters.
+/// A duplicate is an error in one file and a note in two, which may be for two clusters.
 #[test]
-fn of_two_that_are_one_for_a_cluster() {
+fn duplicates_and_cycles() {
     assert_snapshot!(lint(&["together.yaml", "several/a.yaml", "./several/a.yaml"]));
 }

@@ -1,4 +1,4 @@
-//! `bellwether rules`, and judging by rules of one's own.
+//! `bellwether rules`, and `--rules` of other commands.
 
 use std::{fs, path::Path, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{Run, bellwether, judged_from};
 
-/// The command among the rules of these tests.
+/// The command in the directory with the rules of these tests.
 fn among_rules(arguments: &[&str]) -> Command {
     let mut command = bellwether(arguments);
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules"));
@@ -20,7 +20,7 @@ fn ran(mut command: Command) -> Run {
     command.output().expect("the binary runs").into()
 }
 
-/// The command in the repository, where the examples are.
+/// The command in the root of the repository.
 fn in_repository(arguments: &[&str]) -> Run {
     let mut command = bellwether(arguments);
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -28,23 +28,26 @@ fn in_repository(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn what_is_wrong_with_rules() {
+fn errors_in_rules() {
     assert_snapshot!(ran(among_rules(&["rules", "lint", "wrong"])));
 }
 
 #[test]
-fn what_is_wrong_for_programs() {
+fn errors_in_rules_as_json() {
     assert_snapshot!(ran(among_rules(&["rules", "lint", "wrong/expressions.yaml", "-o", "json"])));
-    assert_snapshot!("lint_as_yaml", ran(among_rules(&["rules", "lint", "wrong/twice.yaml", "-o", "yaml"])));
+    assert_snapshot!(
+        "errors_in_rules_as_yaml",
+        ran(among_rules(&["rules", "lint", "wrong/twice.yaml", "-o", "yaml"]))
+    );
 }
 
 #[test]
-fn cases_that_fail() {
+fn failed_cases() {
     assert_snapshot!(ran(among_rules(&["rules", "test", "failing"])));
 }
 
 #[test]
-fn cases_that_fail_for_programs() {
+fn failed_cases_as_json() {
     assert_snapshot!(ran(among_rules(&["rules", "test", "failing/acme.io", "-o", "json"])));
 }
 
@@ -53,7 +56,7 @@ fn cases_that_fail_for_programs() {
 #[case::no_rules(
     "lint",
     "failing/acme.io/Widget/testdata/down.yaml",
-    "error: there is no HealthRule and no health.lua here\n"
+    "error: no HealthRule and no health.lua in failing/acme.io/Widget/testdata/down.yaml\n"
 )]
 #[case::no_directory(
     "test",
@@ -64,58 +67,71 @@ fn cases_that_fail_for_programs() {
     "test",
     "wrong/acme.io/Gadget/..",
     "error: wrong/acme.io/Gadget/../Gadget/health.lua, rule acme.io/Gadget/health.lua: health.lua: line 2: \
-     'then' expected near '!'; not equal is written `~=`\nerror: there is no health_test.yaml and no other file that ends in \
-     _test.yaml in wrong/acme.io/Gadget/..\n"
+     'then' expected near '!'; not equal is written `~=`\nerror: no test suites (files ending in _test.yaml) in \
+     wrong/acme.io/Gadget/..\n"
 )]
-#[case::a_script_at_no_place_of_its_own(
+#[case::a_misplaced_script(
     "lint",
     "stray/check.lua",
-    "error: stray/check.lua: a script is found by its place, GROUP/KIND/health.lua, and this is none\n"
+    "error: stray/check.lua: not a health script: move it to GROUP/KIND/health.lua\n"
 )]
-fn what_cannot_be_read(#[case] command: &str, #[case] path: &str, #[case] errors: &str) {
+fn input_that_cannot_be_read(#[case] command: &str, #[case] path: &str, #[case] errors: &str) {
     let run = ran(among_rules(&["rules", command, path]));
     assert_eq!((run.code, run.stderr.as_str()), (Some(2), errors));
 }
 
 #[rstest]
-#[case::no_list("test: []", "it has no list of tests")]
+#[case::no_list("test: []", "tests: required")]
 #[case::no_object(
     "tests: [{expect: {state: Ready}}]",
-    "tests[0]: it has no object: give `input`, the name of a file, or `object`"
+    "tests[0]: set input to the name of a file, or object to an object"
 )]
 #[case::no_expectation(
     "tests: [{object: {}}]",
-    "tests[0]: it has nothing that is expected: give `expect: {state: Ready}`"
+    "tests[0]: set exactly one of expect and healthStatus, for example expect: {state: Ready}"
 )]
-#[case::a_stray_field(
+#[case::an_unknown_field(
     "tests: [{object: {}, expect: {status: Ready}}]",
-    "tests[0]: expect has no `status`; it has state, reason, message, progress"
+    "tests[0]: expect: unknown field \"status\" (did you mean \"state\"?)"
 )]
-#[case::empty("tests: []", "its list of tests is empty")]
-#[case::no_text("tests: [{object: {}, expect: {state: 5}}]", "tests[0]: state is 5, and should be text")]
-#[case::no_state(
+#[case::empty("tests: []", "tests: must have at least 1 entry, has 0")]
+#[case::not_a_string("tests: [{object: {}, expect: {state: 5}}]", "tests[0]: state: must be a string, not 5")]
+#[case::an_unknown_state(
     "tests: [{object: {}, expect: {state: Healthy}}]",
-    "tests[0]: there is no state `Healthy`: give Ready, InProgress, Failed, Suspended, Terminating or Unknown"
+    "tests[0]: state: unsupported value \"Healthy\": must be one of Ready, InProgress, Failed, Suspended, Terminating, Unknown"
 )]
-#[case::no_number(
+#[case::not_a_number(
     "tests: [{object: {}, expect: {progress: '50'}}]",
-    "tests[0]: progress is \"50\", and should be a number"
+    "tests[0]: progress: must be an integer, not \"50\""
 )]
 #[case::a_misspelt_field(
     "tests: [{object: {}, expects: {state: Ready}}]",
-    "tests[0]: there is no `expects`; there is name, input, inputPath, object, now, expect, healthStatus"
+    "tests[0]: unknown field \"expects\" (did you mean \"expect\"?)"
 )]
-#[case::no_time(
+#[case::not_a_time(
     "tests: [{object: {}, now: noon, expect: {state: Ready}}]",
-    "tests[0]: now is `noon`, and should look like 2026-11-14T12:00:00Z"
+    "tests[0]: now: invalid time \"noon\": write a time such as 2026-11-14T12:00:00Z"
 )]
-fn a_suite_that_makes_no_sense(#[case] suite: &str, #[case] error: &str) {
+fn an_invalid_suite(#[case] suite: &str, #[case] error: &str) {
+    let run = test_suite(suite);
+    assert_eq!((run.code, run.stderr), (Some(2), format!("error: ./my_test.yaml: {error}\n")));
+}
+
+#[test]
+fn a_suite_that_is_not_yaml() {
+    let run = test_suite("tests:\n- {object: [}\n");
+    let error = "./my_test.yaml, line 2: invalid YAML: mismatched bracket '[' closed by '}'";
+    assert_eq!((run.code, run.stderr), (Some(2), format!("error: {error}\n")));
+}
+
+/// Runs a suite in a directory of its own.
+#[expect(clippy::expect_used, reason = "a test without a directory cannot go on")]
+fn test_suite(suite: &str) -> Run {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("my_test.yaml"), suite).expect("it can be written");
     let mut command = bellwether(&["rules", "test", "."]);
     command.current_dir(directory.path());
-    let run = ran(command);
-    assert_eq!((run.code, run.stderr), (Some(2), format!("error: ./my_test.yaml: {error}\n")));
+    ran(command)
 }
 
 #[test]
@@ -125,14 +141,14 @@ fn a_suite_by_its_name() {
     assert_eq!(run.code, Some(1));
 }
 
-/// The documentation says how to use them.
+/// The documentation refers to the examples.
 #[test]
 fn the_examples_pass() {
     assert_snapshot!(in_repository(&["rules", "lint", "examples/rules"]));
-    assert_snapshot!("the_examples_are_tried", in_repository(&["rules", "test", "examples/rules"]));
+    assert_snapshot!("tests_of_the_examples", in_repository(&["rules", "test", "examples/rules"]));
     let now = "2026-11-14T12:00:00Z";
     assert_snapshot!(
-        "judged_by_the_examples",
+        "assessed_by_the_examples",
         in_repository(&[
             "assess",
             "--rules",
@@ -157,14 +173,14 @@ fn the_examples_pass() {
     );
 }
 
-/// A rule changes verdicts; one that is wrong is said to be, and the rest is judged without it.
+/// An invalid rule is an error; objects are assessed without it.
 #[test]
-fn rules_that_are_wrong_do_not_hide_the_objects() {
+fn invalid_rules_do_not_hide_the_objects() {
     let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules/wrong/expressions.yaml");
     let object = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w}\nstatus: {phase: Ready}\n";
     let run = judged_from(&["assess", "-", "--rules", rules, "-o", "json"], object);
-    let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
-    assert_eq!(said[0]["rule"], json!({"source": "generic", "id": "phase"}));
+    let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(output[0]["rule"], json!({"source": "generic", "id": "phase"}));
     assert_eq!(run.code, Some(2));
     assert!(
         run.stderr.contains("rule several-mistakes: spec.cel[0].when: line 1, column 14"),
@@ -180,19 +196,19 @@ fn rules_are_for_the_native_dialect() {
     assert!(run.stderr.contains("--rules"), "{}", run.stderr);
 }
 
-/// The kinds for which the examples have scripts in Argo CD's layout.
+/// The kinds with scripts in the layout of Argo CD among the examples.
 const SCRIPTED: [&str; 3] =
     ["keda.sh/ScaledObject", "keda.sh/ScaledJob", "proclaim.dogmatiq.io/DNSSDServiceInstance"];
 
-/// Argo CD's own cases of three kinds, in its layout, with scripts of our own. The cases are not part of this repository.
+/// The cases of Argo CD for three kinds, with our own scripts. The cases are not part of this repository.
 #[test]
-fn argo_cds_cases_pass_with_our_scripts() {
+fn argo_cd_cases_pass_with_our_scripts() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cases = std::env::var_os("BELLWETHER_CONFORMANCE")
         .map_or_else(|| repository.join("../shared/conformance"), Into::into)
         .join("argo.jsonl");
     let Ok(cases) = fs::read_to_string(&cases) else {
-        println!("skipped: there are no cases in {}", cases.display());
+        println!("skipped: no cases in {}", cases.display());
         return;
     };
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! Text that is no object: one sentence says so.
+//! Input that is not an object: the error is one sentence with a place.
 
 use bellwether_model::{Object, Plan};
 use rstest::rstest;
@@ -28,12 +28,12 @@ use rstest::rstest;
     "control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0"
 )]
 #[case::surrogate(r#"{"kind":"\ud800"}"#, "unexpected end of hex escape at line 1 column 16")]
-#[case::list("[1,2]", "it is a list, not a map")]
-#[case::text("\"{}\"", "it is text, not a map")]
-#[case::number("12", "it is a number, not a map")]
-#[case::truth("true", "it is a truth value, not a map")]
-#[case::null("null", "it is null, not a map")]
-fn says_what_is_wrong_and_where(#[case] json: &str, #[case] what: &str) {
+#[case::list("[1,2]", "expected a map, found a list")]
+#[case::text("\"{}\"", "expected a map, found a string")]
+#[case::number("12", "expected a map, found a number")]
+#[case::truth("true", "expected a map, found a boolean")]
+#[case::null("null", "expected a map, found null")]
+fn the_error_has_a_reason_and_a_place(#[case] json: &str, #[case] what: &str) {
     let error = Object::from_json(json.as_bytes(), &Plan::identity().with("status")).unwrap_err().to_string();
     assert_eq!(error, format!("not a Kubernetes object: {what}"));
 }
@@ -44,7 +44,7 @@ fn says_what_is_wrong_and_where(#[case] json: &str, #[case] what: &str) {
 #[case::cut_in_a_character(b"{\"kind\":\"\xe2\x82\"}")]
 #[case::outside_of_text(b"{\"kind\":1\xa0}")]
 #[case::utf_16(b"\xff\xfe{\0}\0")]
-fn no_utf_8(#[case] json: &[u8]) {
+fn invalid_utf_8(#[case] json: &[u8]) {
     let error = Object::from_json(json, &Plan::identity()).unwrap_err().to_string();
     assert!(error.starts_with("not a Kubernetes object: ") && error.lines().count() == 1, "{error}");
 }

@@ -1,4 +1,4 @@
-//! What is kept of objects that are large, odd or secret.
+//! Which fields are kept of large, unusual and secret objects.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ fn status_plan() -> Plan {
 #[rstest]
 #[case::lists("[", "]")]
 #[case::maps("{\"a\":", "}")]
-fn deep_values_are_cut_where_they_are_kept(#[case] open: &str, #[case] close: &str) {
+fn deep_values_are_truncated(#[case] open: &str, #[case] close: &str) {
     const DEPTH: usize = 50_000;
     let deep = format!("{}1{}", open.repeat(DEPTH), close.repeat(DEPTH));
     let json = format!(r#"{{"kind":"Deep","status":{deep},"dropped":{deep},"metadata":{{"name":"x"}}}}"#);
@@ -30,7 +30,7 @@ fn deep_values_are_cut_where_they_are_kept(#[case] open: &str, #[case] close: &s
 }
 
 #[test]
-fn large_text_is_borrowed_or_passed_over() {
+fn large_strings_are_borrowed_or_skipped() {
     let large = "a \u{1f40f} flock ".repeat(400_000);
     let json = format!(
         r#"{{"kind":"Large","dropped":"{large}","status":{{"message":"{large}"}},"more":["{large}"]}}"#
@@ -47,13 +47,13 @@ fn large_text_is_borrowed_or_passed_over() {
 #[case::at_the_top(r#"{"kind":"A","status":1,"kind":"B","status":{"a":2}}"#, "B", 2)]
 #[case::inside(r#"{"kind":"B","status":{"a":1,"a":{"x":1},"a":3}}"#, "B", 3)]
 #[case::of_maps(r#"{"kind":"B","status":{"b":1,"a":1},"status":{"a":4}}"#, "B", 4)]
-fn of_a_field_that_is_given_twice_the_last_counts(#[case] json: &str, #[case] kind: &str, #[case] a: i64) {
+fn the_last_duplicate_field_counts(#[case] json: &str, #[case] kind: &str, #[case] a: i64) {
     let object = Object::from_json(json.as_bytes(), &status_plan()).unwrap();
     assert_eq!((object.kind(), object.at("status.a").and_then(Value::as_int)), (kind, Some(a)));
     assert_eq!(object.at("status.b"), None);
 }
 
-/// Whatever stands where a text is expected, the object is read, and says nothing there.
+/// A field of the wrong type does not fail the object; it reads as empty.
 #[rstest]
 fn identity_of_the_wrong_type(
     #[values("apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace")] field: &str,
@@ -95,7 +95,7 @@ fn numbers(#[case] text: &str, #[case] number: Value<'_>) {
 
 #[rstest]
 #[case::fraction(r#"{"metadata":{"creationTimestamp":"2026-03-01T02:03:04.5Z"}}"#, true)]
-#[case::no_time(r#"{"metadata":{"creationTimestamp":"yesterday"}}"#, false)]
+#[case::not_a_time(r#"{"metadata":{"creationTimestamp":"yesterday"}}"#, false)]
 #[case::number(r#"{"metadata":{"creationTimestamp":1772330584}}"#, false)]
 #[case::null(r#"{"metadata":{"creationTimestamp":null}}"#, false)]
 fn times(#[case] json: &str, #[case] is_time: bool) {
@@ -103,7 +103,7 @@ fn times(#[case] json: &str, #[case] is_time: bool) {
     assert_eq!(object.time("metadata.creationTimestamp").is_some(), is_time);
 }
 
-/// What is secret, or large and of no use, is in no memory of ours, however much was asked for.
+/// Secret and large fields are not kept in memory.
 #[rstest]
 #[case::managed_fields(r#"{"metadata":{"name":"kept","managedFields":[{"manager":"SECRET"}]}}"#)]
 #[case::last_applied(
@@ -131,14 +131,14 @@ fn times(#[case] json: &str, #[case] is_time: bool) {
 #[case::cron_job_init(
     r#"{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"initContainers":[{"name":"kept","env":[{"value":"SECRET"}]}]}}}}}}"#
 )]
-fn everything_has_no_secrets(#[case] json: &str) {
+fn everything_drops_secrets(#[case] json: &str) {
     let object = Object::from_json(json.as_bytes(), &Plan::everything()).unwrap();
     let kept = object.fields().to_string();
     assert!(kept.contains("kept") && !kept.contains("SECRET"), "{kept}");
 }
 
 #[test]
-fn an_outline_has_text_and_numbers_and_empty_lists_and_maps() {
+fn an_outline_has_scalars_and_empty_lists_and_maps() {
     let json = r#"{"spec":{"replicas":3,"class":"a","tags":["SECRET"],"users":[{"a":"SECRET"}],"auth":{"a":"SECRET"}}}"#;
     let object = Object::from_json(json.as_bytes(), &Plan::identity().with("spec.*")).unwrap();
     let kept = object.fields().to_string();

@@ -1,4 +1,4 @@
-//! Objects as parts of something larger.
+//! Objects inside other JSON: watch events and lists.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use bellwether_model::{Object, ObjectSeed, Plan, read_json};
 use rstest::rstest;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// An event of a watch.
+/// A watch event.
 #[derive(Clone, Copy)]
 struct Event<'p>(&'p Plan);
 
@@ -36,7 +36,7 @@ impl<'de> Visitor<'de> for Event<'_> {
                 }
             }
         }
-        kind.zip(object).ok_or_else(|| A::Error::custom("not a whole event"))
+        kind.zip(object).ok_or_else(|| A::Error::custom("incomplete event"))
     }
 }
 
@@ -84,10 +84,10 @@ const POD: &str =
     r#"{"kind":"Pod","metadata":{"name":"web","managedFields":[{"a":"}"}]},"status":{"phase":"Running"}}"#;
 
 #[rstest]
-#[case::as_it_is_sent(format!("{{\"type\":\"MODIFIED\",\"object\":{POD}}}\n"))]
-#[case::the_other_way_round(format!("{{\"object\":{POD},\"type\":\"MODIFIED\"}}"))]
-#[case::with_more_in_it(format!("{{\"more\":[{POD}],\"type\":\"MODIFIED\",\"object\":{POD},\"most\":1}}"))]
-#[case::spread_out(format!("\r\n{{ \"type\" : \"MODI\\u0046IED\" ,\n\t\"object\" : {POD} }} "))]
+#[case::as_sent(format!("{{\"type\":\"MODIFIED\",\"object\":{POD}}}\n"))]
+#[case::object_first(format!("{{\"object\":{POD},\"type\":\"MODIFIED\"}}"))]
+#[case::unknown_fields(format!("{{\"more\":[{POD}],\"type\":\"MODIFIED\",\"object\":{POD},\"most\":1}}"))]
+#[case::white_space(format!("\r\n{{ \"type\" : \"MODI\\u0046IED\" ,\n\t\"object\" : {POD} }} "))]
 fn events(#[case] json: String) {
     let plan = Plan::identity().with("status.phase");
     let (kind, object) = read_json(json.as_bytes(), Event(&plan)).unwrap();
@@ -98,8 +98,8 @@ fn events(#[case] json: String) {
 
 #[rstest]
 #[case::cut(r#"{"type":"ADDED","object":{"kind":"Po"#, "EOF while parsing a string at line 1 column 36")]
-#[case::half(r#"{"type":"ADDED"}"#, "not a whole event at line 1 column 16")]
-#[case::no_object(r#"{"type":"ADDED","object":[1]}"#, "it is a list, not a map at line 1 column 29")]
+#[case::half(r#"{"type":"ADDED"}"#, "incomplete event at line 1 column 16")]
+#[case::no_object(r#"{"type":"ADDED","object":[1]}"#, "expected a map, found a list at line 1 column 29")]
 #[case::two(r#"{"type":"A","object":{}}{"type":"A","object":{}}"#, "trailing characters at line 1 column 25")]
 fn broken_events(#[case] json: &str, #[case] what: &str) {
     let error = read_json(json.as_bytes(), Event(&Plan::identity())).unwrap_err().to_string();

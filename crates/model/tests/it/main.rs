@@ -1,4 +1,4 @@
-//! What is read from bytes, and what is not.
+//! Decoding objects from bytes.
 
 mod broken;
 mod kept;

@@ -1,15 +1,16 @@
-//! Any JSON is read as a naive evaluator reads it: parse all of it, then throw away what the plan does not ask for.
+//! Any JSON decodes as with a naive decoder that parses everything and then drops what the plan does not
+//! keep.
 
 use bellwether_model::{Object, ObjectSeed, Plan};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde::de::DeserializeSeed as _;
 use serde_json::{Map, Value as Json, json};
 
-/// Names that plans and objects have in common, so that they meet often.
+/// Field names of plans and objects, few enough to match often.
 const NAMES: &[&str] =
     &["apiVersion", "metadata", "name", "spec", "status", "conditions", "type", "größe", ""];
 
-/// What every plan keeps.
+/// The fields that every plan keeps.
 const IDENTITY: &[&str] = &[
     "apiVersion",
     "kind",
@@ -24,7 +25,7 @@ const IDENTITY: &[&str] = &[
     "status.observedGeneration",
 ];
 
-/// Of a value, what these paths keep.
+/// The part of a value that these paths keep.
 fn keep(value: &Json, paths: &[Vec<&str>]) -> Json {
     match value {
         Json::Array(_) if paths.is_empty() => json!([]),
@@ -49,7 +50,7 @@ fn keep(value: &Json, paths: &[Vec<&str>]) -> Json {
     }
 }
 
-/// Of a value everything. Numbers beyond 64 bits are approximate.
+/// The whole value. Numbers beyond 64 bits are approximate.
 fn all(value: &Json) -> Json {
     match value {
         Json::Array(list) => list.iter().map(all).collect(),
@@ -97,7 +98,7 @@ fn any_paths() -> impl Strategy<Value = Vec<String>> {
 
 proptest! {
     #[test]
-    fn the_plan_says_what_is_kept(object in any_object(), paths in any_paths(), pretty: bool) {
+    fn decodes_what_the_plan_keeps(object in any_object(), paths in any_paths(), pretty: bool) {
         let text = if pretty { serde_json::to_string_pretty(&object) } else { serde_json::to_string(&object) };
         let text = text.unwrap();
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
@@ -108,14 +109,14 @@ proptest! {
         let expected = keep(&serde_json::from_str(&text).unwrap(), &all_paths);
         prop_assert_eq!(serde_json::to_value(read.fields()).unwrap(), expected);
 
-        // By any other reader of the format, the same.
+        // Any other deserializer gives the same.
         let mut reader = serde_json::Deserializer::from_str(&text);
         prop_assert_eq!(&ObjectSeed(&plan).deserialize(&mut reader).unwrap(), &read);
         prop_assert_eq!(read.to_static(), read);
     }
 
     #[test]
-    fn every_part_of_a_text_without_its_end_is_an_error(object in any_object(), cut: prop::sample::Index) {
+    fn truncated_json_is_an_error(object in any_object(), cut: prop::sample::Index) {
         let text = serde_json::to_vec(&object).unwrap();
         let part = &text[..cut.index(text.len())];
         prop_assert!(Object::from_json(part, &Plan::identity()).is_err());
@@ -123,18 +124,18 @@ proptest! {
     }
 
     #[test]
-    fn what_is_kept_is_json(object in any_object(), at: prop::sample::Index, byte: u8) {
+    fn accepts_exactly_valid_json(object in any_object(), at: prop::sample::Index, byte: u8) {
         let mut text = serde_json::to_vec(&object).unwrap();
         let at = at.index(text.len());
         text[at] = byte;
-        // No name here is one that this plan drops, so everything is looked at.
+        // This plan drops none of the names, so all of the text is parsed.
         let read = Object::from_json(&text, &Plan::everything());
         let valid = serde_json::from_slice::<Map<String, Json>>(&text);
         prop_assert_eq!(read.is_ok(), valid.is_ok(), "{}", String::from_utf8_lossy(&text));
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+    fn no_input_panics(bytes: Vec<u8>) {
         let _ = Object::from_json(&bytes, &Plan::identity());
         let _ = Object::from_json(&[b"{\"a\":", &*bytes, b"}"].concat(), &Plan::everything());
     }

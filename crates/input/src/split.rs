@@ -1,24 +1,24 @@
-//! Cutting YAML into documents, and lists into their items, before anything is parsed.
+//! Splits YAML into documents, and lists into items, before parsing.
 //!
-//! So a broken piece does not hide the others, the limits of the parser are those of one object rather than of a whole dump,
-//! and all cores can parse, which is slow for YAML. What a cut needs to know stands at the beginning of lines: nothing inside
-//! of a value may be indented less than the value, so neither text nor comments can look like a document or an item.
+//! So one invalid piece does not hide the others, the parser limits apply to one object instead of a whole
+//! dump, and all cores parse, which is slow for YAML. The start of a line is enough to split: the content of
+//! a value cannot be indented less than the value, so neither text nor comments look like a document or an
+//! item.
 
 use std::borrow::Cow;
 
 use super::{Place, json, seeds::Head};
 
-/// A document of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Document<'t> {
     pub(super) text: &'t str,
-    /// Its number, from 1. Documents without content do not count.
+    /// The number of the document, from 1. Documents without content do not count.
     pub(super) number: usize,
-    /// The line of the text on which it begins, from 1.
+    /// The first line of the document in the text, from 1.
     pub(super) line: usize,
 }
 
-/// A part of a document that is read on its own.
+/// A part of a document that is parsed on its own.
 #[derive(Clone, Debug)]
 pub(super) struct Piece<'t> {
     pub(super) text: &'t str,
@@ -26,7 +26,6 @@ pub(super) struct Piece<'t> {
     pub(super) content: Content<'t>,
 }
 
-/// What a piece holds.
 #[derive(Clone, Debug)]
 pub(super) enum Content<'t> {
     /// JSON values.
@@ -35,7 +34,7 @@ pub(super) enum Content<'t> {
     Object,
     /// One item of a list with this head.
     Item(Head<'t>),
-    /// A document that is an object or a list.
+    /// A document that may be an object or a list.
     Unclear,
 }
 
@@ -58,7 +57,7 @@ pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
     documents
 }
 
-/// All of a text that has one JSON value on each line.
+/// A text with one JSON value on each line, as one document.
 pub(super) fn json_lines(text: &str) -> Option<(Document<'_>, Vec<Piece<'_>>)> {
     let document = Document { text, number: 1, line: 1 };
     let piece = Piece { content: Content::Json, ..document.whole() };
@@ -74,7 +73,7 @@ fn is_separator(line: &str) -> bool {
 }
 
 impl<'t> Document<'t> {
-    /// What there is from the first line on that is neither a comment nor a directive.
+    /// Starts at the first line that is neither blank, a comment nor a directive. `None` without such a line.
     fn of(text: &'t str, line: usize, number: usize) -> Option<Self> {
         let mut offset = 0;
         for (index, content) in text.split_inclusive('\n').enumerate() {
@@ -87,7 +86,7 @@ impl<'t> Document<'t> {
         None
     }
 
-    /// The parts that can be read on their own.
+    /// The parts that can be parsed on their own.
     pub(super) fn pieces(&self) -> Vec<Piece<'t>> {
         if json::looks_like_it(self.text) {
             return vec![Piece { content: Content::Json, ..self.whole() }];
@@ -108,7 +107,7 @@ impl<'t> Document<'t> {
             .collect()
     }
 
-    /// All of it as one piece.
+    /// The whole document as one piece.
     pub(super) fn whole(&self) -> Piece<'t> {
         self.piece(self.text, self.line, None, Content::Unclear)
     }
@@ -118,37 +117,38 @@ impl<'t> Document<'t> {
     }
 }
 
-/// What the lines of a document show of it: its head, and where its items are.
+/// The head and the items of a document, found without a parser.
 #[derive(Debug, Default)]
 struct Outline<'t> {
     head: Head<'t>,
     items: Vec<Item<'t>>,
 }
 
-/// The lines of one item, with its dash: a list of one item.
+/// The lines of one item, with its dash: YAML for a list of one item.
 #[derive(Debug)]
 struct Item<'t> {
     text: &'t str,
-    /// How many lines of the document are before it.
+    /// The number of lines in the document before the item.
     line: usize,
 }
 
-/// What indented lines belong to.
+/// What the indented lines belong to.
 enum Under {
-    /// A word, or nothing.
+    /// The value of apiVersion or kind, or nothing.
     Word,
-    /// The items.
+    /// The items of the list.
     Items,
-    /// Whatever else.
+    /// Any other field.
     Other,
 }
 
 impl<'t> Outline<'t> {
-    /// Nothing if the document is written in a way that needs a parser to be understood.
+    /// `None` if the document needs a parser.
     fn of(text: &'t str) -> Option<Self> {
         let mut outline = Self::default();
-        // Where the item begins that the lines belong to, and how far the dashes of the items are indented.
+        // The offset and line number of the current item.
         let mut item: Option<(usize, usize)> = None;
+        // The indentation of the dashes of the items.
         let mut dashes: Option<usize> = None;
         let mut under = Under::Word;
         let mut offset = 0;
@@ -181,7 +181,7 @@ impl<'t> Outline<'t> {
             }
             match under {
                 Under::Other => {}
-                // The word goes on, or the document did not begin as a map does.
+                // A value of several lines, or the document is not a map.
                 Under::Word => return None,
                 Under::Items => {
                     let dashes = *dashes.get_or_insert(indent);
@@ -205,7 +205,7 @@ impl<'t> Outline<'t> {
     }
 }
 
-/// The parts of a line such as `kind: List`.
+/// Splits a line such as `kind: List`.
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_plain = key.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -217,7 +217,7 @@ fn without_comment(value: &str) -> &str {
     value.split_once(" #").map_or(value, |(value, _)| value).trim()
 }
 
-/// A word, in quotes or without.
+/// A word, with or without quotes.
 fn word(value: &str) -> Option<&str> {
     let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     let word = inside('"').or_else(|| inside('\'')).unwrap_or(value);
