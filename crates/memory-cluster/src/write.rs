@@ -86,7 +86,7 @@ mod tests {
                 uid: uid.into(),
                 version: ResourceVersion::new(version),
                 patch: Arc::new(json!({ "progress": 7 })),
-                told: Box::default(),
+                transitions: Box::default(),
                 claims: Box::default(),
             };
             cluster.write(&slot(application(), Part::Status), &change, NOW)

@@ -151,27 +151,26 @@ It will own these objects: whoever deletes Application wordpress deletes these o
 #[case::no_key(
     &["wordpress", "-", "--selector", "a/b/c=a"],
     web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels: matchLabels has a key that is no label key: use \
-              at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, after an optional \
-              DNS prefix and '/'")],
+    &[(true, "there can be no such Application: spec.selector.matchLabels: invalid label key: use at most 63 letters, \
+              digits, '-', '_' and '.', starting and ending with a letter or digit, after an optional DNS prefix and '/'")],
 )]
 #[case::no_value(
     &["wordpress", "-", "--selector", "app=a b"],
     web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels.app: this is no label value: use at most 63 \
-              letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, or leave it empty")],
+    &[(true, "there can be no such Application: spec.selector.matchLabels.app: invalid label value \"a b\": use at most 63 \
+              letters, digits, '-', '_' and '.', starting and ending with a letter or digit")],
 )]
 #[case::no_name(
     &["Word_Press", "-", "--selector", "app=web"],
     web(json!({})),
-    &[(true, "there can be no such Application: metadata.name: a name has lower-case letters, digits, '-' and '.', and a \
-              letter or digit at its beginning, at its end and around every '.'")],
+    &[(true, "there can be no such Application: metadata.name: invalid name \"Word_Press\": use lower-case letters, \
+              digits, '-' and '.', starting and ending with a letter or digit")],
 )]
 #[case::a_name_that_is_no_label(
     &["a234567890b234567890c234567890d234567890e234567890f234567890g234", "-"],
     web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels.app.kubernetes.io/part-of: it has 64 characters, \
-              more than 63: choose a label with --selector")],
+    &[(true, "there can be no such Application: spec.selector.matchLabels.app.kubernetes.io/part-of: must have at most 63 \
+              characters, has 64: choose a label with --selector")],
 )]
 fn what_speaks_against_it(
     #[case] arguments: &[&str],

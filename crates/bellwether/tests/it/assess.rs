@@ -102,7 +102,7 @@ fn standard_input(#[case] arguments: &[&str]) {
 fn nothing_is_not_well() {
     let run = judged_from(&["assess", "-"], "");
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
-    assert_eq!(run.stderr, "error: standard input holds no object, so there is nothing to judge\n");
+    assert_eq!(run.stderr, "error: no objects in standard input\n");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn what_is_no_text_is_an_error() {
     fs::write(file.path(), b"apiVersion: \xff\xfe").expect("a file");
     let run = run(&["assess", file.path().to_str().expect("a name")]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.ends_with("it is no UTF-8 text from byte 12 on\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with(": not UTF-8 (byte 12)\n"), "{}", run.stderr);
 }
 
 fn services(count: usize) -> String {

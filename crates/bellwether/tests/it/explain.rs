@@ -60,5 +60,5 @@ fn an_empty_list_is_no_error() {
 fn nothing_is_not_well() {
     let run = judged_from(&["explain", "-"], "");
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
-    assert_eq!(run.stderr, "error: standard input holds no object, so there is nothing to judge\n");
+    assert_eq!(run.stderr, "error: no objects in standard input\n");
 }

@@ -36,9 +36,9 @@ fn failed(name: &str) -> Value {
 #[case::nothing(vec![], "Unknown NoComponents: no Deployment.apps or Widget.acme.io in namespace shop matches selector app=web")]
 #[case::all_ready(vec![widget("a", Some("True")), deployment("b", 3, 3)], "True ComponentsReady: All components ready")]
 #[case::one_in_progress(vec![widget("a", Some("True")), deployment("b", 2, 3)], "False ComponentsNotReady: Deployment/b: 2 of 3 replicas ready")]
-#[case::one_unknown(vec![widget("a", None), deployment("b", 3, 3)], "Unknown ComponentsUnknown: Widget/a: no rule knows Widget.acme.io, and its status has no condition, phase or counter that speaks for itself")]
+#[case::one_unknown(vec![widget("a", None), deployment("b", 3, 3)], "Unknown ComponentsUnknown: Widget/a: no rule for Widget.acme.io, and no known condition, phase or counter in its status")]
 #[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], "False ComponentsNotReady: Deployment/b: 2 of 3 replicas ready")]
-#[case::terminating(vec![terminating("a")], "False ComponentsNotReady: Widget/a: it is being deleted")]
+#[case::terminating(vec![terminating("a")], "False ComponentsNotReady: Widget/a: being deleted")]
 #[case::suspended_does_not_block(vec![widget("a", Some("True")), paused("b")], "True ComponentsReady: All components ready")]
 #[case::failed_first(vec![deployment("a", 2, 3), failed("b")], "False ComponentsNotReady: Widget/b: Jammed: a cog is jammed; Deployment/a: 2 of 3 replicas ready")]
 fn ready_is_three_valued(#[case] objects: Vec<Value>, #[case] ready: &str) {
