@@ -54,7 +54,7 @@ use crate::schema::{self, rule};
 pub struct HealthRuleSpec {
     /// The kind that the rule is for. Required.
     #[serde(rename = "for")]
-    pub for_: JudgedKind,
+    pub for_: RuleTarget,
 
     /// CEL clauses. The first clause whose `when` is true decides. A `when` that reads a missing field is not
     /// true.
@@ -74,7 +74,7 @@ pub struct HealthRuleSpec {
 
 /// The kind that a rule is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct JudgedKind {
+pub struct RuleTarget {
     /// The API group of the kind. Defaults to the core group.
     #[serde(default)]
     #[schemars(schema_with = "schema::group")]

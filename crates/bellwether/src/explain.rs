@@ -182,7 +182,7 @@ fn story(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> Strin
     }
     add("rule", vec![evidence::rule(verdict)]);
     if let Some(rule) = rules.iter().find(|rule| is_told_in(verdict, rule)) {
-        add("", wrap(&rule.says, width));
+        add("", wrap(&rule.description, width));
     }
     if let Some(later) = &verdict.later {
         let then = format!("{:?} from {} on if nothing changes", later.verdict.state, later.at);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_api::{ConditionStatus, HealthRuleSpec, HealthRuleStatus};
 use bellwether_conditions::{Statement, message};
-use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
+use bellwether_health::user::{Clause, CompiledRule, Flaw, Form, RuleTarget, UserRule, UserRules};
 use jiff::Timestamp;
 
 use crate::{
@@ -195,7 +195,7 @@ pub fn user_rule(name: &str, spec: HealthRuleSpec) -> UserRule {
         }
         (None, None, lua) => Form::Lua(lua.unwrap_or_default()),
     };
-    let kind = JudgedKind {
+    let kind = RuleTarget {
         group: spec.for_.group,
         version: spec.for_.version,
         kind: Some(spec.for_.kind).filter(|kind| kind != "*"),

@@ -20,7 +20,7 @@ pub struct RuleText {
     /// The name in that set: `apps/Deployment`, `generation`.
     pub id: &'static str,
     /// The description, in Markdown.
-    pub says: String,
+    pub description: String,
 }
 
 /// All built-in rules by group and kind, then the generic rules in order of evaluation.
@@ -28,10 +28,13 @@ pub fn rules() -> Vec<RuleText> {
     let builtin = builtin::all().map(|rule| RuleText {
         source: Source::Builtin,
         id: rule.id,
-        says: rule.description(),
+        description: rule.description(),
     });
-    let generic =
-        GENERIC.iter().map(|(id, text)| RuleText { source: Source::Generic, id, says: (*text).to_owned() });
+    let generic = GENERIC.iter().map(|(id, text)| RuleText {
+        source: Source::Generic,
+        id,
+        description: (*text).to_owned(),
+    });
     builtin.chain(generic).collect()
 }
 
@@ -389,7 +392,7 @@ mod tests {
     #[test]
     fn every_rule_has_a_description() {
         for rule in rules() {
-            assert!(rule.says.ends_with('.'), "{}: {:?}", rule.id, rule.says);
+            assert!(rule.description.ends_with('.'), "{}: {:?}", rule.id, rule.description);
         }
     }
 

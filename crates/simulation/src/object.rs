@@ -10,7 +10,7 @@ use bellwether_api::{Application, CelClause, HealthRule, Rollup};
 use bellwether_engine::GroupKind;
 use bellwether_health::{
     Context, Verdict,
-    user::{Clause, CompiledRule, Form, JudgedKind, UserRule, UserRules},
+    user::{Clause, CompiledRule, Form, RuleTarget, UserRule, UserRules},
 };
 use bellwether_memory_cluster as memory;
 use bellwether_model::{Object as Read, Plan};
@@ -148,7 +148,7 @@ fn user_rule(name: &str, rule: HealthRule) -> UserRule {
     };
     let is_for_all = spec.for_.kind == "*";
     let kind = (!is_for_all).then_some(spec.for_.kind);
-    let kind = JudgedKind { group: spec.for_.group, version: spec.for_.version, kind };
+    let kind = RuleTarget { group: spec.for_.group, version: spec.for_.version, kind };
     let created = rule.metadata.creation_timestamp.map(|time| time.0);
     UserRule { name: name.to_owned(), created, kind, form }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bellwether_health::{
     Context, Verdict, assess,
     dialect::{argo, kstatus},
-    user::{Form, JudgedKind, UserRule, UserRules},
+    user::{Form, RuleTarget, UserRule, UserRules},
 };
 use bellwether_model::{Object, State};
 use jiff::Timestamp;
@@ -149,7 +149,7 @@ pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
     let rule = UserRule {
         name: "flux".to_owned(),
         created: None,
-        kind: JudgedKind { group: String::new(), version: None, kind: None },
+        kind: RuleTarget { group: String::new(), version: None, kind: None },
         form: Form::Flux { current: current.unwrap_or_default(), in_progress, failed },
     };
     let (got, verdict) = match rule.compile() {

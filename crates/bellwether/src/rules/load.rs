@@ -8,7 +8,7 @@ use std::{
 
 use bellwether_api::HealthRule;
 use bellwether_engine::user_rule;
-use bellwether_health::user::{CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules};
+use bellwether_health::user::{CompiledRule, Flaw, Form, RuleTarget, UserRule, UserRules};
 use bellwether_input::files_in;
 use bellwether_model::{Object, Plan};
 
@@ -106,7 +106,7 @@ impl Loaded {
             return self.problems.push(text);
         }
         let name = format!("{group}/{kind}/{SCRIPT}");
-        let kind = JudgedKind {
+        let kind = RuleTarget {
             group: group.replace(ANYTHING, "*"),
             version: None,
             kind: (kind != ANYTHING).then(|| kind.to_owned()),

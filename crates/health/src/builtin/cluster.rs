@@ -3,7 +3,7 @@
 use bellwether_model::{ConditionStatus, State};
 use jiff::SignedDuration;
 
-use super::{Evaluator, KindRule, declarative::declarative, patience::fail_after};
+use super::{Evaluator, KindRule, declarative::declarative, grace_period::fail_after};
 use crate::{
     read::{Condition, Reader},
     verdict::Verdict,

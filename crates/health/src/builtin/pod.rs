@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Evaluator, KindRule, patience::fail_after};
+use super::{Evaluator, KindRule, grace_period::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},

@@ -3,7 +3,7 @@
 use bellwether_model::State;
 use jiff::SignedDuration;
 
-use super::{Evaluator, KindRule, patience::fail_after};
+use super::{Evaluator, KindRule, grace_period::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},

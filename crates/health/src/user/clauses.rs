@@ -5,7 +5,7 @@ use bellwether_model::{Object, State};
 
 use super::{
     input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
-    written::{Clause, Flaw, bool_program},
+    source::{Clause, Flaw, bool_program},
 };
 use crate::{read::Reader, verdict::Verdict};
 

@@ -9,7 +9,7 @@ use bellwether_model::{Object, State};
 
 use super::{
     input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
-    written::{Flaw, bool_program},
+    source::{Flaw, bool_program},
 };
 use crate::{generation, read::Reader, verdict::Verdict};
 

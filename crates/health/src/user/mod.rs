@@ -3,14 +3,14 @@
 //! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`Flaw`]s. [`UserRules`]
 //! finds the rule for an object and the fields that the rules for a kind read.
 
-mod book;
 mod clauses;
 mod flux;
 mod input;
 mod rule;
+mod rule_set;
 mod script;
-mod written;
+mod source;
 
-pub use book::{Overridden, UserRules};
 pub use rule::CompiledRule;
-pub use written::{Clause, Flaw, Form, JudgedKind, UserRule};
+pub use rule_set::{Overridden, UserRules};
+pub use source::{Clause, Flaw, Form, RuleTarget, UserRule};

@@ -10,7 +10,7 @@ use super::{
     clauses::Clauses,
     flux::Flux,
     script::LuaScript,
-    written::{Flaw, Form, JudgedKind, UserRule},
+    source::{Flaw, Form, RuleTarget, UserRule},
 };
 use crate::{
     read::Reader,
@@ -22,7 +22,7 @@ use crate::{
 pub struct CompiledRule {
     name: String,
     created: Option<Timestamp>,
-    kind: JudgedKind,
+    kind: RuleTarget,
     id: Rule,
     body: Body,
 }
@@ -70,7 +70,7 @@ impl CompiledRule {
     }
 
     /// The target of the rule.
-    pub fn kind(&self) -> &JudgedKind {
+    pub fn kind(&self) -> &RuleTarget {
         &self.kind
     }
 

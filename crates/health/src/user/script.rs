@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     input::{RULE_ERROR, TOO_EXPENSIVE},
-    written::Flaw,
+    source::Flaw,
 };
 use crate::{read::Reader, verdict::Verdict};
 

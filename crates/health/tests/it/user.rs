@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use bellwether_health::{
     Context, Source, Verdict, assess, explain,
-    user::{Clause, CompiledRule, Flaw, Form, JudgedKind, UserRule, UserRules},
+    user::{Clause, CompiledRule, Flaw, Form, RuleTarget, UserRule, UserRules},
 };
 use bellwether_model::{Object, Plan, State};
 use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-fn kind(group: &str, version: Option<&str>, kind: &str) -> JudgedKind {
-    JudgedKind {
+fn kind(group: &str, version: Option<&str>, kind: &str) -> RuleTarget {
+    RuleTarget {
         group: group.to_owned(),
         version: version.map(str::to_owned),
         kind: Some(kind.to_owned()).filter(|kind| kind != "*"),
     }
 }
 
-fn rule(name: &str, kind: JudgedKind, form: Form) -> Arc<CompiledRule> {
+fn rule(name: &str, kind: RuleTarget, form: Form) -> Arc<CompiledRule> {
     let rule = UserRule { name: name.to_owned(), created: None, kind, form };
     Arc::new(rule.compile().unwrap_or_else(|flaws| panic!("{}", texts(&flaws).join("\n"))))
 }
@@ -208,7 +208,7 @@ fn a_rule_that_exceeds_its_limit_is_unknown(#[case] form: Form) {
     assert!(verdict.message.contains(" exceeds its "), "{}", verdict.message);
 }
 
-fn named(name: &str, kind: JudgedKind, created: Option<&str>) -> Arc<CompiledRule> {
+fn named(name: &str, kind: RuleTarget, created: Option<&str>) -> Arc<CompiledRule> {
     let created = created.map(|created| created.parse().expect("a time"));
     let form = Form::Clauses(vec![clause("true", State::Ready)]);
     Arc::new(UserRule { name: name.to_owned(), created, kind, form }.compile().expect("a valid rule"))
@@ -266,7 +266,7 @@ fn of_two_rules_for_the_same_target_one_takes_precedence(
     }
 }
 
-fn flaws(form: Form, kind: JudgedKind) -> Vec<String> {
+fn flaws(form: Form, kind: RuleTarget) -> Vec<String> {
     let rule = UserRule { name: "r".to_owned(), created: None, kind, form };
     texts(&rule.compile().expect_err("an invalid rule"))
 }

@@ -14,14 +14,14 @@ pub struct UserRule {
     /// `creationTimestamp`, if known. Of two rules for the same target, the older one takes precedence.
     pub created: Option<Timestamp>,
     /// The target of the rule.
-    pub kind: JudgedKind,
+    pub kind: RuleTarget,
     /// The body of the rule.
     pub form: Form,
 }
 
 /// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JudgedKind {
+pub struct RuleTarget {
     /// Empty for the core group. `*.example.com` matches every group with that suffix.
     pub group: String,
     /// `None` for every version.
@@ -78,7 +78,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-impl JudgedKind {
+impl RuleTarget {
     pub(super) fn matches(&self, group: &str, version: &str, kind: &str) -> bool {
         self.matches_any_version(group, kind) && self.version.as_deref().is_none_or(|own| own == version)
     }
@@ -97,7 +97,7 @@ impl JudgedKind {
 }
 
 /// `Widget.v1.acme.io`, or `*.acme.io` for all kinds of a group.
-impl fmt::Display for JudgedKind {
+impl fmt::Display for RuleTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.as_deref().unwrap_or("*"))?;
         for part in [self.version.as_deref().unwrap_or_default(), &self.group] {
