@@ -23,7 +23,7 @@ pub(crate) struct Kind {
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let known = rules().into_iter().filter(|rule| rule.source == Source::Builtin).map(|rule| {
         // A description names fields and values: "`Failed` if `status.phase` is `Broken`".
-        let quoted = rule.says.split('`').skip(1).step_by(2).map(str::to_owned);
+        let quoted = rule.description.split('`').skip(1).step_by(2).map(str::to_owned);
         let quoted = quoted.filter(|word| !STATES.contains(&word.as_str()));
         let (paths, words) =
             quoted.partition(|word| word.starts_with("status.") || word.starts_with("spec."));
