@@ -14,6 +14,7 @@ mod picture;
 mod run;
 mod simulate;
 mod soak;
+mod words;
 
 use std::process::ExitCode;
 
@@ -71,6 +72,8 @@ enum Command {
     /// Manage local control planes
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    /// Find forbidden words in texts and comments
+    Words,
 }
 
 fn main() -> ExitCode {
@@ -96,5 +99,6 @@ fn run(command: Command) -> Result<()> {
         Command::Simulate(simulate) => simulate.run(),
         Command::Soak(soak) => soak.run(),
         Command::Cluster(command) => cluster::run(command),
+        Command::Words => words::check(),
     }
 }
