@@ -1,4 +1,4 @@
-// Measures kstatus, the way its watchers use it: client-go's decoding into unstructured objects, then Compute.
+// Measures kstatus as its watchers use it: decoding into unstructured objects with client-go, then Compute.
 package main
 
 import (

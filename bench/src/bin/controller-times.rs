@@ -1,7 +1,7 @@
-//! How a controller does on a real control plane: how soon changes show, what it writes, what it needs.
+//! Measures a controller on a real control plane: latency, writes, CPU and memory.
 //!
-//! The command line has the controller's program, how many objects there are, how many of them belong to one Application,
-//! and for how many seconds how many of them change in each.
+//! Arguments: the controller's binary, the number of objects, the number of objects in one Application, the
+//! duration in seconds, and the number of changes in a second.
 
 use std::{
     collections::HashMap,
@@ -24,22 +24,21 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-/// How long things may take that are not measured.
+/// The timeout of steps that are not measured.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// After so long, what follows from a change has happened.
+/// The time after which all effects of a change are visible.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// So long a controller is watched that has nothing to do.
+/// The duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// So many changes come in so many seconds in the burst, if the API server can take them.
+/// The number of changes in the burst, and its duration if the API server is fast enough.
 const BURST: (usize, Duration) = (10_000, Duration::from_secs(10));
 
-/// So many changes are under way at a time, at most.
-const AT_A_TIME: usize = 20;
+const MAX_IN_FLIGHT: usize = 20;
 
-/// So many changes mean nothing.
+/// The number of changes that do not affect a status.
 const IDLE_CHANGES: usize = 1000;
 
 /// A change that the API server has accepted.
@@ -50,8 +49,7 @@ struct Accepted {
     answered: Instant,
 }
 
-/// A control plane, and what happens on it.
-struct Scene {
+struct Benchmark {
     cluster: Cluster,
     program: PathBuf,
     population: Population,
@@ -62,18 +60,18 @@ struct Scene {
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1);
-    let program = arguments.next().context("where is the controller?")?.into();
+    let program = arguments.next().context("missing argument: path of the controller")?.into();
     let numbers = arguments.map(|argument| argument.to_string_lossy().parse());
     let numbers: Vec<usize> = numbers.collect::<Result<_, _>>()?;
     let [objects, group, seconds, rate] = *numbers else {
         anyhow::bail!(
-            "how many objects, how many to an Application, for how many seconds, how many changes in each?"
+            "missing arguments: number of objects, number in one Application, seconds, changes in a second"
         );
     };
-    Scene::begin(program, Population::new(objects, group)?).await?.play(seconds, rate).await
+    Benchmark::begin(program, Population::new(objects, group)?).await?.run(seconds, rate).await
 }
 
-impl Scene {
+impl Benchmark {
     async fn begin(program: PathBuf, population: Population) -> Result<Self> {
         let cluster = Cluster::start().await?;
         cluster.install(&bellwether_api::crds()).await?;
@@ -82,7 +80,7 @@ impl Scene {
         Ok(Self { cluster, program, population, server, sightings })
     }
 
-    async fn play(&self, seconds: usize, rate: usize) -> Result<()> {
+    async fn run(&self, seconds: usize, rate: usize) -> Result<()> {
         let controller = self.start()?;
         controller.ready().await?;
         sleep(QUIET).await;
@@ -101,7 +99,7 @@ impl Scene {
         self.idle(&controller).await?;
         self.turns(&controller, seconds, rate).await?;
         self.words(rate).await?;
-        self.mean_nothing().await?;
+        self.changes_without_effect().await?;
         self.burst().await?;
         tell("memory_later", controller.memory()?)?;
         controller.stop().await?;
@@ -113,7 +111,7 @@ impl Scene {
         Process::start(&self.program, self.cluster.admin())
     }
 
-    /// Nothing has a status yet.
+    /// Starts the controller when no Application has a status.
     async fn first_start(&self) -> Result<Process> {
         let before = self.server.calls().await?;
         let controller = self.start()?;
@@ -126,15 +124,15 @@ impl Scene {
     }
 
     async fn idle(&self, controller: &Process) -> Result<()> {
-        say("nothing happens")?;
+        say("idle")?;
         let (begun, before) = (Instant::now(), controller.work()?);
         sleep(IDLE).await;
         tell("idle_percent", 100.0 * (controller.work()? - before) / begun.elapsed().as_secs_f64())
     }
 
-    /// One object of each Application in turn makes it unready, and ready again.
+    /// One object of each Application in turn becomes not ready, and ready again.
     async fn turns(&self, controller: &Process, seconds: usize, rate: usize) -> Result<()> {
-        // All are ready again in the end.
+        // Whole rounds, so that all are ready at the end.
         let round = 2 * self.population.applications();
         let count = (seconds * rate / round).max(1) * round;
         say(&format!("{count} changes, {rate} a second"))?;
@@ -164,14 +162,15 @@ impl Scene {
         Ok(())
     }
 
-    /// How long the controller has worked, the control plane, and all others but us.
+    /// The CPU times of the controller, of the control plane, and of all other processes except this one.
     fn work(&self, controller: &Process) -> Result<[f64; 3]> {
         let parts = self.cluster.parts().filter_map(|part| self.cluster.process_id(part));
         let (own, server) = (controller.work()?, parts.map(work_of).sum::<Result<f64>>()?);
         Ok([own, server, work_of_all()? - own - server - work_of(process::id())?])
     }
 
-    /// Objects of Applications change that are not ready before and after.
+    /// Changes objects of Applications that are not ready before and after the change, so that only messages
+    /// change.
     async fn words(&self, rate: usize) -> Result<()> {
         let applications = self.population.applications();
         let first: Vec<_> = (0..applications).map(|number| self.population.members(number).start).collect();
@@ -182,7 +181,7 @@ impl Scene {
         let mut waiting: HashMap<usize, bool> = HashMap::new();
         let mut changes = Vec::new();
         for _ in 0..rate * 10 {
-            // Any of them, and the same ones in each run.
+            // A linear congruential generator: the same objects in each run.
             choice = choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let object = usize::try_from(choice >> 33)? % self.population.objects();
             if !first.contains(&object) {
@@ -191,7 +190,7 @@ impl Scene {
                 changes.push((object, !*is_waiting));
             }
         }
-        say(&format!("{} changes of words alone", changes.len()))?;
+        say(&format!("{} changes of messages only", changes.len()))?;
         let before = self.server.calls().await?;
         let accepted = self.make(changes, rate).await?;
         sleep(QUIET).await;
@@ -204,7 +203,7 @@ impl Scene {
         Ok(())
     }
 
-    async fn mean_nothing(&self) -> Result<()> {
+    async fn changes_without_effect(&self) -> Result<()> {
         let before = self.server.calls().await?;
         let count = IDLE_CHANGES.min(self.population.objects());
         self.server.touch_all(&self.population, 0..count).await?;
@@ -213,20 +212,20 @@ impl Scene {
         tell("idle_writes", (self.server.calls().await? - before).statuses)
     }
 
-    /// All objects of one Application change, again and again.
+    /// Changes all objects of one Application repeatedly.
     async fn burst(&self) -> Result<()> {
         let (count, time) = BURST;
         say(&format!("a burst of {count} changes"))?;
         let before = self.server.calls().await?;
         let begun = Instant::now();
-        let workers = AT_A_TIME.min(self.population.members(0).len());
+        let workers = MAX_IN_FLIGHT.min(self.population.members(0).len());
         let pause = time.mul_f64(float(workers) / float(count));
         let mut tasks = JoinSet::new();
         for worker in 0..workers {
             let (server, population) = (self.server.clone(), self.population.clone());
             tasks.spawn(async move {
                 let members: Vec<_> = population.members(0).skip(worker).step_by(workers).collect();
-                // All are ready again in the end.
+                // Whole rounds, so that all are ready at the end.
                 let round = 2 * members.len();
                 let own = count / workers / round * round;
                 let mut clock = interval(pause);
@@ -251,9 +250,9 @@ impl Scene {
         tell("burst_writes", (self.server.calls().await? - before).statuses)
     }
 
-    /// Nothing has changed while there was no controller.
+    /// Restarts the controller. No object has changed meanwhile.
     async fn restart(&self) -> Result<()> {
-        say("a restart")?;
+        say("restart")?;
         let before = self.server.calls().await?;
         let controller = self.start()?;
         tell("restart_ready_s", controller.ready().await?.as_secs_f64())?;
@@ -265,9 +264,9 @@ impl Scene {
         controller.stop().await
     }
 
-    /// An object of each Application has.
+    /// Restarts the controller. An object of each Application has changed meanwhile.
     async fn restart_after_changes(&self) -> Result<()> {
-        say("a restart after changes")?;
+        say("restart after changes")?;
         let applications = 0..self.population.applications();
         let objects = applications.map(|application| self.population.members(application).start);
         self.server.turn_all(&self.population, objects, false).await?;
@@ -280,7 +279,7 @@ impl Scene {
         controller.stop().await
     }
 
-    /// Makes changes, so many in a second.
+    /// Makes `rate` changes in a second.
     async fn make(
         &self,
         changes: impl IntoIterator<Item = (usize, bool)>,
@@ -292,8 +291,8 @@ impl Scene {
         let mut accepted = Vec::new();
         for (object, ready) in changes {
             clock.tick().await;
-            // An API server that cannot take so many is not to drown in them.
-            while tasks.len() >= AT_A_TIME
+            // Do not overload an API server that is too slow for the rate.
+            while tasks.len() >= MAX_IN_FLIGHT
                 && let Some(change) = tasks.join_next().await
             {
                 accepted.push(change??);
@@ -311,7 +310,7 @@ impl Scene {
         Ok(accepted)
     }
 
-    /// How long it took until changes showed in the status of their Applications.
+    /// The latency from a change to the status of its Application.
     fn tell_delays(&self, what: &str, changes: &[Accepted]) -> Result<()> {
         let delay = |change: &Accepted| {
             let application = Population::application_name(self.population.application_of(change.object));
@@ -332,7 +331,7 @@ impl Scene {
         tell(&format!("{what}_unseen"), float(changes.len() - delays.len()))
     }
 
-    /// How many objects of each Application are ready, if so many of each are not.
+    /// The number of ready objects of each Application if `waiting` of them are not ready.
     fn expected(&self, waiting: usize) -> HashMap<String, usize> {
         let ready = |application| {
             let members = self.population.members(application).len();
@@ -342,25 +341,25 @@ impl Scene {
     }
 }
 
-/// The sum and the count of a metric that measures times.
+/// The sum and the count of a histogram.
 async fn mean(controller: &Process, metric: &str) -> Result<(f64, f64)> {
     let sum = controller.metric(&format!("{metric}_sum")).await?;
     Ok((sum, controller.metric(&format!("{metric}_count")).await?))
 }
 
-/// A figure, in a line of its own.
+/// Prints a figure as a line of JSON.
 fn tell(figure: &str, value: f64) -> Result<()> {
     writeln!(stdout(), "{}", json!({ "figure": figure, "value": value }))?;
     Ok(())
 }
 
-/// What is going on.
+/// Prints progress.
 fn say(text: &str) -> Result<()> {
     writeln!(stderr(), "{text}")?;
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no count here has more digits than a float")]
+#[expect(clippy::cast_precision_loss, reason = "counts have fewer digits than a float")]
 fn float(number: usize) -> f64 {
     number as f64
 }
@@ -370,8 +369,8 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// The value that so many of a hundred do not exceed.
+/// The percentile of sorted values.
 fn at(sorted: &[f64], percent: usize) -> Result<f64> {
-    let last = sorted.len().checked_sub(1).context("no change has shown")?;
+    let last = sorted.len().checked_sub(1).context("no change was visible")?;
     Ok(sorted[(sorted.len() * percent / 100).min(last)])
 }
