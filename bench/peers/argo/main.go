@@ -15,7 +15,7 @@ func main() {
 			object := &unstructured.Unstructured{}
 			return object, object.UnmarshalJSON(json)
 		},
-		Judge: func(object *unstructured.Unstructured) (string, error) {
+		Assess: func(object *unstructured.Unstructured) (string, error) {
 			result, err := health.GetResourceHealth(object, nil)
 			if err != nil || result == nil {
 				return "", err

@@ -14,7 +14,7 @@ func main() {
 			object := &unstructured.Unstructured{}
 			return object, object.UnmarshalJSON(json)
 		},
-		Judge: func(object *unstructured.Unstructured) (string, error) {
+		Assess: func(object *unstructured.Unstructured) (string, error) {
 			result, err := status.Compute(object)
 			if err != nil {
 				return "", err

@@ -20,8 +20,8 @@ const (
 // Check is a peer: how it decodes and assesses an object.
 type Check[T any] struct {
 	Decode func(json []byte) (T, error)
-	// Judge returns the verdict in one word; empty if the peer has no rule for the kind.
-	Judge func(object T) (string, error)
+	// Assess returns the verdict in one word; empty if the peer has no rule for the kind.
+	Assess func(object T) (string, error)
 }
 
 type line struct {
@@ -57,16 +57,16 @@ func file[T any](path string, check Check[T]) (line, error) {
 	if err != nil {
 		return line{}, err
 	}
-	status, err := check.Judge(object)
+	status, err := check.Assess(object)
 	if err != nil {
 		return line{}, err
 	}
 
 	both := median(func() {
 		object, _ := check.Decode(text)
-		_, _ = check.Judge(object)
+		_, _ = check.Assess(object)
 	})
-	rule := median(func() { _, _ = check.Judge(object) })
+	rule := median(func() { _, _ = check.Assess(object) })
 	return line{
 		File:   filepath.Base(path),
 		NS:     both.ns,

@@ -85,23 +85,23 @@ impl Benchmark {
         controller.ready().await?;
         sleep(QUIET).await;
         let empty = controller.memory()?;
-        tell("memory_empty", empty)?;
+        figure("memory_empty", empty)?;
         controller.stop().await?;
 
-        say(&format!("creating {} objects", self.population.objects()))?;
+        log(&format!("creating {} objects", self.population.objects()))?;
         let begun = Instant::now();
         self.server.populate(&self.population).await?;
-        say(&format!("created in {:.0} s", begun.elapsed().as_secs_f64()))?;
+        log(&format!("created in {:.0} s", begun.elapsed().as_secs_f64()))?;
 
         let controller = self.first_start().await?;
-        tell("memory_full", controller.memory()?)?;
-        tell("memory_each", (controller.memory()? - empty) / float(self.population.objects()))?;
+        figure("memory_full", controller.memory()?)?;
+        figure("memory_each", (controller.memory()? - empty) / float(self.population.objects()))?;
         self.idle(&controller).await?;
         self.turns(&controller, seconds, rate).await?;
         self.words(rate).await?;
         self.changes_without_effect().await?;
         self.burst().await?;
-        tell("memory_later", controller.memory()?)?;
+        figure("memory_later", controller.memory()?)?;
         controller.stop().await?;
         self.restart().await?;
         self.restart_after_changes().await
@@ -115,19 +115,19 @@ impl Benchmark {
     async fn first_start(&self) -> Result<Process> {
         let before = self.server.calls().await?;
         let controller = self.start()?;
-        tell("first_ready_s", controller.ready().await?.as_secs_f64())?;
+        figure("first_ready_s", controller.ready().await?.as_secs_f64())?;
         let right = self.sightings.all_have(&self.expected(0), PATIENCE).await?;
-        tell("first_right_s", (right - controller.begun()).as_secs_f64())?;
+        figure("first_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
-        tell("first_writes", (self.server.calls().await? - before).statuses)?;
+        figure("first_writes", (self.server.calls().await? - before).statuses)?;
         Ok(controller)
     }
 
     async fn idle(&self, controller: &Process) -> Result<()> {
-        say("idle")?;
+        log("idle")?;
         let (begun, before) = (Instant::now(), controller.work()?);
         sleep(IDLE).await;
-        tell("idle_percent", 100.0 * (controller.work()? - before) / begun.elapsed().as_secs_f64())
+        figure("idle_percent", 100.0 * (controller.work()? - before) / begun.elapsed().as_secs_f64())
     }
 
     /// One object of each Application in turn becomes not ready, and ready again.
@@ -135,10 +135,10 @@ impl Benchmark {
         // Whole rounds, so that all are ready at the end.
         let round = 2 * self.population.applications();
         let count = (seconds * rate / round).max(1) * round;
-        say(&format!("{count} changes, {rate} a second"))?;
+        log(&format!("{count} changes, {rate} a second"))?;
         let (before, worked, begun) = (self.server.calls().await?, self.work(controller)?, Instant::now());
-        let told = ["bellwether_step_seconds", "bellwether_write_seconds"];
-        let means = [mean(controller, told[0]).await?, mean(controller, told[1]).await?];
+        let histograms = ["bellwether_step_seconds", "bellwether_write_seconds"];
+        let means = [mean(controller, histograms[0]).await?, mean(controller, histograms[1]).await?];
         let changes = (0..count).map(|number| {
             let application = number % self.population.applications();
             (self.population.members(application).start, number / self.population.applications() % 2 == 1)
@@ -147,17 +147,19 @@ impl Benchmark {
         let (work, time) = (self.work(controller)?, begun.elapsed().as_secs_f64());
         sleep(QUIET).await;
         let calls = self.server.calls().await? - before;
-        self.tell_delays("turn", &accepted)?;
-        tell("turn_rate", float(accepted.len()) / time)?;
-        tell("turn_writes", calls.statuses / float(accepted.len()))?;
-        tell("turn_events", calls.events / float(accepted.len()))?;
+        self.report_delays("turn", &accepted)?;
+        figure("turn_rate", float(accepted.len()) / time)?;
+        figure("turn_writes", calls.statuses / float(accepted.len()))?;
+        figure("turn_events", calls.events / float(accepted.len()))?;
         let names = ["turn_percent", "turn_server_percent", "turn_others_percent"];
         for (name, (after, before)) in names.into_iter().zip(work.into_iter().zip(worked)) {
-            tell(name, 100.0 * (after - before) / time)?;
+            figure(name, 100.0 * (after - before) / time)?;
         }
-        for ((name, metric), before) in ["turn_step_ms", "turn_write_ms"].into_iter().zip(told).zip(means) {
+        for ((name, metric), before) in
+            ["turn_step_ms", "turn_write_ms"].into_iter().zip(histograms).zip(means)
+        {
             let after = mean(controller, metric).await?;
-            tell(name, 1000.0 * (after.0 - before.0) / (after.1 - before.1))?;
+            figure(name, 1000.0 * (after.0 - before.0) / (after.1 - before.1))?;
         }
         Ok(())
     }
@@ -190,12 +192,12 @@ impl Benchmark {
                 changes.push((object, !*is_waiting));
             }
         }
-        say(&format!("{} changes of messages only", changes.len()))?;
+        log(&format!("{} changes of messages only", changes.len()))?;
         let before = self.server.calls().await?;
         let accepted = self.make(changes, rate).await?;
         sleep(QUIET).await;
-        self.tell_delays("words", &accepted)?;
-        tell("words_writes", (self.server.calls().await? - before).statuses / float(accepted.len()))?;
+        self.report_delays("words", &accepted)?;
+        figure("words_writes", (self.server.calls().await? - before).statuses / float(accepted.len()))?;
         let left = waiting.into_iter().filter(|(_, waiting)| *waiting).map(|(object, _)| object);
         self.server.turn_all(&self.population, first.into_iter().chain(left), true).await?;
         self.sightings.all_have(&self.expected(0), PATIENCE).await?;
@@ -208,14 +210,14 @@ impl Benchmark {
         let count = IDLE_CHANGES.min(self.population.objects());
         self.server.touch_all(&self.population, 0..count).await?;
         sleep(QUIET).await;
-        tell("idle_changes", float(count))?;
-        tell("idle_writes", (self.server.calls().await? - before).statuses)
+        figure("idle_changes", float(count))?;
+        figure("idle_writes", (self.server.calls().await? - before).statuses)
     }
 
     /// Changes all objects of one Application repeatedly.
     async fn burst(&self) -> Result<()> {
         let (count, time) = BURST;
-        say(&format!("a burst of {count} changes"))?;
+        log(&format!("a burst of {count} changes"))?;
         let before = self.server.calls().await?;
         let begun = Instant::now();
         let workers = MAX_IN_FLIGHT.min(self.population.members(0).len());
@@ -245,37 +247,37 @@ impl Benchmark {
         let took = begun.elapsed().as_secs_f64();
         self.sightings.all_have(&self.expected(0), PATIENCE).await?;
         sleep(QUIET).await;
-        tell("burst_changes", float(made))?;
-        tell("burst_s", took)?;
-        tell("burst_writes", (self.server.calls().await? - before).statuses)
+        figure("burst_changes", float(made))?;
+        figure("burst_s", took)?;
+        figure("burst_writes", (self.server.calls().await? - before).statuses)
     }
 
     /// Restarts the controller. No object has changed meanwhile.
     async fn restart(&self) -> Result<()> {
-        say("restart")?;
+        log("restart")?;
         let before = self.server.calls().await?;
         let controller = self.start()?;
-        tell("restart_ready_s", controller.ready().await?.as_secs_f64())?;
+        figure("restart_ready_s", controller.ready().await?.as_secs_f64())?;
         sleep(QUIET).await;
         let calls = self.server.calls().await? - before;
-        tell("restart_writes", calls.statuses)?;
-        tell("restart_events", calls.events)?;
-        tell("restart_memory", controller.memory()?)?;
+        figure("restart_writes", calls.statuses)?;
+        figure("restart_events", calls.events)?;
+        figure("restart_memory", controller.memory()?)?;
         controller.stop().await
     }
 
     /// Restarts the controller. An object of each Application has changed meanwhile.
     async fn restart_after_changes(&self) -> Result<()> {
-        say("restart after changes")?;
+        log("restart after changes")?;
         let applications = 0..self.population.applications();
         let objects = applications.map(|application| self.population.members(application).start);
         self.server.turn_all(&self.population, objects, false).await?;
         let before = self.server.calls().await?;
         let controller = self.start()?;
         let right = self.sightings.all_have(&self.expected(1), PATIENCE).await?;
-        tell("changed_right_s", (right - controller.begun()).as_secs_f64())?;
+        figure("changed_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
-        tell("changed_writes", (self.server.calls().await? - before).statuses)?;
+        figure("changed_writes", (self.server.calls().await? - before).statuses)?;
         controller.stop().await
     }
 
@@ -311,7 +313,7 @@ impl Benchmark {
     }
 
     /// The latency from a change to the status of its Application.
-    fn tell_delays(&self, what: &str, changes: &[Accepted]) -> Result<()> {
+    fn report_delays(&self, what: &str, changes: &[Accepted]) -> Result<()> {
         let delay = |change: &Accepted| {
             let application = Population::application_name(self.population.application_of(change.object));
             let object = Population::object_name(change.object);
@@ -320,15 +322,15 @@ impl Benchmark {
         };
         let delays = sorted(changes.iter().filter_map(delay).collect());
         for (name, percent) in [("p50", 50), ("p99", 99), ("max", 100)] {
-            tell(&format!("{what}_{name}_ms"), at(&delays, percent)?)?;
+            figure(&format!("{what}_{name}_ms"), at(&delays, percent)?)?;
         }
         let accepting = changes.iter().map(|change| 1000.0 * (change.answered - change.sent).as_secs_f64());
         let accepting = sorted(accepting.collect());
         for (name, percent) in [("p50", 50), ("p99", 99)] {
-            tell(&format!("{what}_accept_{name}_ms"), at(&accepting, percent)?)?;
+            figure(&format!("{what}_accept_{name}_ms"), at(&accepting, percent)?)?;
         }
-        tell(&format!("{what}_changes"), float(changes.len()))?;
-        tell(&format!("{what}_unseen"), float(changes.len() - delays.len()))
+        figure(&format!("{what}_changes"), float(changes.len()))?;
+        figure(&format!("{what}_unseen"), float(changes.len() - delays.len()))
     }
 
     /// The number of ready objects of each Application if `waiting` of them are not ready.
@@ -348,13 +350,13 @@ async fn mean(controller: &Process, metric: &str) -> Result<(f64, f64)> {
 }
 
 /// Prints a figure as a line of JSON.
-fn tell(figure: &str, value: f64) -> Result<()> {
-    writeln!(stdout(), "{}", json!({ "figure": figure, "value": value }))?;
+fn figure(name: &str, value: f64) -> Result<()> {
+    writeln!(stdout(), "{}", json!({ "figure": name, "value": value }))?;
     Ok(())
 }
 
 /// Prints progress.
-fn say(text: &str) -> Result<()> {
+fn log(text: &str) -> Result<()> {
     writeln!(stderr(), "{text}")?;
     Ok(())
 }

@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
     eventually(PATIENCE, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
         .await?;
     writeln!(stderr(), "creating {components} components")?;
-    let says = async |number: usize, well: bool| {
+    let set_status = async |number: usize, well: bool| {
         server
             .merge(&format!("{path}/{}/status", name(number)), &json!({"status": umbrella::status(well)}))
             .await
@@ -48,7 +48,7 @@ async fn main() -> Result<()> {
     server
         .all((0..components).map(async |number| {
             server.post(&path, &umbrella::component(number)).await?;
-            says(number, true).await
+            set_status(number, true).await
         }))
         .await?;
     server.post("/apis/bellwether.dev/v1alpha1/rollups", &umbrella::rollup()).await?;
@@ -69,7 +69,7 @@ async fn main() -> Result<()> {
         // A prime, so that consecutive changes are far apart in the list.
         let (number, well) = (change / 2 * 7919 % components, change % 2 == 1);
         sleep(PAUSE).await;
-        says(number, well).await?;
+        set_status(number, well).await?;
         let begun = Instant::now();
         health_is(if well { "Healthy" } else { "Error" }).await?;
         times.push(begun.elapsed());

@@ -24,12 +24,12 @@ fn main() -> Result<()> {
     let mut driver = Driver::of("Rollup", iter::once(umbrella::rollup()), PLURAL)?;
     let mut pairs = Vec::new();
     for number in 0..components {
-        let told = |well: bool| {
+        let decode = |well: bool| {
             let mut component = umbrella::component(number);
             component["status"] = umbrella::status(well);
             driver.read(component.to_string().as_bytes())
         };
-        pairs.push(Pair::new(told(false)?, told(true)?));
+        pairs.push(Pair::new(decode(false)?, decode(true)?));
     }
     let events: Vec<_> = pairs.iter().map(|pair| pair.event(&mut driver)).collect();
     driver.list(events);

@@ -60,7 +60,7 @@ async fn main() -> Result<()> {
     figure("lists", lists / times.max(1) as f64)
 }
 
-fn figure(figure: &str, value: f64) -> Result<()> {
-    writeln!(stdout(), "{}", json!({ "figure": figure, "value": value }))?;
+fn figure(name: &str, value: f64) -> Result<()> {
+    writeln!(stdout(), "{}", json!({ "figure": name, "value": value }))?;
     Ok(())
 }

@@ -168,7 +168,7 @@ fn was_so(
     let since = windows.since(kind, at);
     let from = seen.history.revision_at(since).min(*revision);
     let status = app.status.clone().unwrap_or_default();
-    let says = Statement::published(app, &status, kind);
+    let published_statement = Statement::published(app, &status, kind);
     let (group_kind, rule_kind) = (kind.api_resource().group_kind(), GroupKind::own("HealthRule"));
     let mut last = None;
     // An `Object` caches the verdict of one rule, so the outer loop is over rules.
@@ -180,7 +180,7 @@ fn was_so(
             let kinds = [(group_kind.clone(), known), (rule_kind.clone(), &rules)].into();
             let share = Oracle { kinds, now: Timestamp::now() }.share(app, &group_kind);
             let statement = Statement::from(share);
-            let is_so = statement == says;
+            let is_so = statement == published_statement;
             last = Some(statement);
             is_so
         })
@@ -201,11 +201,11 @@ fn was_so(
          since revision {from}; last state: {:?}, installed {:?}, missing {:?}",
         condition(&status, "Ready"),
         kind.name(),
-        differs(&says, &last),
-        says.installed,
-        says.missing,
+        differs(&published_statement, &last),
+        published_statement.installed,
+        published_statement.missing,
         (at - since).as_secs_f64(),
-        differs(&last, &says),
+        differs(&last, &published_statement),
         last.installed,
         last.missing,
     )))

@@ -164,11 +164,11 @@ fn status_differences(oracle: &Oracle<'_>, object: &Object) -> Vec<String> {
         return vec![format!("{name}: the oracle cannot compute a status")];
     };
     let status = &object.value["status"];
-    let said = shape(status, &expected);
+    let published = shape(status, &expected);
     let fields = expected.as_object().into_iter().flatten();
-    let differing = fields.filter(|(field, should)| said[*field] != **should);
+    let differing = fields.filter(|(field, should)| published[*field] != **should);
     let mut differences: Vec<_> = differing
-        .map(|(field, should)| format!("{name}: {field} is {}, want {should}", said[field]))
+        .map(|(field, should)| format!("{name}: {field} is {}, want {should}", published[field]))
         .collect();
     if let Some(adopted) = condition(status, "Adopted") {
         differences.push(format!("{name}: unexpected condition {adopted}"));

@@ -248,12 +248,13 @@ impl Observations {
 
     fn see_member(&mut self, kind: Kind, revision: Revision, object: &Rc<Object>, gone: Gone) {
         // Objects that the load has not written are not members.
-        let Some(says) = object.metadata()["annotations"][LAST_WRITTEN].as_str() else { return };
+        let Some(written) = object.metadata()["annotations"][LAST_WRITTEN].as_str() else { return };
         let what = format!("{} {}", kind.name(), object.name);
         let is = cast::summary_of(kind, &object.value);
-        if is != says {
-            self.alarms
-                .raise(&format!("{what}: content is {is:?} at revision {revision}, the load wrote {says:?}"));
+        if is != written {
+            self.alarms.raise(&format!(
+                "{what}: content is {is:?} at revision {revision}, the load wrote {written:?}"
+            ));
         }
         let mut owners = object.metadata()["ownerReferences"].as_array().into_iter().flatten();
         if cast::has_anchor(&object.name.name) && !owners.any(|owner| owner["name"] == ANCHOR) {
