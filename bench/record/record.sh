@@ -42,7 +42,7 @@ k wait --for=condition=Complete job/reindex --timeout=60s
 k wait --for=condition=Ready pod/importer --timeout=60s
 k wait --for=jsonpath='{.status.phase}'=Bound pvc/feed --timeout=60s
 
-# What nobody does here but would do in a cluster with machines, a cloud and metrics.
+# Statuses that a kubelet, a cloud provider or a metrics server would write in a real cluster.
 patch_status service/front cloud-controller-manager \
   '{"status":{"loadBalancer":{"ingress":[{"hostname":"front.lb.example.com"},{"ip":"203.0.113.7","ipMode":"VIP"}]}}}'
 
@@ -87,7 +87,7 @@ save poddisruptionbudget "/apis/policy/v1/$namespace/poddisruptionbudgets/catalo
 save custom-ready "/apis/shop.example.com/v1/$namespace/databases/ledger"
 save custom-large "/apis/shop.example.com/v1/$namespace/databases/archive"
 
-# Last: its controller, which finds no metrics here, soon writes that over this.
+# Last, because the HPA controller overwrites this status soon: the cluster has no metrics.
 patch_status hpa/catalogue kube-controller-manager '{"status":{"currentReplicas":3,"desiredReplicas":3,
   "currentMetrics":[{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":48,"averageValue":"120m"}}}],
   "conditions":[

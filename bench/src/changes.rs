@@ -1,4 +1,4 @@
-//! How long the engine takes for a change.
+//! Measures the cost of a change in the engine.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use bellwether_engine::Event;
 
 use crate::{
     driver::{Driver, Told},
-    rounds::worked,
+    rounds::cpu_time,
 };
 
-/// So long the engine works in each measurement.
+/// The CPU time of each measurement.
 const LONG: Duration = Duration::from_millis(1500);
 
-/// An object in both of its states, well to begin with.
+/// An object in two states, at first ready.
 #[derive(Debug)]
 pub struct Pair {
     states: [Told; 2],
@@ -21,25 +21,24 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// How it is while it is not well, and while it is.
     pub fn new(unwell: Told, well: Told) -> Self {
         Self { states: [unwell, well], ready: true }
     }
 
-    /// It turns. What a watch says of it then.
+    /// Changes the state, and returns the watch event.
     pub fn turn(&mut self, driver: &mut Driver) -> Event {
         self.ready = !self.ready;
         self.event(driver)
     }
 
-    /// What a watch says of it as it is.
+    /// The watch event for the current state.
     pub fn event(&self, driver: &mut Driver) -> Event {
         driver.event(&self.states[usize::from(self.ready)])
     }
 }
 
-/// The time that the engine takes for a change, in nanoseconds, if it is told of so many together; and the time that it
-/// takes to put a status into words, which happens after each round.
+/// The time of one change, in nanoseconds, in batches of `together` changes; and the time to render one
+/// status, which happens after each round.
 pub fn time_of_a_change(
     driver: &mut Driver,
     pairs: &mut [Pair],
@@ -51,19 +50,19 @@ pub fn time_of_a_change(
     while time + words < LONG {
         let mut events: Vec<_> = (0..round)
             .map(|_| {
-                // A prime: neighbours in time are none in the list.
+                // A prime, so that consecutive changes are far apart in the list.
                 next = (next + 7919) % pairs.len();
                 pairs[next].turn(driver)
             })
             .collect();
-        let begun = worked()?;
+        let begun = cpu_time()?;
         while !events.is_empty() {
             driver.step(events.drain(..together.min(events.len())));
         }
-        let told = worked()?;
-        let written = driver.put_into_words();
-        words += worked()?.saturating_sub(told);
-        time += told.saturating_sub(begun);
+        let stepped = cpu_time()?;
+        let written = driver.render_statuses();
+        words += cpu_time()?.saturating_sub(stepped);
+        time += stepped.saturating_sub(begun);
         changes += round as u64;
         statuses += written.len() as u64;
         driver.written(written);
@@ -71,7 +70,6 @@ pub fn time_of_a_change(
     Ok((nanos(time) / changes, nanos(words) / statuses.max(1)))
 }
 
-/// Nanoseconds.
 pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

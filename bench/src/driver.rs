@@ -1,4 +1,4 @@
-//! An engine that is told all that a cluster would tell it, and whose writes all succeed.
+//! Runs an engine without a cluster: feeds it events, and confirms all its writes.
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
@@ -13,31 +13,30 @@ use serde_json::Value as Json;
 
 use crate::population::{Population, uid};
 
-/// What a controller takes in at a time, at most.
+/// The maximum number of events in one step of a controller.
 const BATCH: usize = 1024;
 
-/// An engine, and the cluster around it.
 #[derive(Debug)]
 pub struct Driver {
     engine: Engine,
     sources: Sources<Feeds>,
     now: Timestamp,
-    /// The kind of the members.
+    /// The feed of the members' kind, and its lens.
     members: (FeedId, Arc<Lens>),
-    /// Where the engine may want something to be written.
+    /// The slots that the engine wants to write.
     wanted: BTreeSet<Slot>,
-    /// The last version that was given to an object.
+    /// The last resourceVersion.
     version: usize,
 }
 
-/// An object as a watch tells of it.
+/// A decoded object, as a watch delivers it.
 #[derive(Clone, Debug)]
 pub struct Told {
     name: NamespacedName,
     seen: ObservedObject,
 }
 
-/// The hub: the feeds that the engine follows there, in the order in which it began to.
+/// The feeds that the engine follows, in the order in which it started to follow them.
 #[derive(Debug, Default)]
 struct Feeds(Vec<(FeedId, GroupKind, Arc<Lens>)>);
 
@@ -59,7 +58,7 @@ impl Source for Feeds {
 }
 
 impl Driver {
-    /// An engine that knows the Applications, and waits for their objects.
+    /// An engine with all Applications and none of their objects.
     pub fn new(population: &Population) -> Result<Self> {
         let applications = (0..population.applications()).map(|application| {
             let mut written = Population::application(application);
@@ -69,8 +68,8 @@ impl Driver {
         Self::of("Application", applications, "deployments")
     }
 
-    /// An engine that knows these objects of one of our own kinds, and waits for their members: the only kind that they
-    /// name, which has this plural.
+    /// An engine with these objects of one of Bellwether's kinds and none of their members. `plural` is the
+    /// plural of the only kind of members.
     pub fn of(own_kind: &str, own: impl Iterator<Item = Json>, plural: &str) -> Result<Self> {
         let mut own: Vec<_> = own.collect();
         let mut engine = Engine::new();
@@ -109,12 +108,12 @@ impl Driver {
         Ok(Self { engine, sources, now, members, wanted: BTreeSet::new(), version })
     }
 
-    /// An object from its bytes, as a watch reads it.
+    /// Decodes an object as a watch does.
     pub fn read(&self, json: &[u8]) -> Result<Told> {
         look(&self.members.1, json, self.now)
     }
 
-    /// What a watch says when the object is so now.
+    /// The watch event for this state of an object, with a new resourceVersion.
     pub fn event(&mut self, told: &Told) -> Event {
         self.version += 1;
         let Told { name, mut seen } = told.clone();
@@ -122,7 +121,7 @@ impl Driver {
         Event::Feed(self.members.0, FeedEvent::Applied(name, Box::new(seen)))
     }
 
-    /// The list of all objects, in the portions in which a controller takes it in.
+    /// Feeds the list of all objects, in batches as a controller does.
     pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
         let feed = self.members.0;
         let begin = [Event::Feed(feed, FeedEvent::ListStarted)];
@@ -133,7 +132,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what has happened together.
+    /// One step of the engine.
     pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
         for effect in route(&mut self.engine, &mut self.sources, self.now, events) {
             if let Effect::Want(slot, Some(_)) = effect {
@@ -142,8 +141,8 @@ impl Driver {
         }
     }
 
-    /// All that is to be written, in a second's time.
-    pub fn put_into_words(&mut self) -> Vec<(Slot, Change)> {
+    /// Renders all wanted changes, one second later.
+    pub fn render_statuses(&mut self) -> Vec<(Slot, Change)> {
         self.now += SignedDuration::from_secs(1);
         let wanted = mem::take(&mut self.wanted);
         wanted
@@ -152,7 +151,7 @@ impl Driver {
             .collect()
     }
 
-    /// It has been written, where its cluster is connected.
+    /// Reports to the engine that the changes are written, if their cluster is connected.
     pub fn written(&mut self, changes: Vec<(Slot, Change)>) {
         for (slot, change) in changes {
             self.version += 1;
@@ -164,18 +163,18 @@ impl Driver {
         }
     }
 
-    /// How many Rollups are healthy.
+    /// The number of healthy Rollups.
     pub fn healthy(&self) -> usize {
         self.engine.census().rollups[0]
     }
 
-    /// How many Applications are ready.
+    /// The number of ready Applications.
     pub fn ready(&self) -> usize {
         self.engine.census().applications[0]
     }
 }
 
-/// One step of the engine. Gives back what it wants done, but for what the sources do.
+/// One step of the engine. Returns the effects that the sources do not handle.
 fn route(
     engine: &mut Engine,
     sources: &mut Sources<Feeds>,

@@ -1,4 +1,4 @@
-//! What is measured: an expression over rows, each of them an object, as rules and tables evaluate it.
+//! The input of the expression benchmark: an expression, and objects (rows) to evaluate it for.
 
 use std::{
     env, fs,
@@ -11,7 +11,7 @@ use bellwether_expr::{Absence, Facts, Fuel, Input, Mistake, Program, Scope};
 use bellwether_model::{Object, Plan, Value};
 use serde_json::{Value as Json, json};
 
-/// An expression that was read once, and what it reads of each row.
+/// A compiled expression, and for each row the values that it reads.
 #[derive(Debug)]
 pub struct Expression<'r> {
     text: &'r str,
@@ -22,7 +22,7 @@ pub struct Expression<'r> {
 }
 
 impl<'r> Expression<'r> {
-    /// Reads it, and keeps of the rows what it needs.
+    /// Compiles the expression and extracts the values that it reads.
     pub fn read(text: &'r str, rows: &'r [Object<'r>]) -> Result<Self> {
         let scope = Scope::object(Absence::NotYet);
         let program = Program::cel(text, &scope)?;
@@ -34,19 +34,18 @@ impl<'r> Expression<'r> {
         Ok(Self { text, scope, program, rows, facts })
     }
 
-    /// Reads it once more.
     pub fn compile(&self) -> Result<Program, Mistake> {
         Program::cel(self.text, &self.scope)
     }
 
-    /// Evaluates it on all rows, whole objects.
+    /// Evaluates the expression for all rows, on whole objects.
     pub fn over_objects(&self) {
         for row in self.rows {
             self.evaluate(row);
         }
     }
 
-    /// Evaluates it on all rows, of which only that is there which it reads.
+    /// Evaluates the expression for all rows, on the extracted values only.
     pub fn over_facts(&self) {
         for row in &self.facts {
             self.evaluate(&Facts(row));
@@ -57,12 +56,12 @@ impl<'r> Expression<'r> {
         let _ = black_box(self.program.evaluate(row, &mut Fuel::default()));
     }
 
-    /// What it gives for each row; an error unless facts and objects give the same.
+    /// The result for each row. Fails if facts and objects have different results.
     pub fn values(&self) -> Result<Vec<Json>> {
         let both = self.rows.iter().zip(&self.facts);
         both.map(|(object, facts)| {
             let value = self.value(object)?;
-            ensure!(value == self.value(&Facts(facts))?, "over facts, it is not {value}");
+            ensure!(value == self.value(&Facts(facts))?, "the result over facts is not {value}");
             Ok(value)
         })
         .collect()
@@ -71,15 +70,15 @@ impl<'r> Expression<'r> {
     fn value(&self, row: &dyn Input) -> Result<Json> {
         let value = self.program.evaluate(row, &mut Fuel::default());
         let value = value.map_err(|stop| anyhow!(self.program.describe(&stop)))?;
-        Ok(json!(value.to_value().context("JSON cannot tell its value")?))
+        Ok(json!(value.to_value().context("the result has no JSON representation")?))
     }
 }
 
-/// Measures the expressions of the command line, and prints for each a line of JSON with what `measure` found. The first
-/// argument names the file with the rows, an object in each line.
+/// Calls `measure` for each expression on the command line, and prints its result as a line of JSON. The
+/// first argument is the file with the rows, one object in each line.
 pub fn report_expressions(measure: impl Fn(&str, &[Object<'_>]) -> Result<Json>) -> Result<()> {
     let mut arguments = env::args().skip(1);
-    let path = arguments.next().context("which file has the rows?")?;
+    let path = arguments.next().context("missing argument: file with rows")?;
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let plan = Plan::whole();
     let rows: Vec<_> =

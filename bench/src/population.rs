@@ -1,17 +1,15 @@
-//! What the engine and the controller are measured on: Deployments, and the Applications that they belong to.
+//! The objects of the Application benchmarks: Deployments in groups, and an Application for each group.
 
 use std::env;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value as Json, json};
 
-/// A Deployment of 3 KB, as a real API server answered.
+/// A Deployment of 3 KB, as a real API server returned it.
 const TEMPLATE: &str = include_str!("../objects/deployment-3k.json");
 
-/// So many Applications are in one namespace.
 const APPLICATIONS_IN_A_NAMESPACE: usize = 10;
 
-/// Objects in groups of one size, an Application for each.
 #[derive(Clone, Debug)]
 pub struct Population {
     template: Json,
@@ -20,26 +18,23 @@ pub struct Population {
 }
 
 impl Population {
-    /// So many objects, so many of them to an Application.
+    /// `group` is the number of objects in one Application.
     pub fn new(objects: usize, group: usize) -> Result<Self> {
         Ok(Self { template: serde_json::from_str(TEMPLATE)?, objects, group: group.max(1) })
     }
 
-    /// As the command line has it: how many objects there are, and how many of them belong to one Application.
     pub fn from_arguments() -> Result<Self> {
         let numbers = env::args().skip(1).map(|argument| argument.parse());
         match *numbers.collect::<Result<Vec<_>, _>>()? {
             [objects, group] => Self::new(objects, group),
-            _ => bail!("how many objects, and how many of them to an Application?"),
+            _ => bail!("missing arguments: number of objects, number in one Application"),
         }
     }
 
-    /// How many objects there are.
     pub fn objects(&self) -> usize {
         self.objects
     }
 
-    /// How many Applications there are.
     pub fn applications(&self) -> usize {
         self.objects.div_ceil(self.group)
     }
@@ -60,22 +55,19 @@ impl Population {
         format!("team-{}", application / APPLICATIONS_IN_A_NAMESPACE)
     }
 
-    /// All namespaces.
     pub fn namespaces(&self) -> impl Iterator<Item = String> {
         (0..self.applications()).step_by(APPLICATIONS_IN_A_NAMESPACE).map(Self::namespace)
     }
 
-    /// The name of an Application.
     pub fn application_name(application: usize) -> String {
         format!("shop-{application}")
     }
 
-    /// The name of an object.
     pub fn object_name(object: usize) -> String {
         format!("server-{object}")
     }
 
-    /// An Application as a user writes it.
+    /// The manifest of an Application.
     pub fn application(application: usize) -> Json {
         let name = Self::application_name(application);
         json!({
@@ -92,26 +84,28 @@ impl Population {
         })
     }
 
-    /// An object as the API server sends it, in this version, ready or on the way there.
+    /// An object as the API server sends it, with this resourceVersion.
     pub fn object(&self, object: usize, version: usize, ready: bool) -> Result<Json> {
         let mut deployment = self.template.clone();
-        let metadata =
-            deployment.get_mut("metadata").and_then(Json::as_object_mut).context("it has no metadata")?;
+        let metadata = deployment
+            .get_mut("metadata")
+            .and_then(Json::as_object_mut)
+            .context("the template has no metadata")?;
         let application = self.application_of(object);
         metadata.insert("name".to_owned(), json!(Self::object_name(object)));
         metadata.insert("namespace".to_owned(), json!(Self::namespace(application)));
         metadata.insert("uid".to_owned(), json!(uid(object)));
         metadata.insert("resourceVersion".to_owned(), json!(version.to_string()));
         metadata.insert("labels".to_owned(), labels(object, application));
-        let status = deployment["status"].as_object_mut().context("it has no status")?;
-        status.extend(Self::replicas(ready).as_object().context("no status")?.clone());
+        let status = deployment["status"].as_object_mut().context("the template has no status")?;
+        status.extend(Self::replicas(ready).as_object().context("replicas is not an object")?.clone());
         Ok(deployment)
     }
 
-    /// An object as a user writes it.
+    /// The manifest of an object.
     pub fn written(&self, object: usize) -> Result<Json> {
         let mut deployment = self.object(object, 0, true)?;
-        let fields = deployment.as_object_mut().context("it is no object")?;
+        let fields = deployment.as_object_mut().context("the template is not an object")?;
         fields.remove("status");
         if let Some(metadata) = fields.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.retain(|field, _| ["name", "namespace", "labels"].contains(&field.as_str()));
@@ -128,19 +122,19 @@ impl Population {
         status
     }
 
-    /// The part of a status that says whether the object is ready.
+    /// The fields of a status that decide whether the object is ready.
     pub fn replicas(ready: bool) -> Json {
         let available = if ready { 2 } else { 1 };
         json!({ "readyReplicas": available, "availableReplicas": available })
     }
 }
 
-/// An identity that no other object has.
+/// A unique uid for each number.
 pub(crate) fn uid(number: usize) -> String {
     format!("5b1d3a52-0000-4000-8000-{number:012}")
 }
 
-/// As the charts of Helm label things.
+/// Labels as in Helm charts.
 fn labels(object: usize, application: usize) -> Json {
     let name = Population::application_name(application);
     json!({

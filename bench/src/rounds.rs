@@ -1,4 +1,4 @@
-//! Timing code that takes microseconds, and code that takes longer.
+//! Measures time.
 
 use std::{
     fs,
@@ -8,10 +8,11 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// As many as a median needs; `cargo xtask bench` runs the program several times.
+/// Enough for a median; `cargo xtask bench` runs the program several times.
 const ROUNDS: usize = 5;
 
-/// Long enough that reading the clock does not matter, short enough that a disturbance spoils only a few rounds.
+/// Long enough that reading the clock is negligible, short enough that a disturbance affects only a few
+/// rounds.
 const ROUND: Duration = Duration::from_millis(40);
 
 /// The time of one run in nanoseconds: the median of several rounds of many runs.
@@ -30,7 +31,7 @@ pub fn median<T>(mut run: impl FnMut() -> T) -> u128 {
     times[ROUNDS / 2]
 }
 
-/// Warms up on the way.
+/// Also warms up the caches.
 fn runs_in_a_round<T>(run: &mut impl FnMut() -> T) -> u64 {
     let start = Instant::now();
     let mut runs = 0;
@@ -41,10 +42,9 @@ fn runs_in_a_round<T>(run: &mut impl FnMut() -> T) -> u64 {
     runs
 }
 
-/// How long this thread has worked since it began. What else the machine does is not in it, so that code which takes long
-/// need not be run again and again to find a quiet moment.
-pub fn worked() -> Result<Duration> {
+/// The CPU time of this thread. Other processes do not affect it, so slow code need not be repeated.
+pub fn cpu_time() -> Result<Duration> {
     let times = fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanos = times.split_whitespace().next().context("the system does not count the time of threads")?;
+    let nanos = times.split_whitespace().next().context("/proc/thread-self/schedstat is empty")?;
     Ok(Duration::from_nanos(nanos.parse()?))
 }

@@ -1,4 +1,4 @@
-//! What is measured: an object from a file, judged as a watch judges it.
+//! The input of the health benchmark: an object from a file, decoded and assessed as in a watch.
 
 use std::{
     env, fs,
@@ -12,7 +12,6 @@ use bellwether_model::{DecodeError, Object, Plan};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-/// An object as an API server sends it, and what a watch of its kind has at hand.
 #[derive(Debug)]
 pub struct Subject {
     file: String,
@@ -30,24 +29,21 @@ impl Subject {
         Ok(Self { file, plan, json, context: Context::at(Timestamp::now()) })
     }
 
-    /// The object, from its bytes.
     pub fn decode(&self) -> Result<Object<'_>, DecodeError> {
         Object::from_json(&self.json, &self.plan)
     }
 
-    /// The verdict on the object.
-    pub fn judge(&self, object: &Object<'_>) -> Verdict {
+    pub fn assess(&self, object: &Object<'_>) -> Verdict {
         assess(object, &self.context)
     }
 
-    /// The verdict, from the bytes.
-    pub fn decode_and_judge(&self) -> Result<Verdict, DecodeError> {
-        Ok(self.judge(&self.decode()?))
+    pub fn decode_and_assess(&self) -> Result<Verdict, DecodeError> {
+        Ok(self.assess(&self.decode()?))
     }
 }
 
-/// Measures the objects in the files that the command line names, and prints for each a line of JSON: the name of the file,
-/// and what `measure` found.
+/// Calls `measure` for each file on the command line, and prints a line of JSON with its result and the file
+/// name.
 pub fn report(measure: impl Fn(&Subject) -> Result<Json>) -> Result<()> {
     for path in env::args_os().skip(1) {
         let path = Path::new(&path);

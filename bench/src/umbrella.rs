@@ -1,4 +1,4 @@
-//! One Rollup over many components, for measuring what a change to one of them costs.
+//! One Rollup with many components.
 
 use serde_json::{Value as Json, json};
 
@@ -7,10 +7,10 @@ use crate::population::uid;
 /// The plural of the components' kind.
 pub const PLURAL: &str = "engines";
 
-/// Where the components are.
+/// The namespace of the components.
 pub const NAMESPACE: &str = "default";
 
-/// The definition of the components' kind, as an API server takes it.
+/// The CRD of the components.
 pub fn definition() -> Json {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
@@ -31,7 +31,6 @@ pub fn definition() -> Json {
     })
 }
 
-/// The Rollup.
 pub fn rollup() -> Json {
     json!({
         "apiVersion": "bellwether.dev/v1alpha1",
@@ -43,12 +42,12 @@ pub fn rollup() -> Json {
     })
 }
 
-/// What a component is called.
+/// The name of a component.
 pub fn name(number: usize) -> String {
     format!("engine-{number}")
 }
 
-/// A component as a user writes it.
+/// A component without a status.
 pub fn component(number: usize) -> Json {
     json!({
         "apiVersion": "ops.example/v1",
@@ -61,7 +60,7 @@ pub fn component(number: usize) -> Json {
     })
 }
 
-/// What its operator says of it.
+/// The status that an operator writes.
 pub fn status(well: bool) -> Json {
     let condition = |kind: &str, status: &str| {
         json!({

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast we are, beside others on the same bytes.
+//! `cargo xtask bench`: benchmarks of Bellwether and of comparable projects on the same input.
 
 mod app_k8s_io;
 mod application;
@@ -18,42 +18,50 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::run::{cargo, print, root, say, step};
+use crate::run::{cargo, log, print, root, step};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// From the bytes of an object to the verdict on it, beside kstatus and those checks of Argo CD that are written in Go
+pub(crate) enum Bench {
+    /// Measure decoding and assessing an object, compared with kstatus and Argo CD's Go checks
     Health,
-    /// An expression, compiled and evaluated, beside cel-go and the crate `cel`
+    /// Measure compiling and evaluating expressions, compared with cel-go and the crate `cel`
     Expr,
-    /// Applications that follow their objects: the engine alone, and a controller on a real control plane
+    /// Measure Applications: the engine alone, and a controller on a real control plane
     Application(application::Application),
-    /// A Rollup over few and over many components: the engine alone, and a controller on a real control plane
+    /// Measure a Rollup over few and many components: the engine alone, and a controller on a real control
+    /// plane
     Rollup(rollup::Rollup),
-    /// `bellwether status` on a control plane with many Applications
+    /// Measure `bellwether status` on a control plane with many Applications
     Status(status::Status),
-    /// Applications of app.k8s.io, beside the controller that its users have
+    /// Compare with the controller of app.k8s.io
     AppK8sIo(app_k8s_io::AppK8sIo),
 }
 
-pub(crate) fn run(command: &Command) -> Result<()> {
+pub(crate) fn run(command: &Bench) -> Result<()> {
     match command {
-        Command::Health => health(),
-        Command::Expr => expr::expr(),
-        Command::Application(application) => application.run(),
-        Command::Rollup(rollup) => rollup.run(),
-        Command::Status(status) => status.run(),
-        Command::AppK8sIo(beside) => beside.run(),
+        Bench::Health => health(),
+        Bench::Expr => expr::expr(),
+        Bench::Application(application) => application.run(),
+        Bench::Rollup(rollup) => rollup.run(),
+        Bench::Status(status) => status.run(),
+        Bench::AppK8sIo(app_k8s_io) => app_k8s_io.run(),
     }
 }
 
-/// What a program says of an object. No program says everything.
+/// A named value that a program measures.
+#[derive(Debug, Deserialize)]
+struct Figure {
+    figure: String,
+    value: f64,
+}
+
+/// What a program measures for an object. Each program sets only some of the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line {
+struct ObjectLine {
     file: String,
     size: u64,
-    /// The verdict; empty where a peer has no rule for the kind, and so does only half of the work.
+    /// The verdict; empty if a peer has no rule for the kind and only decodes the object.
     status: String,
     ns: u64,
     decode_ns: u64,
@@ -62,11 +70,12 @@ struct Line {
     bytes: u64,
 }
 
-/// Another project that judges objects, and how many times as fast we want to be.
+/// Another project for comparison.
 struct Peer {
     name: &'static str,
-    /// Its module below `bench/peers`.
+    /// The directory below `bench/peers`.
     module: &'static str,
+    /// The speed-up that Bellwether should reach.
     goal: f64,
 }
 
@@ -75,10 +84,10 @@ const PEERS: [Peer; 2] = [
     Peer { name: "Argo CD", module: "argo", goal: 15.0 },
 ];
 
-/// So long from the bytes to the verdict, for an object of so many bytes.
+/// Nanoseconds from the bytes to the verdict, for an object of this many bytes.
 const GOAL: (f64, f64) = (15_000.0, 6_000.0);
 
-/// How often the programs take turns. What else the machine does changes from turn to turn, so the quickest one counts.
+/// The programs run in turn. The load of the machine varies, so the fastest of these turns counts.
 const TURNS: usize = 5;
 
 fn health() -> Result<()> {
@@ -92,12 +101,12 @@ fn health() -> Result<()> {
                 .push(peer.build().with_context(|| format!("cannot build the program for {}", peer.name))?);
         }
     } else {
-        say("Go is not installed: the table has our figures alone.");
+        log("Go is not installed: the table has only Bellwether's figures");
     }
 
-    let mut results: Vec<Vec<Line>> = Vec::new();
+    let mut results: Vec<Vec<ObjectLine>> = Vec::new();
     for turn in 1..=TURNS {
-        say(&format!("measuring, turn {turn} of {TURNS}"));
+        log(&format!("measuring, turn {turn} of {TURNS}"));
         for (position, program) in programs.iter().enumerate() {
             let lines = measure(program, &files)?;
             match results.get_mut(position) {
@@ -117,7 +126,7 @@ fn health() -> Result<()> {
     Ok(())
 }
 
-impl Line {
+impl ObjectLine {
     fn keep_quickest(&mut self, other: &Self) {
         self.ns = self.ns.min(other.ns);
         self.decode_ns = self.decode_ns.min(other.decode_ns);
@@ -125,7 +134,6 @@ impl Line {
     }
 }
 
-/// The files with the objects.
 fn objects() -> Result<Vec<PathBuf>> {
     let directory = root().join("bench").join("objects");
     let mut files = Vec::new();
@@ -136,13 +144,13 @@ fn objects() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Cargo's target directory, wherever it is.
+/// Cargo's target directory.
 fn target() -> Result<PathBuf> {
     let own = env::current_exe()?;
-    Ok(own.ancestors().nth(2).context("this program is in no target directory")?.to_owned())
+    Ok(own.ancestors().nth(2).context("xtask does not run from a target directory")?.to_owned())
 }
 
-/// Builds our programs, and says where they are.
+/// Builds the programs of `bench` and returns their directory.
 fn build_ours() -> Result<PathBuf> {
     step(&mut cargo(&["build", "--release", "--package", "bellwether-bench"]))?;
     Ok(target()?.join("release"))
@@ -154,7 +162,7 @@ fn has_go() -> bool {
 
 impl Peer {
     fn build(&self) -> Result<PathBuf> {
-        say(&format!("building {}, which takes some minutes the first time", self.name));
+        log(&format!("building {}; the first time takes some minutes", self.name));
         let program = target()?.join("bench-peers").join(self.module);
         let built = Process::new("go")
             .current_dir(root().join("bench").join("peers").join(self.module))
@@ -169,25 +177,25 @@ impl Peer {
     }
 }
 
-/// What a program prints, line by line. What it has to tell the developer it tells itself.
+/// Runs a program and parses each line of its standard output.
 fn lines_of<T: DeserializeOwned>(program: &mut Process) -> Result<Vec<T>> {
     let output = program.stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "it failed");
+    ensure!(output.status.success(), "{}", output.status);
     Ok(String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// What a program says of the files, a line each.
-fn measure(program: &Path, files: &[PathBuf]) -> Result<Vec<Line>> {
-    let run = || -> Result<Vec<Line>> {
-        let lines: Vec<Line> = lines_of(Process::new(program).args(files))?;
+/// Runs a program on the files. It prints a line for each file.
+fn measure(program: &Path, files: &[PathBuf]) -> Result<Vec<ObjectLine>> {
+    let run = || -> Result<Vec<ObjectLine>> {
+        let lines: Vec<ObjectLine> = lines_of(Process::new(program).args(files))?;
         let measured = lines.iter().map(|line| Some(line.file.as_ref()));
-        ensure!(measured.eq(files.iter().map(|file| file.file_name())), "it measured other files");
+        ensure!(measured.eq(files.iter().map(|file| file.file_name())), "the program measured other files");
         Ok(lines)
     };
     run().with_context(|| format!("cannot measure with {}", program.display()))
 }
 
-fn table(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
+fn table(ours: &[ObjectLine], peers: &[(&Peer, Vec<ObjectLine>)]) -> Result<String> {
     let mut text = format!("{:<24}{:>8}  {:<12}{:^38}", "", "", "", "Bellwether");
     for (peer, _) in peers {
         write!(text, "  {:^25}", peer.name)?;
@@ -219,17 +227,17 @@ fn table(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
     Ok(text)
 }
 
-/// How many times as long the peer takes, if it judges the object at all.
-fn slower(peer: &Line, ours: &Line) -> Option<f64> {
+/// How many times as long the peer takes; `None` if it has no rule for the kind.
+fn slower(peer: &ObjectLine, ours: &ObjectLine) -> Option<f64> {
     (!peer.status.is_empty()).then(|| micros(peer.ns) / micros(ours.ns))
 }
 
-/// Whether we are as fast as we want to be. Times depend on the machine and on what else it does, so this fails nothing.
-fn goals(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
+/// Times depend on the machine and its load, so a missed goal is not a failure.
+fn goals(ours: &[ObjectLine], peers: &[(&Peer, Vec<ObjectLine>)]) -> Result<String> {
     let (most, size) = GOAL;
     let scaled: Vec<_> = ours.iter().map(|line| float(line.ns) * size / float(line.size)).collect();
     let mut text = format!(
-        "Median: {:.2} µs for each 6 KB of an object. Goal: at most {:.0} µs, reached by {} of {}.",
+        "Median: {:.2} µs for each 6 KB of an object. Goal: at most {:.0} µs, reached by {} of {} objects.",
         median(&scaled) / 1_000.0,
         most / 1_000.0,
         scaled.iter().filter(|ns| **ns <= most).count(),
@@ -239,7 +247,7 @@ fn goals(ours: &[Line], peers: &[(&Peer, Vec<Line>)]) -> Result<String> {
         let all: Vec<_> = lines.iter().zip(ours).filter_map(|(line, own)| slower(line, own)).collect();
         write!(
             text,
-            "\nMedian: {:.1} times as fast as {}. Goal: at least {:.0} times, reached by {} of {}.",
+            "\nMedian: {:.1} times as fast as {}. Goal: at least {:.0} times, reached by {} of {} objects.",
             median(&all),
             peer.name,
             peer.goal,
@@ -260,7 +268,7 @@ fn micros(ns: u64) -> f64 {
     float(ns) / 1_000.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no measurement here has more digits than a float")]
+#[expect(clippy::cast_precision_loss, reason = "measurements have fewer digits than a float")]
 fn float(number: u64) -> f64 {
     number as f64
 }

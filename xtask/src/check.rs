@@ -7,24 +7,24 @@ use bellwether_testkit::Binary;
 
 use crate::{
     conformance, executables, floors, generate,
-    run::{cargo, say, step, yield_cores},
+    run::{cargo, log, step, yield_cores},
     simulate,
 };
 
-/// Everything that needs no cluster.
+/// All checks that need no cluster.
 pub(crate) fn check() -> Result<()> {
     quick()?;
     thorough()
 }
 
-/// What takes seconds.
+/// Checks that take seconds.
 fn quick() -> Result<()> {
     step(&mut cargo(&["fmt", "--all", "--check"]))?;
     generate::check()?;
     floors::check()
 }
 
-/// What compiles and computes.
+/// Checks that compile the workspace.
 fn thorough() -> Result<()> {
     step(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     conformance::check()?;
@@ -32,7 +32,7 @@ fn thorough() -> Result<()> {
     step(doc.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Everything. Tests on control planes wait most of the time; meanwhile all that computes has the cores.
+/// Runs everything. Tests on control planes mostly wait, so CPU-bound checks run at the same time.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     quick()?;
     thread::scope(|scope| {
@@ -51,10 +51,10 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
 }
 
 fn join(lane: ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
-    lane.join().unwrap_or_else(|_| Err(anyhow!("a check could not be run")))
+    lane.join().unwrap_or_else(|_| Err(anyhow!("a check panicked")))
 }
 
-/// Fails if one of them did, with the errors of all.
+/// Fails with the errors of all failed checks.
 fn all_of(results: [Result<()>; 4]) -> Result<()> {
     let errors: Vec<_> =
         results.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
@@ -62,11 +62,11 @@ fn all_of(results: [Result<()>; 4]) -> Result<()> {
     Ok(())
 }
 
-/// Builds what is missing of the control planes here, where the developer sees the progress, rather than inside a test.
+/// Builds missing binaries of the control plane. Inside a test, the progress would be invisible.
 fn control_planes() -> Result<()> {
-    say("\n$ control plane");
+    log("\n$ control plane");
     for binary in Binary::ALL {
-        say(&format!("{} {}", binary.file_name(), binary.find()?.display()));
+        log(&format!("{} {}", binary.file_name(), binary.find()?.display()));
     }
     Ok(())
 }
@@ -85,9 +85,9 @@ mod tests {
 
     use super::cargo;
 
-    /// One feature more or less in a crate that all others need, and a newcomer builds everything twice, or three times.
+    /// If the features of a common dependency differ, cargo builds it and everything above it twice.
     #[test]
-    fn xtask_and_rustdoc_need_nothing_that_is_built_differently_for_the_tests() {
+    fn xtask_rustdoc_and_tests_use_the_same_features() {
         let tests = crates_with_features(&["--workspace"]);
         assert!(tests.len() > 100, "{tests:?}");
         for of in [
@@ -98,8 +98,8 @@ mod tests {
             let built_twice: Vec<_> = others.difference(&tests).collect();
             assert!(
                 built_twice.is_empty(),
-                "cargo tree {of:?} has crates with features that the tests do not have, so they are built twice: turn on \
-                 what is missing in xtask/Cargo.toml: {built_twice:#?}"
+                "cargo tree {of:?} has crates with other features than the tests, so they are built twice. Enable the \
+                 missing features in xtask/Cargo.toml: {built_twice:#?}"
             );
         }
     }
@@ -110,7 +110,7 @@ mod tests {
             .output()
             .unwrap();
         assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-        // What it has shown before ends in a star.
+        // cargo tree marks repeated entries with a star.
         String::from_utf8(tree.stdout)
             .unwrap()
             .lines()

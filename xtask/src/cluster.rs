@@ -1,4 +1,4 @@
-//! `cargo xtask cluster`: the control planes of the tests, for a developer to play with.
+//! `cargo xtask cluster`: the control planes of the tests, for interactive use.
 
 use anyhow::{Context, Result};
 use bellwether_testkit::{Binary, Cluster};
@@ -9,34 +9,34 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::run::say;
+use crate::run::log;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Start control planes, print how to reach them, and remove every trace of them on Ctrl-C
+pub(crate) enum ClusterCommand {
+    /// Start control planes and remove them on Ctrl-C
     ///
-    /// The first is the hub: it has Bellwether's CRDs.
+    /// Prints their kubeconfigs. The first cluster is the hub: Bellwether's CRDs are installed there.
     Up(Up),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// How many clusters
+    /// Number of clusters
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=20))]
     clusters: u8,
-    /// How many nodes in each; without nodes there are no controllers either, only an API server
+    /// Number of nodes in each cluster; without nodes there is only an API server, no controllers
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     nodes: u8,
 }
 
-pub(crate) fn run(command: Command) -> Result<()> {
-    let Command::Up(up) = command;
+pub(crate) fn run(command: ClusterCommand) -> Result<()> {
+    let ClusterCommand::Up(up) = command;
     Runtime::new()?.block_on(up.run())
 }
 
 impl Up {
     async fn run(self) -> Result<()> {
-        // Before the signals are caught: a build of minutes must end when a developer has had enough.
+        // Before signal handlers are installed: Ctrl-C must end a build, which takes minutes.
         for binary in Binary::ALL {
             binary.find()?;
         }
@@ -53,7 +53,7 @@ impl Up {
             _ = terminated.recv() => {}
         }
         drop(clusters);
-        say("\nThe clusters and their files are gone.");
+        log("\nclusters and their files removed");
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl Up {
         let clusters =
             try_join_all(names.map(|name| Cluster::builder().name(&name).nodes(self.nodes.into()).start()))
                 .await?;
-        let hub = clusters.first().context("no cluster was asked for")?;
+        let hub = clusters.first().context("the number of clusters is 0")?;
         hub.install(&bellwether_api::crds()).await?;
         Ok(clusters)
     }
@@ -75,12 +75,12 @@ fn report(clusters: &[Cluster]) -> Result<()> {
     let mut files = Vec::new();
     for cluster in clusters {
         let file = cluster.kubeconfig().display().to_string();
-        say(&format!("{:<12} https://{}  {file}", cluster.name(), cluster.address()));
+        log(&format!("{:<12} https://{}  {file}", cluster.name(), cluster.address()));
         files.push(file);
     }
-    say(&format!(
+    log(&format!(
         "\nIn another shell:\n  export KUBECONFIG={}\n  alias kubectl={}\n  kubectl config get-contexts\n  kubectl explain \
-         application.spec --api-version bellwether.dev/v1alpha1\n\nCtrl-C ends it.",
+         bwapp.spec\n\nPress Ctrl-C to remove the clusters.",
         files.join(":"),
         Binary::Kubectl.find()?.display()
     ));

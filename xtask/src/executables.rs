@@ -1,6 +1,6 @@
-//! Test executables: cargo builds all of them once, then some run at a time.
+//! Builds all test executables with cargo, then runs several at a time.
 //!
-//! `cargo test` runs one after the other, and those on control planes mostly wait for API servers.
+//! `cargo test` runs them one after the other, but tests on control planes mostly wait for API servers.
 
 use std::{
     collections::VecDeque,
@@ -19,10 +19,10 @@ use serde::Deserialize;
 
 use crate::{
     faketime,
-    run::{cargo, root, say},
+    run::{cargo, log, root},
 };
 
-/// The executables that run on control planes, the slowest first.
+/// The executables that need control planes, slowest first.
 const ON_CONTROL_PLANES: [&str; 5] = [
     "crates/bellwether/tests",
     "crates/kube-io/tests",
@@ -31,38 +31,36 @@ const ON_CONTROL_PLANES: [&str; 5] = [
     "xtask/tests",
 ];
 
-/// How many executables on control planes run at a time. Four make two cores so busy that API servers miss the deadlines that
-/// tests are about.
+/// How many executables on control planes run at a time. With four on two cores, API servers miss the
+/// deadlines of tests.
 const AT_A_TIME: usize = 2;
 
 /// The executable whose ignored tests need libfaketime.
 const WITH_CLOCKS: &str = "crates/bellwether/tests";
 
-/// How many tests of one executable run at a time. The default, one for each core, leaves the cores idle: tests mostly wait.
+/// How many tests of one executable run at a time. The default, one for each core, would leave the cores
+/// idle.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "8");
 
-/// A test executable as cargo has built it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Executable {
-    /// The file of its `main` or its library, from the top of the repository.
+    /// The root source file, relative to the root of the repository.
     source: String,
     path: PathBuf,
-    /// The directory of its package, which is where cargo runs it.
+    /// The package directory, in which cargo runs the tests.
     directory: PathBuf,
 }
 
-/// The test executables of the whole workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Executables {
     pub(crate) on_control_planes: Vec<Executable>,
-    /// They need nothing but a core.
+    /// They need no control plane.
     pub(crate) others: Vec<Executable>,
 }
 
-/// Builds them.
 pub(crate) fn build() -> Result<Executables> {
     const LINE: &str = "cargo test --workspace --no-run";
-    say(&format!("\n$ {LINE}"));
+    log(&format!("\n$ {LINE}"));
     let mut command = cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {LINE}"))?;
     let messages = child.stdout.take().context("cargo has no standard output")?;
@@ -77,17 +75,17 @@ pub(crate) fn build() -> Result<Executables> {
     Ok(Executables { on_control_planes, others })
 }
 
-/// The test executable that a message of cargo tells of, if it does.
+/// Parses a message of cargo. `None` if it is not about a test executable.
 fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
     #[derive(Deserialize)]
     struct Message {
         manifest_path: Option<PathBuf>,
-        target: Option<Target>,
+        target: Option<BuildTarget>,
         profile: Option<Profile>,
         executable: Option<PathBuf>,
     }
     #[derive(Deserialize)]
-    struct Target {
+    struct BuildTarget {
         src_path: PathBuf,
     }
     #[derive(Deserialize)]
@@ -106,21 +104,20 @@ fn executable(message: &str, root: &Path) -> Result<Option<Executable>> {
         return Ok(None);
     };
     let source = target.src_path.strip_prefix(root).unwrap_or(&target.src_path).display().to_string();
-    let directory = manifest.parent().context("a manifest without a directory")?.to_owned();
+    let directory = manifest.parent().context("the manifest has no parent directory")?.to_owned();
     Ok(Some(Executable { source, path, directory }))
 }
 
-/// Runs those on control planes.
 pub(crate) fn run_on_control_planes(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
     run(executables, arguments, faketime::find().as_deref(), AT_A_TIME)
 }
 
-/// Runs those that compute: each of them has a thread for each core.
+/// Runs the CPU-bound executables one after the other: each has a thread for each core.
 pub(crate) fn run_others(executables: Vec<Executable>, arguments: &[String]) -> Result<()> {
     run(executables, arguments, None, 1)
 }
 
-/// Runs executables, and prints what each has printed when it ends. The error has the failures of all once more.
+/// Runs executables and prints the output of each when it ends. The error repeats all failures.
 fn run(
     executables: Vec<Executable>,
     arguments: &[String],
@@ -132,8 +129,8 @@ fn run(
         let begin = Instant::now();
         let ended = captured(&mut executable.command(arguments, faketime));
         let (success, output) = ended.unwrap_or_else(|error| (false, format!("{error:#}")));
-        let (source, verdict) = (&executable.source, if success { "ok" } else { "FAILED" });
-        say(&format!("\n$ {source}: {verdict} after {} s\n{output}", begin.elapsed().as_secs()));
+        let (source, result) = (&executable.source, if success { "ok" } else { "FAILED" });
+        log(&format!("\n$ {source}: {result} after {} s\n{output}", begin.elapsed().as_secs()));
         if !success {
             lock(&failures).push(format!("\n{source}:\n{}", relevant(&output)));
         }
@@ -143,10 +140,10 @@ fn run(
     Ok(())
 }
 
-/// Does something with each of these in their order, with so many at a time.
+/// Runs `work` for each item in order, `at_a_time` in parallel.
 fn side_by_side<T: Send>(these: Vec<T>, at_a_time: usize, work: impl Fn(T) + Sync) {
     let queue = Mutex::new(VecDeque::from(these));
-    // A function: the condition of a loop would hold the lock for as long as its body runs.
+    // A closure, because `while let` would hold the lock while its body runs.
     let next = || lock(&queue).pop_front();
     let worker = || {
         while let Some(this) = next() {
@@ -161,7 +158,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Executable {
-    /// Those of a lower rank start first; those of the last need no control plane.
+    /// Lower ranks start first. The last rank needs no control plane.
     fn rank(&self) -> usize {
         let on_control_plane = ON_CONTROL_PLANES.iter().position(|tests| self.source.starts_with(tests));
         on_control_plane.unwrap_or(ON_CONTROL_PLANES.len())
@@ -182,9 +179,9 @@ impl Executable {
     }
 }
 
-/// Runs a command: whether it succeeded, and what it printed to both outputs.
+/// Runs a command. Returns whether it succeeded, and its standard output and standard error.
 fn captured(command: &mut Command) -> Result<(bool, String)> {
-    // A file, because whatever a failed test leaves running could keep a pipe open.
+    // A file: a process that a failed test leaves behind could keep a pipe open.
     let mut file = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let status =
@@ -194,13 +191,13 @@ fn captured(command: &mut Command) -> Result<(bool, String)> {
     file.read_to_end(&mut output)?;
     let mut output = String::from_utf8_lossy(&output).trim().to_owned();
     if status.code().is_none() {
-        // The harness has not said why.
+        // A signal: the harness has not printed the reason.
         write!(output, "\n{status}")?;
     }
     Ok((status.success(), output))
 }
 
-/// The part of an executable's output that is about failures: all of it, if it ended before it could say which tests failed.
+/// The part of the output about failures. All of it if the executable ended without a list of failures.
 fn relevant(output: &str) -> &str {
     output.find("\nfailures:\n").map_or(output, |start| &output[start..])
 }
@@ -215,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_of_cargo_tells_of_an_executable() {
+    fn messages_of_cargo_are_parsed() {
         let message = |test: bool, executable: &str| {
             format!(
                 r#"{{"reason":"compiler-artifact","package_id":"path+file:///top/crates/api#0.1.0",
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn both_outputs_are_captured_and_the_way_it_ended() {
+    fn both_outputs_and_the_signal_are_captured() {
         let shell = |script: &str| captured(Command::new("sh").args(["-c", script])).unwrap();
         assert_eq!(shell("echo one; echo two >&2"), (true, "one\ntwo".to_owned()));
         assert_eq!(shell("echo one; exit 101"), (false, "one".to_owned()));
@@ -251,7 +248,7 @@ mod tests {
         let [running, most, ended] = [(); 3].map(|()| AtomicUsize::new(0));
         side_by_side(vec![(); 3], 2, |()| {
             most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
-            // Each waits for another, and then for one more than there may be.
+            // Each waits until two run, then gives a third one time to start.
             let begun = Instant::now();
             while most.load(SeqCst) < 2 && begun.elapsed() < Duration::from_secs(10) {
                 thread::yield_now();
@@ -264,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_are_told_again() {
+    fn only_failures_are_repeated() {
         assert_eq!(relevant("test a ... ok\n\nfailures:\n\n---- b"), "\nfailures:\n\n---- b");
         assert_eq!(relevant("test a ... ok\nsignal: 9"), "test a ... ok\nsignal: 9");
     }

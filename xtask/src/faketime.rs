@@ -1,4 +1,4 @@
-//! libfaketime gives a program a clock of its own, which a test can set.
+//! libfaketime: a library that lets a test set the clock of a process.
 
 use std::{
     env, fs, io,
@@ -8,20 +8,22 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::run::{root, say};
+use crate::run::{log, root};
 
-/// Tells the tests where it is.
+/// The path of the library, for the tests.
 pub(crate) const VARIABLE: &str = "BELLWETHER_FAKETIME";
 
-/// Finds it where somebody says that it is, where Debian puts it, or in Debian's package, which is unpacked below `target` and
-/// not installed. Says so if there is none.
+/// Finds the library: by the variable, where Debian installs it, or in the Debian package, which is unpacked
+/// below `target`. Prints the reason if it is not found.
 pub(crate) fn find() -> Option<PathBuf> {
     let found = match env::var_os(VARIABLE) {
-        // Tests run in directories of their own, and a library that is not there is left out without a word.
-        Some(file) => fs::canonicalize(&file).with_context(|| format!("{VARIABLE} is {}", file.display())),
+        // Tests run in other directories, and the dynamic linker ignores a missing preload library.
+        Some(file) => {
+            fs::canonicalize(&file).with_context(|| format!("invalid {VARIABLE}={}", file.display()))
+        }
         None => below(Path::new("/usr/lib")).map_or_else(fetch, Ok),
     };
-    found.inspect_err(|error| say(&format!("clocks do not jump in this run: {error:#}"))).ok()
+    found.inspect_err(|error| log(&format!("skipping tests that set the clock: {error:#}"))).ok()
 }
 
 fn fetch() -> Result<PathBuf> {
@@ -29,15 +31,15 @@ fn fetch() -> Result<PathBuf> {
     if let Some(fetched) = below(&directory.join("usr/lib")) {
         return Ok(fetched);
     }
-    // What was interrupted is under another name than what is complete.
+    // An interrupted download leaves only the temporary directory.
     let unfinished = directory.with_extension(process::id().to_string());
     fs::create_dir_all(&unfinished)?;
     let fetched = unpack(&unfinished).and_then(|()| Ok(fs::rename(&unfinished, &directory)?));
     if fetched.is_err() {
         fs::remove_dir_all(&unfinished)?;
     }
-    fetched.context("libfaketime is not installed, and cannot be fetched")?;
-    below(&directory.join("usr/lib")).context("Debian's package has no libfaketime where it used to be")
+    fetched.context("libfaketime is not installed and cannot be downloaded")?;
+    below(&directory.join("usr/lib")).context("the Debian package does not contain libfaketimeMT.so.1")
 }
 
 fn unpack(directory: &Path) -> Result<()> {
@@ -53,7 +55,7 @@ fn unpack(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The form of it that is for programs with many threads, and for this machine.
+/// The multi-threaded variant for this architecture.
 fn below(libraries: &Path) -> Option<PathBuf> {
     let places = fs::read_dir(libraries).into_iter().flatten().filter_map(io::Result::ok);
     let places = places.filter(|place| place.file_name().to_string_lossy().starts_with(env::consts::ARCH));
@@ -62,7 +64,7 @@ fn below(libraries: &Path) -> Option<PathBuf> {
 
 fn run(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("{program} cannot be run"))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {program}"))?;
     if !output.status.success() {
         bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask faults`: the stories of what goes wrong, told again and again, and how long it took to be right again.
+//! `cargo xtask faults`: repeats the tests of faults and prints the recovery times.
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
@@ -7,18 +7,18 @@ use clap::Args;
 
 use crate::{
     faketime,
-    run::{cargo, print, say, step},
+    run::{cargo, log, print, step},
 };
 
-/// Where the stories write down how long they took.
+/// The file to which the tests write their recovery times.
 const RECOVERIES: &str = "BELLWETHER_RECOVERIES";
 
 #[derive(Debug, Args)]
 pub(crate) struct Faults {
-    /// How often all of them are told
+    /// Number of rounds
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Only those with this in their names
+    /// Run only tests with this in their names
     #[arg(default_value = "controller::faults")]
     name: String,
 }
@@ -28,11 +28,11 @@ impl Faults {
         let file = env::temp_dir().join(format!("bellwether-recoveries-{}", std::process::id()));
         let faketime = faketime::find();
         for round in 1..=self.rounds {
-            say(&format!("\nround {round} of {}", self.rounds));
-            let told = step(self.tests(faketime.as_deref()).env(RECOVERIES, &file));
-            told.with_context(|| format!("round {round} failed"))?;
+            log(&format!("\nround {round} of {}", self.rounds));
+            let result = step(self.tests(faketime.as_deref()).env(RECOVERIES, &file));
+            result.with_context(|| format!("round {round} failed"))?;
         }
-        let recorded = fs::read_to_string(&file).context("nothing was measured")?;
+        let recorded = fs::read_to_string(&file).context("the tests recorded no recovery times")?;
         print(&table(&times(&recorded)?));
         Ok(fs::remove_file(file)?)
     }
@@ -46,11 +46,11 @@ impl Faults {
     }
 }
 
-/// The times of every fault in milliseconds, in order.
+/// The times of every fault in milliseconds, sorted.
 fn times(recorded: &str) -> Result<BTreeMap<&str, Vec<u64>>> {
     let mut times: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for line in recorded.lines() {
-        let (fault, time) = line.split_once('\t').with_context(|| format!("no time in {line:?}"))?;
+        let (fault, time) = line.split_once('\t').with_context(|| format!("missing time in {line:?}"))?;
         times.entry(fault).or_default().push(time.parse()?);
     }
     for times in times.values_mut() {

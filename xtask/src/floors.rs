@@ -1,11 +1,11 @@
-//! The floors of the house: which crates must not know which.
+//! Forbidden dependencies between crates.
 
 use anyhow::{Result, bail};
 
-use crate::run::{cargo, say};
+use crate::run::{cargo, log};
 
-/// A crate, and the packages that it must not depend on, directly or through others. After a slash: a feature of the
-/// package that it must not choose.
+/// A crate, and the packages that it must not depend on, directly or indirectly. `package/feature` forbids
+/// only that feature.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-model", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
     ("bellwether-expr", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
@@ -19,7 +19,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-wire", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-memory-cluster", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-simulation", &["tokio", "kube-client", "kube-runtime"]),
-    // Arguments and exit codes are for the binary, the story of the demo and HTTP for others than those who look.
+    // Arguments, exit codes, HTTP and the demo belong to the binary.
     (
         "bellwether-inspect",
         &[
@@ -34,32 +34,31 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether", &["bellwether-testkit", "bellwether-simulation", "bellwether-soak"]),
 ];
 
-/// Fails if a crate depends on what it must not know.
+/// Fails if a crate has a forbidden dependency.
 pub(crate) fn check() -> Result<()> {
-    say("\n$ floors");
+    log("\n$ dependencies between crates");
     for (package, forbidden) in FORBIDDEN {
-        let known = known_to(package)?;
+        let dependencies = dependencies_of(package)?;
         for unwanted in *forbidden {
-            if known.iter().any(|known| known.is(unwanted)) {
+            if dependencies.iter().any(|dependency| dependency.is(unwanted)) {
                 let dependency = unwanted.split('/').next().unwrap_or(unwanted);
                 bail!(
-                    "{package} must not know {unwanted}; `cargo tree --package {package} --edges normal --invert \
-                     {dependency}` shows the way to it"
+                    "{package} must not depend on {unwanted}. To see the path, run `cargo tree --package {package} --edges \
+                     normal --invert {dependency}`."
                 );
             }
         }
     }
-    say(&format!("{} crates know nothing that they must not", FORBIDDEN.len()));
+    log(&format!("{} crates have no forbidden dependency", FORBIDDEN.len()));
     Ok(())
 }
 
-/// A dependency and its features.
-struct Known {
+struct Dependency {
     library: String,
     features: Vec<String>,
 }
 
-impl Known {
+impl Dependency {
     fn is(&self, unwanted: &str) -> bool {
         let (package, feature) = match unwanted.split_once('/') {
             Some((package, feature)) => (package, Some(feature)),
@@ -70,7 +69,7 @@ impl Known {
     }
 }
 
-fn known_to(package: &str) -> Result<Vec<Known>> {
+fn dependencies_of(package: &str) -> Result<Vec<Dependency>> {
     let tree =
         ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{lib} {f}"];
     let output = cargo(&tree).output()?;
@@ -84,7 +83,7 @@ fn known_to(package: &str) -> Result<Vec<Known>> {
             let mut words = line.split_whitespace();
             let library = words.next().unwrap_or_default().to_owned();
             let features = words.next().unwrap_or_default().split(',').map(str::to_owned).collect();
-            Known { library, features }
+            Dependency { library, features }
         })
         .collect())
 }

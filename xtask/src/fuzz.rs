@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: bytes that nobody thought of.
+//! `cargo xtask fuzz`: runs cargo-fuzz.
 
 use std::{
     fs,
@@ -9,34 +9,33 @@ use std::{
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 
-use crate::run::{root, say, step};
+use crate::run::{log, root, step};
 
-/// Longer inputs are slower to make and find nothing new.
-const LONGEST: &str = "-max_len=8192";
+/// Longer inputs are slow to generate and find nothing new.
+const MAX_LENGTH: &str = "-max_len=8192";
 
-/// An input that takes this long, in seconds, breaks a promise too.
-const SLOWEST: &str = "-timeout=5";
+/// An input that takes longer, in seconds, is a failure.
+const TIMEOUT: &str = "-timeout=5";
 
 #[derive(Debug, Args)]
 pub(crate) struct Fuzz {
-    /// What to feed
+    /// Fuzz target
     #[arg(value_enum, default_value_t = Target::Object)]
     target: Target,
-    /// For how long
+    /// Duration in minutes
     #[arg(long, default_value_t = 20)]
     minutes: u32,
 }
 
-/// What can be fed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Target {
-    /// The decoder and the rules, with objects
+    /// Decoder and rules, with objects
     Object,
-    /// The reader and the evaluator of CEL, with expressions
+    /// CEL parser and evaluator, with expressions
     Cel,
-    /// The compiler of trees, with trees
+    /// Compiler of expression trees, with trees
     Tree,
-    /// The sandbox of Lua, with scripts
+    /// Lua sandbox, with scripts
     Lua,
 }
 
@@ -50,7 +49,7 @@ impl Target {
         }
     }
 
-    /// What to begin with: recorded objects, written expressions, the scripts of the examples.
+    /// The initial corpus: recorded objects, expressions, scripts of the examples.
     fn seeds(self, root: &Path) -> Result<Vec<Vec<u8>>> {
         match self {
             Self::Object => contents(&files_below(&root.join("bench/objects"))?),
@@ -70,24 +69,23 @@ impl Target {
 }
 
 impl Fuzz {
-    /// Runs the fuzzer from the seeds on.
     pub(crate) fn run(&self) -> Result<()> {
         let root = root();
         let target = self.target.name();
         let corpus = root.join("fuzz/corpus").join(target);
-        fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
+        fs::create_dir_all(&corpus).with_context(|| format!("cannot create {}", corpus.display()))?;
         for (index, seed) in self.target.seeds(&root)?.iter().enumerate() {
             let path = corpus.join(format!("seed-{index}"));
             fs::write(&path, seed).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        say("it takes `rustup toolchain install nightly` and `cargo install cargo-fuzz`, once");
+        log("requires: `rustup toolchain install nightly`, `cargo install cargo-fuzz`");
         let seconds = format!("-max_total_time={}", u64::from(self.minutes) * 60);
         let dictionary = format!("-dict={}", root.join("fuzz/dictionaries").join(target).display());
-        // The cargo that runs this program belongs to one toolchain; only the one that chooses among them knows `+nightly`.
+        // `$CARGO` belongs to one toolchain. Only the rustup proxy understands `+nightly`.
         let mut command = Command::new("cargo");
         command.current_dir(&root).env_remove("RUSTUP_TOOLCHAIN");
         command.args(["+nightly", "fuzz", "run", "--sanitizer", "none", target, "--"]);
-        command.args([&seconds, &dictionary, LONGEST, SLOWEST]);
+        command.args([&seconds, &dictionary, MAX_LENGTH, TIMEOUT]);
         step(&mut command)
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are written from the code, so that they never disagree with it.
+//! Generates files from the code.
 
 use std::{
     collections::BTreeMap,
@@ -10,29 +10,29 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     picture,
-    run::{root, say},
+    run::{log, root},
 };
 
 const HEADER: &str = "# Written by `cargo xtask generate` from the types in crates/api; edit those.\n";
 
-/// Writes every generated file, and removes those that are no longer generated.
+/// Writes every generated file and removes stale ones.
 pub(crate) fn write() -> Result<()> {
     let files = files()?;
     for stale in stale(&files)? {
         fs::remove_file(&stale).with_context(|| format!("cannot remove {}", stale.display()))?;
     }
     for (path, text) in &files {
-        let directory = path.parent().context("a file without a directory")?;
-        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        let directory = path.parent().context("the file has no parent directory")?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    say(&format!("{} files written", files.len()));
+    log(&format!("{} files written", files.len()));
     Ok(())
 }
 
 /// Fails if a generated file is not as `write` would leave it.
 pub(crate) fn check() -> Result<()> {
-    say("\n$ generated files");
+    log("\n$ generated files");
     let files = files()?;
     let mut differing = stale(&files)?;
     for (path, text) in &files {
@@ -41,13 +41,13 @@ pub(crate) fn check() -> Result<()> {
         }
     }
     if differing.is_empty() {
-        say(&format!("{} files up to date", files.len()));
+        log(&format!("{} files up to date", files.len()));
         return Ok(());
     }
     let root = root();
     let names: Vec<_> =
         differing.iter().map(|path| path.strip_prefix(&root).unwrap_or(path).display().to_string()).collect();
-    bail!("not up to date: {}; run `cargo xtask generate` and commit the result", names.join(", "))
+    bail!("not up to date: {}. Run `cargo xtask generate` and commit the result.", names.join(", "))
 }
 
 fn crd_directory() -> PathBuf {
@@ -66,7 +66,7 @@ fn files() -> Result<BTreeMap<PathBuf, String>> {
     Ok(crds.chain([rules, demo]).collect())
 }
 
-/// The demo at its most telling moment, for the README.
+/// A picture of the demo, for the README.
 fn demo() -> Result<String> {
     const COLUMNS: usize = 100;
     let still = bellwether::demo::still(COLUMNS)?;

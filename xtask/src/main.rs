@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything in this repository that is not plain cargo.
+//! `cargo xtask`: the development tasks of this repository.
 
 mod bench;
 mod check;
@@ -14,13 +14,14 @@ mod picture;
 mod run;
 mod simulate;
 mod soak;
+mod words;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Everything in this repository that is not plain cargo.
+/// Run the development tasks of this repository
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask",
@@ -41,42 +42,45 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check what needs no cluster: format, lints, documentation, generated files, dependencies between crates, conformance
+    /// Check everything that needs no cluster: format, lints, docs, generated files, crate dependencies,
+    /// conformance
     Check,
-    /// Check everything: `check`, then every test, on real control planes that are built first if need be
+    /// Run `check` and all tests, on real control planes that are built first if necessary
     Test {
-        /// Arguments for the test programs, such as a part of the tests' names
+        /// Arguments for the test executables, such as a part of a test name
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Compare our verdicts with those that other projects wrote down for their objects, and our CEL with CEL's own suite
+    /// Compare verdicts with the test cases of other projects, and CEL with its conformance suite
     Conformance(conformance::Conformance),
-    /// Measure how fast we are, beside others on the same bytes; fails on no time
+    /// Run benchmarks and print the figures, also those of comparable projects
     #[command(subcommand)]
-    Bench(bench::Command),
-    /// Let a controller suffer every fault on real control planes; print how long it takes to be right again
+    Bench(bench::Bench),
+    /// Inject every fault on real control planes and print the recovery times
     ///
-    /// Runs the end-to-end stories about faults as often as wanted, and stops at the first that fails. The table has the
-    /// best, the median and the worst time from the end of each fault, or from what its name says, until the right status
-    /// was seen on a watch. Clocks jump only where libfaketime is installed, can be fetched as a package of
-    /// Debian, or BELLWETHER_FAKETIME names its file.
+    /// Runs the end-to-end tests of faults for a number of rounds, and stops at the first failure. The table
+    /// has the best, the median and the worst time from the end of each fault (or from the event in its name)
+    /// until a watch shows the right status. Tests that set the clock need libfaketime: installed, available
+    /// as a Debian package, or named in BELLWETHER_FAKETIME.
     Faults(faults::Faults),
-    /// Look for objects, expressions and scripts that break a promise; needs a nightly compiler and cargo-fuzz
+    /// Fuzz decoders and evaluators; needs a nightly toolchain and cargo-fuzz
     Fuzz(fuzz::Fuzz),
-    /// Run the controller against a cluster in memory, over and over, with everything going wrong that can
+    /// Simulate controllers with faults on an in-memory cluster
     Simulate(simulate::Simulate),
-    /// Change and break things on a real control plane for a long time, and look whether what is published is true
+    /// Run controllers under random load and faults on a real control plane, and check every published status
     Soak(soak::Soak),
-    /// Control planes to play with
+    /// Manage local control planes
     #[command(subcommand)]
-    Cluster(cluster::Command),
+    Cluster(cluster::ClusterCommand),
+    /// Find forbidden words in texts and comments
+    Words,
 }
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            run::say(&format!("error: {error:#}"));
+            run::log(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -95,5 +99,6 @@ fn run(command: Command) -> Result<()> {
         Command::Simulate(simulate) => simulate.run(),
         Command::Soak(soak) => soak.run(),
         Command::Cluster(command) => cluster::run(command),
+        Command::Words => words::check(),
     }
 }

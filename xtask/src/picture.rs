@@ -1,16 +1,18 @@
-//! A terminal as a picture: text with colours becomes an SVG that any browser shows, in light and in dark.
+//! Renders terminal output with colours as an SVG, for light and dark mode.
 
 use std::fmt::Write as _;
 
-/// How much room a character takes, in tenths of a pixel and in pixels.
-const TENTHS_WIDE: usize = 84;
-const HIGH: usize = 20;
+/// The width of a character, in tenths of a pixel.
+const CHARACTER_WIDTH: usize = 84;
+/// The height of a line, in pixels.
+const LINE_HEIGHT: usize = 20;
 
-/// How much room is around the text, and above it for the frame of a window.
+/// The space around the text, in pixels.
 const MARGIN: usize = 20;
+/// The height of the window's title bar, in pixels.
 const FRAME: usize = 34;
 
-/// The colours in light and in dark. They have enough contrast on their paper for small text.
+/// The colours have enough contrast with the background for small text.
 const STYLE: &str = "\
     .paper { fill: #f6f8fa; stroke: #d1d9e0 } .dot { fill: #d1d9e0 }
     text { fill: #1f2328; white-space: pre; font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
@@ -21,11 +23,11 @@ const STYLE: &str = "\
       .red { fill: #f85149 } .green { fill: #3fb950 } .yellow { fill: #d29922 } .quiet { fill: #9198a1 }
     }";
 
-/// The picture of a terminal that shows this text in so many columns.
+/// Renders `text` in a terminal with `columns` columns.
 pub(crate) fn terminal(text: &str, columns: usize, title: &str) -> String {
     let lines: Vec<_> = text.lines().collect();
-    let width = columns * TENTHS_WIDE / 10 + 2 * MARGIN;
-    let height = lines.len() * HIGH + FRAME + MARGIN;
+    let width = columns * CHARACTER_WIDTH / 10 + 2 * MARGIN;
+    let height = lines.len() * LINE_HEIGHT + FRAME + MARGIN;
     let title = escaped(title);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title\">\n  \
@@ -35,20 +37,20 @@ pub(crate) fn terminal(text: &str, columns: usize, title: &str) -> String {
         height - 1,
     );
     for dot in 0..3 {
-        // Writing to text cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(svg, "  <circle class=\"dot\" cx=\"{}\" cy=\"18\" r=\"5\"/>", MARGIN + 5 + dot * 17);
     }
     for (row, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
         let _ = writeln!(svg, "  <g>");
-        let y = FRAME + HIGH * (row + 1) - 6;
+        let y = FRAME + LINE_HEIGHT * (row + 1) - 6;
         for piece in pieces(line) {
-            let x = MARGIN * 10 + piece.column * TENTHS_WIDE;
-            // Every piece is put in its place, and made as wide as it should be: fonts differ.
+            let x = MARGIN * 10 + piece.column * CHARACTER_WIDTH;
+            // Every piece has an explicit position and width, because fonts differ.
             let _ = writeln!(
                 svg,
                 "    <text x=\"{}\" y=\"{y}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{}>{}</text>",
                 tenths(x),
-                tenths(piece.text.chars().count() * TENTHS_WIDE),
+                tenths(piece.text.chars().count() * CHARACTER_WIDTH),
                 piece.class.map(|class| format!(" class=\"{class}\"")).unwrap_or_default(),
                 escaped(piece.text),
             );
@@ -59,7 +61,7 @@ pub(crate) fn terminal(text: &str, columns: usize, title: &str) -> String {
     svg
 }
 
-/// Part of a line, without gaps in it.
+/// A part of a line in one colour, without runs of spaces.
 #[derive(Debug, PartialEq, Eq)]
 struct Piece<'l> {
     column: usize,
@@ -67,7 +69,6 @@ struct Piece<'l> {
     text: &'l str,
 }
 
-/// A line as pieces that are of one colour each.
 fn pieces(line: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut column, mut class) = (Vec::new(), 0, None);
     for (index, part) in line.split('\u{1b}').enumerate() {
@@ -79,7 +80,7 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
             None => part,
         };
         let mut at = 0;
-        // Where there are two spaces, columns begin.
+        // Two spaces separate columns.
         while let Some(start) = text[at..].find(|character| character != ' ').map(|start| at + start) {
             let end = text[start..].find("  ").map_or(text.len(), |end| start + end);
             let (before, piece) = (&text[..start], text[start..end].trim_end());
@@ -91,7 +92,7 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The name of a colour that terminals have a number for.
+/// The CSS class of an ANSI colour code.
 fn named(colour: &str) -> Option<&'static str> {
     match colour.trim_start_matches('[') {
         "1" => Some("bold"),
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_where_they_were() {
+    fn pieces_keep_their_columns_and_colours() {
         let piece = |column, class, text| Piece { column, class, text };
         assert_eq!(
             pieces("web  \u{1b}[31m✗ Failed\u{1b}[0m  4s   a < b"),
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_text_is_not_read_as_markup() {
+    fn text_is_escaped() {
         let svg = terminal("a < b & c", 80, "A \u{3c}picture\u{3e}");
         assert!(svg.contains(">a &lt; b &amp; c</text>"), "{svg}");
         assert!(svg.contains("A &lt;picture&gt;"), "{svg}");

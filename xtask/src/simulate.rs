@@ -1,23 +1,22 @@
-//! `cargo xtask simulate`: the controller against a cluster in memory.
+//! `cargo xtask simulate`: controllers on an in-memory cluster.
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::run::{cargo, step};
 
-/// The seed of the first run of `cargo xtask test`. It runs the same histories for everybody; `cargo xtask simulate` explores
-/// others.
+/// The first seed in `cargo xtask test`, which is deterministic. `cargo xtask simulate` draws random seeds.
 const FIRST: &str = "1";
 
-/// So many runs take about half a minute on two cores.
+/// Takes about half a minute on two cores.
 const RUNS: &str = "10000";
 
-/// So many runs at most until a planted bug is found.
+/// The maximum number of runs until a planted bug is found.
 const PLANTED_RUNS: &str = "50000";
 
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// Arguments for the simulation: `--help` tells which
+    /// Arguments for the simulation; see `--help` of the simulation
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -28,7 +27,7 @@ impl Simulate {
     }
 }
 
-/// The stored histories, a fixed number of others, and all planted bugs.
+/// Runs the stored histories, a fixed number of seeds, and all planted bugs.
 pub(crate) fn check() -> Result<()> {
     simulate(&["--runs", RUNS, "--first", FIRST])?;
     simulate(&["--planted", PLANTED_RUNS, "--first", FIRST])
@@ -50,9 +49,9 @@ fn simulate(arguments: &[&str]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    /// It stands in `.cargo/config.toml`. Without it, property tests would draw from another seed each time.
+    /// `.cargo/config.toml` sets it. Without it, property tests would use a different seed in each run.
     #[test]
-    fn cargo_gives_property_tests_their_seed() {
+    fn property_tests_have_a_fixed_seed() {
         let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_default();
         assert!(seed.parse::<u64>().is_ok(), "PROPTEST_RNG_SEED is {seed:?}, want a number");
     }

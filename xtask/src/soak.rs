@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: random load and random faults on a real control plane, for a long time.
+//! `cargo xtask soak`: random load and faults on a real control plane.
 
 use std::{
     env,
@@ -14,24 +14,24 @@ use crate::run::{cargo, step};
 
 #[derive(Debug, Args)]
 pub(crate) struct Soak {
-    /// For how long
+    /// Duration in minutes
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     minutes: u32,
-    /// What all chances follow from, as far as the clock allows; any, if none is given
+    /// Seed of the random choices; the default is the current time
     #[arg(long)]
     seed: Option<u64>,
 }
 
 impl Soak {
-    /// Builds the controller and the program that torments it, and runs it.
     pub(crate) fn run(&self) -> Result<()> {
-        // One after the other: built together, the controller would have the bugs that the simulation can switch on.
+        // Not in one build: feature unification would put the planted bugs of the simulation into the
+        // controller.
         for package in ["bellwether", "bellwether-soak"] {
             step(&mut cargo(&["build", "--release", "--package", package]))?;
         }
         let own = env::current_exe()?;
         let target: PathBuf =
-            own.ancestors().nth(2).context("this program is in no target directory")?.to_owned();
+            own.ancestors().nth(2).context("xtask does not run from a target directory")?.to_owned();
         let seed = match self.seed {
             Some(seed) => seed,
             None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
@@ -43,7 +43,7 @@ impl Soak {
             .arg(target.join("soak").join(seed.to_string()))
             .status()
             .context("cannot run the soak")?;
-        ensure!(status.success(), "the soak with seed {seed} found something wrong");
+        ensure!(status.success(), "the soak with seed {seed} failed");
         Ok(())
     }
 }

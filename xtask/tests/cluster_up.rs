@@ -1,4 +1,4 @@
-//! `cargo xtask cluster up`, from the first line to its end.
+//! `cargo xtask cluster up` from start to end.
 
 use std::{path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::{Binary, PATIENCE, Program, eventually};
 
 #[tokio::test]
-async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
+async fn clusters_start_and_are_removed() -> Result<()> {
     let up = Program::new(env!("CARGO_BIN_EXE_xtask"))?.arguments([
         "cluster",
         "up",
@@ -17,12 +17,12 @@ async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
     ]);
     up.start()?;
     let mut kubeconfigs = String::new();
-    eventually(PATIENCE, "it says how to reach the clusters", async || {
-        anyhow::ensure!(up.is_running(), "it ended: {}", up.log());
+    eventually(PATIENCE, "the kubeconfigs are printed", async || {
+        anyhow::ensure!(up.is_running(), "the command ended: {}", up.log());
         let log = up.log();
-        let said = log.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
-        kubeconfigs = said.unwrap_or_default().to_owned();
-        Ok(said.is_some())
+        let printed = log.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
+        kubeconfigs = printed.unwrap_or_default().to_owned();
+        Ok(printed.is_some())
     })
     .await?;
     let kubectl = |arguments: &[&str]| -> Result<String> {
@@ -34,12 +34,14 @@ async fn clusters_come_up_and_leave_no_trace() -> Result<()> {
     assert_eq!(kubectl(&["config", "get-contexts", "-o", "name"])?, "cluster-1\nhub\n");
     assert_eq!(kubectl(&["--context=hub", "get", "nodes", "-o", "name"])?, "node/node-0\n");
     assert_eq!(kubectl(&["--context=cluster-1", "get", "nodes", "-o", "name"])?, "node/node-0\n");
-    assert_eq!(kubectl(&["--context=hub", "get", "bwapp", "-o", "name"])?, "", "the hub has the kinds");
+    assert_eq!(kubectl(&["--context=hub", "get", "bwapp", "-o", "name"])?, "", "the hub has the CRDs");
+    let explained = kubectl(&["--context=hub", "explain", "bwapp.spec"])?;
+    assert!(explained.contains("componentKinds"), "{explained}");
 
     let first = kubeconfigs.split(':').next().context("no kubeconfig")?;
-    let directory = Path::new(first).ancestors().nth(2).context("a file in no directory")?;
-    assert!(directory.exists(), "{} holds the clusters", directory.display());
-    assert!(up.stop().await?.success(), "being asked is how it is meant to end");
-    assert!(up.log().ends_with("The clusters and their files are gone.\n"), "{}", up.log());
-    eventually(PATIENCE, "its directory is gone", async || Ok(!directory.exists())).await
+    let directory = Path::new(first).ancestors().nth(2).context("the kubeconfig has no parent directory")?;
+    assert!(directory.exists(), "{} contains the clusters", directory.display());
+    assert!(up.stop().await?.success(), "SIGTERM is a regular end");
+    assert!(up.log().ends_with("clusters and their files removed\n"), "{}", up.log());
+    eventually(PATIENCE, "the directory is removed", async || Ok(!directory.exists())).await
 }

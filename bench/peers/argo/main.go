@@ -1,5 +1,5 @@
-// Measures the health checks of Argo CD that are written in Go, the way its cache of a cluster uses them: client-go's
-// decoding into unstructured objects, then GetResourceHealth.
+// Measures Argo CD's health checks that are written in Go, as its cluster cache uses them: decoding into unstructured
+// objects with client-go, then GetResourceHealth.
 package main
 
 import (
@@ -15,7 +15,7 @@ func main() {
 			object := &unstructured.Unstructured{}
 			return object, object.UnmarshalJSON(json)
 		},
-		Judge: func(object *unstructured.Unstructured) (string, error) {
+		Assess: func(object *unstructured.Unstructured) (string, error) {
 			result, err := health.GetResourceHealth(object, nil)
 			if err != nil || result == nil {
 				return "", err

@@ -1,4 +1,4 @@
-// Measures cel-go the way Kubernetes uses it: expressions that are checked and optimised, over objects as maps.
+// Measures cel-go as Kubernetes uses it: checked and optimised expressions over objects as maps.
 package main
 
 import (
@@ -13,16 +13,16 @@ import (
 	k8sjson "sigs.k8s.io/json"
 )
 
-// The line of an expression.
+// The output for an expression.
 type line struct {
-	// What the expression gives for each row.
+	// The result for each row.
 	Values    []any `json:"values"`
 	CompileNS int64 `json:"compile_ns"`
-	// What it takes to evaluate the expression on all rows.
+	// The time to evaluate the expression for all rows.
 	NS int64 `json:"ns"`
 }
 
-// The first argument names the file with the rows; the others are the expressions.
+// Arguments: the file with the rows, then the expressions.
 func main() {
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "which file has the rows?")
@@ -64,7 +64,7 @@ func run(path string, expressions []string) error {
 	return nil
 }
 
-// The rows of a file, an object in each line. Their whole numbers are integers, as Kubernetes reads them.
+// Reads the rows, one object in each line. Integers stay integers, as in Kubernetes.
 func read(path string) ([]cel.Activation, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func compile(env *cel.Env, expression string) (cel.Program, error) {
 	return env.Program(checked, cel.EvalOptions(cel.OptOptimize))
 }
 
-// What the program gives, as JSON has it.
+// The result of the program as JSON.
 func evaluate(program cel.Program, row cel.Activation) (any, error) {
 	value, _, err := program.Eval(row)
 	if err != nil {

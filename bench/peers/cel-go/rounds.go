@@ -8,13 +8,13 @@ import (
 
 const (
 	rounds = 5
-	// A round is long enough that the clock and the collector's pauses do not matter.
+	// Long enough that reading the clock and pauses of the garbage collector are negligible.
 	round = 40 * time.Millisecond
 )
 
 // The time of one run in nanoseconds: the median of several rounds of many runs.
 func median(run func()) int64 {
-	// The first round warms up, and says how often the code runs in a round.
+	// The first round warms up and determines the number of runs in a round.
 	runs := 0
 	for start := time.Now(); time.Since(start) < round; runs++ {
 		run()

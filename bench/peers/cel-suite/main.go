@@ -1,4 +1,4 @@
-// Prints the cases of CEL's own conformance suite, a line of JSON for each, for those who do not read protobuf's text.
+// Prints the cases of the CEL conformance suite as lines of JSON, for programs that cannot read protobuf's text format.
 package main
 
 import (
@@ -23,11 +23,11 @@ type line struct {
 	DisableCheck  bool           `json:"disable_check,omitempty"`
 	DisableMacros bool           `json:"disable_macros,omitempty"`
 	Bindings      map[string]any `json:"bindings,omitempty"`
-	// The names that the case declares, bound or not.
+	// The declared names, with or without a value.
 	Declared []string `json:"type_env_names,omitempty"`
-	// A word, or a value under the word for it.
+	// "error", "typed", "unknown", or an object with "value".
 	Expect any `json:"expect"`
-	// Whether the case makes sense only where there are protobuf messages.
+	// Whether the case requires protobuf messages.
 	Protobuf bool `json:"protobuf,omitempty"`
 }
 
@@ -115,7 +115,7 @@ func expected(simple *test.SimpleTest) any {
 	case *test.SimpleTest_Unknown, *test.SimpleTest_AnyUnknowns:
 		return "unknown"
 	default:
-		// A case that says nothing else is a question whose answer is yes.
+		// A case without a matcher expects true.
 		return tagged{"value": tagged{"bool": true}}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Whether the case makes sense only where there are protobuf messages: because its values or declarations are such, or
-// because its expression names one, or an enum, or an extension.
+// Whether the case requires protobuf messages: its values or declarations have them, or its expression names a message,
+// an enum or an extension.
 func needsMessages(test *test.SimpleTest) bool {
 	needs := namesMessage(test.GetExpr(), test.GetContainer())
 	_ = protorange.Range(test.ProtoReflect(), func(path protopath.Values) error {
@@ -39,18 +39,18 @@ func needsMessages(test *test.SimpleTest) bool {
 	return needs
 }
 
-// Whether CEL has the type even where there are no messages.
+// Whether the type is built into CEL.
 func ownType(name protoreflect.FullName) bool {
 	return name == "google.protobuf.Timestamp" || name == "google.protobuf.Duration"
 }
 
 var (
-	// A comment, or a string: where a name is only a word.
+	// Comments and strings: names in them do not count.
 	words = regexp.MustCompile(`//[^\n]*|(?s:"""(\\.|[^\\])*?"""|'''(\\.|[^\\])*?'''|"(\\.|[^"\\])*"|'(\\.|[^'\\])*')`)
 	path  = regexp.MustCompile(`[A-Za-z_]\w*(\s*\.\s*[A-Za-z_]\w*)*(\s*\{)?`)
 )
 
-// Whether a name in the expression is that of a message, an enum, one of its values, or an extension.
+// Whether the expression names a message, an enum, an enum value or an extension.
 func namesMessage(expression, container string) bool {
 	for _, name := range path.FindAllString(words.ReplaceAllString(expression, " "), -1) {
 		name, built := strings.CutSuffix(name, "{")
@@ -64,7 +64,7 @@ func namesMessage(expression, container string) bool {
 	return false
 }
 
-// Whether the name is known to protobuf, in the container or in one around it.
+// Whether protobuf knows the name, in the container or in an enclosing one.
 func resolves(name, container string, built bool) bool {
 	for {
 		full := protoreflect.FullName(strings.TrimPrefix(container+"."+name, "."))

@@ -14,8 +14,8 @@ import (
 
 type tagged map[string]any
 
-// A value under the name of its type; null needs nothing but its name. Numbers are text: JSON would not tell 1 from 1u,
-// and has no NaN.
+// A value tagged with its type; null has only the tag. Numbers are strings: JSON does not distinguish 1 from 1u and has
+// no NaN.
 func tag(value *expr.Value) any {
 	switch kind := value.GetKind().(type) {
 	case *expr.Value_NullValue:
@@ -55,7 +55,7 @@ func tag(value *expr.Value) any {
 	}
 }
 
-// Of the messages, two are values of CEL itself.
+// Two of the messages are values of CEL itself.
 func object(object *anypb.Any) tagged {
 	message, err := object.UnmarshalNew()
 	if err != nil {

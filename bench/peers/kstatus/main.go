@@ -1,4 +1,4 @@
-// Measures kstatus, the way its watchers use it: client-go's decoding into unstructured objects, then Compute.
+// Measures kstatus as its watchers use it: decoding into unstructured objects with client-go, then Compute.
 package main
 
 import (
@@ -14,7 +14,7 @@ func main() {
 			object := &unstructured.Unstructured{}
 			return object, object.UnmarshalJSON(json)
 		},
-		Judge: func(object *unstructured.Unstructured) (string, error) {
+		Assess: func(object *unstructured.Unstructured) (string, error) {
 			result, err := status.Compute(object)
 			if err != nil {
 				return "", err

@@ -13,15 +13,15 @@ import (
 
 const (
 	rounds = 5
-	// A round is long enough that the clock and the collector's pauses do not matter.
+	// Long enough that reading the clock and pauses of the garbage collector are negligible.
 	round = 40 * time.Millisecond
 )
 
-// Check is a peer: how it reads an object, and how it judges one.
+// Check is a peer: how it decodes and assesses an object.
 type Check[T any] struct {
 	Decode func(json []byte) (T, error)
-	// Judge gives the verdict in one word; none where the peer has no rule for the kind.
-	Judge func(object T) (string, error)
+	// Assess returns the verdict in one word; empty if the peer has no rule for the kind.
+	Assess func(object T) (string, error)
 }
 
 type line struct {
@@ -33,7 +33,7 @@ type line struct {
 	Status string `json:"status"`
 }
 
-// Files measures the check on each of the files that the command line names.
+// Files measures the check for each file on the command line.
 func Files[T any](check Check[T]) {
 	output := json.NewEncoder(os.Stdout)
 	for _, path := range os.Args[1:] {
@@ -57,16 +57,16 @@ func file[T any](path string, check Check[T]) (line, error) {
 	if err != nil {
 		return line{}, err
 	}
-	status, err := check.Judge(object)
+	status, err := check.Assess(object)
 	if err != nil {
 		return line{}, err
 	}
 
 	both := median(func() {
 		object, _ := check.Decode(text)
-		_, _ = check.Judge(object)
+		_, _ = check.Assess(object)
 	})
-	rule := median(func() { _, _ = check.Judge(object) })
+	rule := median(func() { _, _ = check.Assess(object) })
 	return line{
 		File:   filepath.Base(path),
 		NS:     both.ns,
@@ -77,14 +77,14 @@ func file[T any](path string, check Check[T]) (line, error) {
 	}, nil
 }
 
-// What one run of the code costs.
+// The cost of one run.
 type cost struct {
 	ns            int64
 	allocs, bytes uint64
 }
 
 func median(run func()) cost {
-	// The first round warms up, and says how often the code runs in a round.
+	// The first round warms up and determines the number of runs in a round.
 	runs := 0
 	for start := time.Now(); time.Since(start) < round; runs++ {
 		run()

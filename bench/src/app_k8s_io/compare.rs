@@ -1,4 +1,4 @@
-//! What both controllers say of the same objects, field by field.
+//! Compares the statuses of both controllers, field by field.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,43 +15,43 @@ use super::{
     stage::{Controller, Stage, Subjects, Who, kustomized, path, text},
 };
 
-/// The fields of an Application, and what is in them, in a line each.
+/// The fields of a status, each as a line of text.
 type Fields = BTreeMap<&'static str, String>;
 
-/// All Applications, by their situation.
-type Said = BTreeMap<String, Fields>;
+/// The statuses of all Applications, by situation.
+type Statuses = BTreeMap<String, Fields>;
 
-/// So long it may take the old controller to look at all Applications.
+/// How long the old controller may take to end at a fatal situation.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The name of the Application in every situation but the examples.
+/// The name of the Application in every situation except the examples.
 const APPLICATION: &str = "web";
 
-/// Directories of the old controller's own examples.
+/// The examples of the old controller.
 const EXAMPLES: [(&str, &str); 3] = [
     ("example-wordpress", "docs/examples/wordpress"),
     ("example-working", "e2e/resources/withcrd/overlays/working"),
     ("example-broken", "e2e/resources/withcrd/overlays/broken"),
 ];
 
-/// The kinds that are no part of Kubernetes, and whether they have a status of their own. Those of the examples do not.
+/// The custom resources, and whether they have the status subresource.
 const KINDS: [(&str, &str, bool); 3] = [
     ("example.com", "Widget", true),
     ("v2x.example.com", "Gadget", true),
     ("test.crd.com", "TestCRD", false),
 ];
 
-/// Compares, and gives back a table of all that differs. Fails if something differs that should not, or does not that should.
+/// Returns a table of all differences. Fails on an unexpected difference, or if an expected one is missing.
 pub async fn compare(subjects: &Subjects) -> Result<String> {
     let situations = situations::all();
     let stage = populated("old", &situations, subjects).await?;
     let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
-    let old = said(&stage, &stage.settled(&controller, Duration::from_secs(25)).await?).await?;
+    let old = statuses(&stage, &stage.settled(&controller, Duration::from_secs(25)).await?).await?;
     drop(controller);
     let survived = survived(&stage, subjects).await?;
-    // Whoever switches does just this.
+    // Users who switch do the same.
     let controller = Controller::start(Who::Ours, subjects, &stage.access, 0)?;
-    let taken_over = said(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
+    let taken_over = statuses(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
     drop((controller, stage));
 
     let stage = populated("ours", &situations, subjects).await?;
@@ -59,7 +59,7 @@ pub async fn compare(subjects: &Subjects) -> Result<String> {
         put(&stage, &situation).await?;
     }
     let controller = Controller::start(Who::Ours, subjects, &stage.access, 0)?;
-    let ours = said(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
+    let ours = statuses(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
     drop((controller, stage));
 
     let mut mistakes = Vec::new();
@@ -67,31 +67,31 @@ pub async fn compare(subjects: &Subjects) -> Result<String> {
     for (situation, fields) in ours.iter().filter(|(name, _)| !is_fatal(name)) {
         for (field, says) in fields {
             let other = taken_over.get(situation).and_then(|fields| fields.get(field));
-            // What was owned stays owned, also what we would not have owned.
+            // Owner references stay, also those that Bellwether would not have set.
             if other != Some(says) && *field != "owners" {
-                mistakes.push(format!("{situation}: taken over, {field} is {other:?} and not {says:?}"));
+                mistakes.push(format!("{situation}: after the switch, {field} is {other:?}, want {says:?}"));
             }
         }
     }
-    mistakes.extend(survived.iter().map(|name| format!("{name}: the old controller has survived it")));
+    mistakes.extend(survived.iter().map(|name| format!("{name}: the old controller did not end")));
     for situation in situations::fatal() {
         let says = ours.get(situation.name).and_then(|fields| fields.get("Ready")).map(String::as_str);
         write!(text, "\n{:<22}({})", situation.name, situation.because)?;
-        write!(text, "\n    {:<18}old   the process ends, and again whenever it is started", "")?;
+        write!(text, "\n    {:<18}old   the process ends at each start", "")?;
         write!(text, "\n    {:<18}ours  {}", "Ready", says.unwrap_or_default())?;
     }
-    ensure!(mistakes.is_empty(), "{text}\n\nnot as expected:\n{}", mistakes.join("\n"));
+    ensure!(mistakes.is_empty(), "{text}\n\nunexpected:\n{}", mistakes.join("\n"));
     let count = old.len();
     let differing = situations.iter().filter(|situation| !situation.differs.is_empty()).count();
     write!(
         text,
-        "\n\n{count} Applications; {differing} situations differ, each as expected. Taken over, all become what they are from \
-         scratch. `link` is empty in the old, always."
+        "\n\n{count} Applications; {differing} situations differ as expected. After a switch, all statuses are the same as on a \
+         new cluster. The old controller never sets `link`."
     )?;
     Ok(text)
 }
 
-/// A cluster with all situations in it.
+/// A cluster with all situations.
 async fn populated(name: &str, situations: &[Situation], subjects: &Subjects) -> Result<Stage> {
     let stage = Stage::new(name).await?;
     for (group, kind, has_status) in KINDS {
@@ -109,7 +109,7 @@ async fn populated(name: &str, situations: &[Situation], subjects: &Subjects) ->
     Ok(stage)
 }
 
-/// Puts a situation into a namespace of its own.
+/// Creates a situation in its own namespace.
 async fn put(stage: &Stage, situation: &Situation) -> Result<()> {
     namespace(stage, situation.name).await?;
     for object in &situation.objects {
@@ -139,13 +139,15 @@ fn application(situation: &Situation) -> Value {
     application
 }
 
-/// The names of those situations that the old controller should end at, and does not. Nothing is left of them.
+/// The fatal situations at which the old controller does not end. Deletes all of them afterwards.
 async fn survived(stage: &Stage, subjects: &Subjects) -> Result<Vec<&'static str>> {
     let mut survived = Vec::new();
     for situation in situations::fatal() {
         put(stage, &situation).await?;
         let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
-        let ended = eventually(PATIENCE, "it ends", async || Ok(!controller.program().is_running())).await;
+        let ended =
+            eventually(PATIENCE, "the controller ends", async || Ok(!controller.program().is_running()))
+                .await;
         survived.extend(ended.is_err().then_some(situation.name));
         let at = format!("{}/{APPLICATION}", path(situation.name, &application(&situation)));
         stage.send("DELETE", &at, &json!({})).await?;
@@ -153,17 +155,16 @@ async fn survived(stage: &Stage, subjects: &Subjects) -> Result<Vec<&'static str
     Ok(survived)
 }
 
-/// What is said of all Applications.
-async fn said(stage: &Stage, applications: &[Value]) -> Result<Said> {
-    let mut said = Said::new();
+async fn statuses(stage: &Stage, applications: &[Value]) -> Result<Statuses> {
+    let mut statuses = Statuses::new();
     for application in applications {
         let namespace = text(&application["metadata"]["namespace"]);
         let owners = owners(stage, &namespace, application).await?;
         let mut fields = fields(&application["status"]);
         fields.insert("owners", owners);
-        said.insert(namespace, fields);
+        statuses.insert(namespace, fields);
     }
-    Ok(said)
+    Ok(statuses)
 }
 
 fn fields(status: &Value) -> Fields {
@@ -193,7 +194,7 @@ fn fields(status: &Value) -> Fields {
     ])
 }
 
-/// The owners of the objects of a namespace, and of what is in none, as far as they are Applications.
+/// The owner references to this Application, in its namespace and on cluster-scoped objects.
 async fn owners(stage: &Stage, namespace: &str, application: &Value) -> Result<String> {
     let mut owned = BTreeSet::new();
     let mut paths = vec![format!("/api/v1/namespaces/{namespace}/configmaps")];
@@ -214,25 +215,30 @@ async fn owners(stage: &Stage, namespace: &str, application: &Value) -> Result<S
     Ok(owned.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-fn table(situations: &[Situation], old: &Said, ours: &Said, mistakes: &mut Vec<String>) -> Result<String> {
+fn table(
+    situations: &[Situation],
+    old: &Statuses,
+    ours: &Statuses,
+    mistakes: &mut Vec<String>,
+) -> Result<String> {
     let mut text = String::new();
     let nothing = Fields::new();
     for (name, own) in ours.iter().filter(|(name, _)| !is_fatal(name)) {
         let before = old.get(name).unwrap_or(&nothing);
         let situation = situations.iter().find(|situation| situation.name == name);
-        // Of the examples, both say the same.
+        // The examples have no expected differences.
         let may_differ = |field: &str| situation.is_some_and(|situation| situation.differs.contains(&field));
         let mut is_first = true;
         for (field, says) in own {
             let other = before.get(field).map(String::as_str).unwrap_or_default();
             if other == says {
                 if may_differ(field) {
-                    mistakes.push(format!("{name}: {field} does not differ: {says}"));
+                    mistakes.push(format!("{name}: {field} should differ, but both are {says}"));
                 }
                 continue;
             }
             if !may_differ(field) {
-                mistakes.push(format!("{name}: {field} was {other:?} and is {says:?}"));
+                mistakes.push(format!("{name}: {field} is {says:?}, old {other:?}"));
             }
             if is_first {
                 write!(text, "\n{name:<22}({})", situation.map_or("", |situation| situation.because))?;

@@ -1,7 +1,7 @@
-//! Beside the controller of `app.k8s.io` that its users have: what both say of the same objects, and how soon.
+//! Comparison with the controller of `app.k8s.io`: statuses and latency on the same objects.
 //!
-//! `situations.rs` has the objects, and which differences there should be and why; `stage.rs` puts them into a cluster;
-//! `compare.rs` lets each controller speak of them; `race.rs` measures.
+//! `situations.rs` has the objects and the expected differences; `stage.rs` creates them in a cluster;
+//! `compare.rs` compares the statuses; `race.rs` measures the latency.
 
 mod compare;
 mod race;

@@ -1,4 +1,4 @@
-//! Which of the two follows a change sooner, and what that costs.
+//! Measures latency and cost of both controllers.
 
 use std::{
     collections::HashSet,
@@ -19,13 +19,13 @@ use super::{
     stage::{Controller, Stage, Subjects, Who, path, text},
 };
 
-/// So many Applications, each with an object of each of four kinds.
+/// Each has an object of each of four kinds.
 const APPLICATIONS: usize = 50;
 
-/// As that controller looks again if nobody says otherwise, in seconds.
+/// The default resync period of the old controller, in seconds.
 const PERIOD: u32 = 120;
 
-/// How long nothing happens, to see what that costs: a little longer than its period.
+/// The duration of the idle measurement: longer than the resync period.
 const QUIET: Duration = Duration::from_secs(140);
 
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -34,7 +34,6 @@ const MIB: f64 = 1_048_576.0;
 
 type Watch = BoxStream<'static, io::Result<String>>;
 
-/// What was measured of one of them.
 struct Figures {
     first: Duration,
     first_calls: usize,
@@ -47,9 +46,9 @@ struct Figures {
     memory: f64,
 }
 
-/// Measures both, one after the other, on clusters that are alike.
+/// Measures both controllers, one after the other, on equal clusters.
 pub async fn race(subjects: &Subjects) -> Result<String> {
-    ensure!(subjects.ours.exists(), "there is no program {}", subjects.ours.display());
+    ensure!(subjects.ours.exists(), "{} not found", subjects.ours.display());
     let old = run(Who::Old, subjects, 3).await?;
     let ours = run(Who::Ours, subjects, 100).await?;
     let mut text = format!("{APPLICATIONS} Applications of four objects each\n{:>14}{:>14}\n", "old", "ours");
@@ -59,22 +58,22 @@ pub async fn race(subjects: &Subjects) -> Result<String> {
     };
     let count = |number: usize| u32::try_from(number).map_or(f64::INFINITY, f64::from);
     row(2, seconds(&old), seconds(&ours), "s from the start until all statuses are right")?;
-    row(0, count(old.first_calls), count(ours.first_calls), "calls until then")?;
-    row(0, count(old.first_writes), count(ours.first_writes), "of which wrote")?;
-    row(3, middle(&old.delays), middle(&ours.delays), "s from a change to the status, half of them")?;
+    row(0, count(old.first_calls), count(ours.first_calls), "requests until then")?;
+    row(0, count(old.first_writes), count(ours.first_writes), "of them writes")?;
+    row(3, middle(&old.delays), middle(&ours.delays), "s from a change to the status, median")?;
     let longest = |figures: &Figures| figures.delays.iter().copied().fold(0.0, f64::max);
-    row(3, longest(&old), longest(&ours), "s all of them")?;
+    row(3, longest(&old), longest(&ours), "s maximum")?;
     row(0, count(old.delays.len()), count(ours.delays.len()), "changes")?;
     row(
         0,
         count(old.quiet_calls),
         count(ours.quiet_calls),
-        &format!("calls in {} s in which nothing happens", QUIET.as_secs()),
+        &format!("requests in {} s while idle", QUIET.as_secs()),
     )?;
-    row(0, count(old.quiet_writes), count(ours.quiet_writes), "of which wrote")?;
-    row(2, old.quiet_work, ours.quiet_work, "s of processor time meanwhile")?;
-    row(2, old.work, ours.work, "s of processor time in all")?;
-    row(1, old.memory / MIB, ours.memory / MIB, "MiB of memory in the end")?;
+    row(0, count(old.quiet_writes), count(ours.quiet_writes), "of them writes")?;
+    row(2, old.quiet_work, ours.quiet_work, "s of CPU time meanwhile")?;
+    row(2, old.work, ours.work, "s of CPU time in total")?;
+    row(1, old.memory / MIB, ours.memory / MIB, "MiB of memory at the end")?;
     Ok(text)
 }
 
@@ -91,7 +90,7 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
     let mut watch = watch(&stage).await?;
     let begun = Instant::now();
     let controller = Controller::start(who, subjects, &stage.access.via(proxy.address()), PERIOD)?;
-    let process = controller.program().id().context("it has ended")?;
+    let process = controller.program().id().context("the controller has ended")?;
     let calls = || (proxy.count(&Requests::all()), proxy.count(&Requests::writes()));
     let mut right = HashSet::new();
     while right.len() < APPLICATIONS {
@@ -100,7 +99,8 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
     }
     let (first, (first_calls, first_writes)) = (begun.elapsed(), calls());
 
-    // The second pass of the old one, over what it has written itself, belongs to the first.
+    // The old controller reconciles once more because of its own writes. That is not part of the idle
+    // measurement.
     sleep(Duration::from_secs(20)).await;
     proxy.forget();
     let before = work_of(process)?;
@@ -149,9 +149,9 @@ async fn watch(stage: &Stage) -> Result<Watch> {
     Ok(stream.lines().boxed())
 }
 
-/// The next Application that the watch shows, and how many of its components are ready.
+/// The name and `componentsReady` of the next Application on the watch.
 async fn next(watch: &mut Watch) -> Result<(String, String)> {
-    let line = timeout(PATIENCE, watch.try_next()).await.context("nothing happens any more")??;
+    let line = timeout(PATIENCE, watch.try_next()).await.context("the watch has no more events")??;
     let mut event: Value = serde_json::from_str(&line.context("the watch has ended")?)?;
     let object = event["object"].take();
     Ok((text(&object["metadata"]["name"]), text(&object["status"]["componentsReady"])))

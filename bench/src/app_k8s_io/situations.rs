@@ -1,8 +1,8 @@
-//! What a cluster may look like, and where the two controllers should differ, and why.
+//! Objects to compare the two controllers on, with the expected differences and their reasons.
 
 use serde_json::{Value, json};
 
-/// One Application, its objects, and the fields of its status that the two see differently on purpose.
+/// One Application, its objects, and the fields of its status that should differ.
 pub(super) struct Situation {
     pub(super) name: &'static str,
     pub(super) spec: Value,
@@ -14,7 +14,7 @@ pub(super) struct Situation {
 /// The fields that depend on the state of a component.
 const STATE: [&str; 3] = ["components", "componentsReady", "Ready"];
 
-/// The same as before.
+/// A situation without expected differences.
 fn same(name: &'static str, kinds: &[(&str, &str)], objects: impl Into<Vec<Value>>) -> Situation {
     let kinds: Vec<_> = kinds.iter().map(|(group, kind)| json!({"group": group, "kind": kind})).collect();
     let spec = json!({"selector": {"matchLabels": {"app": "web"}}, "componentKinds": kinds});
@@ -22,7 +22,6 @@ fn same(name: &'static str, kinds: &[(&str, &str)], objects: impl Into<Vec<Value
 }
 
 impl Situation {
-    /// A component is in another state.
     fn state_differs(self, because: &'static str) -> Self {
         self.differs(&STATE, because)
     }
@@ -51,7 +50,7 @@ fn object(api: &str, kind: &str, name: &str, spec: &Value, status: &Value) -> Va
     object
 }
 
-/// The Pods of a workload.
+/// Selector and Pod template of a workload.
 fn pods() -> Value {
     json!({
         "selector": {"matchLabels": {"app": "web"}},
@@ -82,7 +81,7 @@ fn deployment(status: &Value) -> Value {
 
 fn condition(kind: &str, status: &str, reason: &str) -> Value {
     json!({
-        "type": kind, "status": status, "reason": reason, "message": "so it is",
+        "type": kind, "status": status, "reason": reason, "message": "some message",
         "lastTransitionTime": "2026-11-14T10:00:00Z",
     })
 }
@@ -161,10 +160,10 @@ fn labelled(mut object: Value, key: &str, value: &str) -> Value {
 const DEPLOYMENTS: [(&str, &str); 1] = [("apps", "Deployment")];
 const CONFIGS: [(&str, &str); 1] = [("v1", "ConfigMap")];
 
-const ROLLED_OUT: &str = "a roll-out is not over before all replicas are of the new template";
-const NOTHING_FOUND: &str = "where nothing was found, nothing is green";
+const ROLLED_OUT: &str = "a rollout is not complete until all replicas have the new template";
+const NOTHING_FOUND: &str = "an Application without members is not ready";
 
-/// All of them, each in a namespace of its own.
+/// All situations, each for its own namespace.
 pub(super) fn all() -> Vec<Situation> {
     [workloads(), others(), generic(), selecting(), owning()].into_iter().flatten().collect()
 }
@@ -193,7 +192,7 @@ fn workloads() -> Vec<Situation> {
         ),
         same("sts-none", &sets, [stateful_set(&json!({"replicas": 0}), &none)]),
         same("sts-partition", &sets, [stateful_set(&partition, &partly)])
-            .state_differs("what the partition keeps back is not waited for"),
+            .state_differs("replicas below the partition do not block readiness"),
         same("deploy-ready", &DEPLOYMENTS, [deployment(&json!({}))]),
         same(
             "deploy-progressed",
@@ -203,7 +202,7 @@ fn workloads() -> Vec<Situation> {
             )],
         ),
         same("deploy-no-conditions", &DEPLOYMENTS, [deployment(&json!({"conditions": null}))])
-            .state_differs("the replicas say enough; no condition has to repeat it"),
+            .state_differs("the replica counts are sufficient, conditions are not required"),
         same(
             "deploy-failing",
             &DEPLOYMENTS,
@@ -220,7 +219,7 @@ fn workloads() -> Vec<Situation> {
                 condition("Progressing", "False", "ProgressDeadlineExceeded"),
             ]}))],
         )
-        .state_differs("a roll-out that has failed is not ready, though old replicas serve"),
+        .state_differs("a failed rollout is not ready although old replicas are available"),
         same("rs-ready", &replicas, [replica_set(json!(null))]),
         same(
             "rs-failing",
@@ -275,13 +274,13 @@ fn others() -> Vec<Situation> {
         ),
         same("svc-lb-none", &services, [service("a", "LoadBalancer", &json!(null))]),
         same("svc-lb-ip", &services, [service("a", "LoadBalancer", &json!([{"ip": "192.0.2.1"}]))])
-            .state_differs("a load balancer with an address is ready; v0.8.3 never says so"),
+            .state_differs("a load balancer with an address is ready; v0.8.3 never reports it as ready"),
         same(
             "svc-lb-hostname",
             &services,
             [service("a", "LoadBalancer", &json!([{"hostname": "lb.example.com"}]))],
         )
-        .state_differs("a hostname is an address as good as another"),
+        .state_differs("a hostname is a valid address"),
         same("pod-ready", &all_pods, [pod(&ready("True", ""))]),
         same("pod-not-ready", &all_pods, [pod(&ready("False", "ContainersNotReady"))]),
         same(
@@ -297,12 +296,11 @@ fn others() -> Vec<Situation> {
         same("pdb-behind", &budgets, [budget(0, 3, 3)]),
         same("job-new", &jobs, [job(&json!(null))]),
         same("job-running", &jobs, [job(&json!({"startTime": start, "active": 1, "ready": 1}))])
-            .state_differs("a Job that runs is not done"),
+            .state_differs("a running Job is not ready"),
         same("job-complete", &jobs, [job(&ended("Complete"))]),
-        same("job-failed", &jobs, [job(&ended("Failed"))])
-            .state_differs("a Job that has failed is not ready"),
+        same("job-failed", &jobs, [job(&ended("Failed"))]).state_differs("a failed Job is not ready"),
         same("ingress-new", &[("networking.k8s.io", "Ingress")], [ingress])
-            .state_differs("an Ingress without an address leads nowhere"),
+            .state_differs("an Ingress without an address is not ready"),
         same("configmap", &CONFIGS, [config("a"), config("b")]),
     ]
 }
@@ -312,11 +310,11 @@ fn generic() -> Vec<Situation> {
     let says = |kind: &str, status: &str| json!({"conditions": [condition(kind, status, "Some")]});
     vec![
         same("custom-silent", &widgets, [widget(&json!(null))])
-            .state_differs("one whose status nobody has written yet has not been looked at"),
+            .state_differs("an object without a status has not been observed by its controller"),
         same("custom-ready", &widgets, [widget(&says("Ready", "True"))]),
         same("custom-not-ready", &widgets, [widget(&says("Ready", "False"))]),
         same("custom-unknown", &widgets, [widget(&says("Ready", "Unknown"))])
-            .state_differs("one that does not know whether it is ready is not taken for ready"),
+            .state_differs("Ready=Unknown is not ready"),
         same(
             "custom-in-progress",
             &widgets,
@@ -324,9 +322,9 @@ fn generic() -> Vec<Situation> {
                 condition("Ready", "True", "Some"), condition("InProgress", "True", "Some"),
             ]}))],
         )
-        .state_differs("Ready is the last word where there is one"),
+        .state_differs("the condition Ready takes precedence"),
         same("terminating", &CONFIGS, [with_finalizer(config("a"))])
-            .state_differs("what is being deleted is not ready"),
+            .state_differs("an object that is being deleted is not ready"),
     ]
 }
 
@@ -352,7 +350,7 @@ fn selecting() -> Vec<Situation> {
             .with("selector", json!({"matchExpressions": [{"key": "tier", "operator": "Like"}]}))
             .differs(
                 &["components", "componentsReady", "Ready", "Error"],
-                "a selector that means nothing selects nothing, and is said",
+                "an invalid selector selects nothing and is reported",
             ),
         same(
             "spellings",
@@ -366,7 +364,7 @@ fn selecting() -> Vec<Situation> {
         )
         .differs(
             &["components", "componentsReady"],
-            "core is what the documentation of that API tells to write",
+            "the documentation of app.k8s.io tells users to write core",
         ),
         same(
             "group-like-a-version",
@@ -379,7 +377,10 @@ fn selecting() -> Vec<Situation> {
                 &json!({"conditions": [condition("Ready", "True", "Some")]}),
             )],
         )
-        .differs(&["components", "componentsReady"], "only what is wholly a version is one"),
+        .differs(
+            &["components", "componentsReady"],
+            "a group that only starts like a version is not a version",
+        ),
         same("twice", &[("v1", "ConfigMap"), ("", "ConfigMap")], [config("a")])
             .differs(&["components", "componentsReady"], "an object is counted once"),
         same(
@@ -387,9 +388,9 @@ fn selecting() -> Vec<Situation> {
             &[("v1", "Deployment"), ("v1", "ConfigMap")],
             [config("a"), deployment(&json!({}))],
         )
-        .differs(&unresolved, "a kind that is not served is said, and nobody can tell then"),
+        .differs(&unresolved, "a kind that is not served is reported, and Ready is Unknown"),
         same("forbidden", &[("v1", "Secret"), ("v1", "ConfigMap")], [config("a")])
-            .differs(&["Error"], "the words name the right that is missing"),
+            .differs(&["Error"], "the message names the missing right"),
         same(
             "cluster-scoped",
             &[("rbac.authorization.k8s.io/v1", "ClusterRole")],
@@ -400,8 +401,10 @@ fn selecting() -> Vec<Situation> {
             )],
         )
         .with("selector", json!({"matchLabels": {"app": "roles"}})),
-        same("selects-itself", &[("app.k8s.io", "Application")], [])
-            .differs(&["components", "componentsReady", "Ready"], "nothing is a component of itself"),
+        same("selects-itself", &[("app.k8s.io", "Application")], []).differs(
+            &["components", "componentsReady", "Ready"],
+            "an Application is not a component of itself",
+        ),
         same("foreign-conditions", &CONFIGS, [config("a")]),
     ]
 }
@@ -412,7 +415,7 @@ fn owning() -> Vec<Situation> {
         same("owns-not", &CONFIGS, [config("a")]).with("addOwnerRef", json!(false)),
         same("owns-core", &[("core", "ConfigMap")], [config("a")]).with("addOwnerRef", json!(true)).differs(
             &["components", "componentsReady", "owners"],
-            "core is what the documentation of that API tells to write, and addOwnerRef what it is for",
+            "the documentation of app.k8s.io tells users to write core, so addOwnerRef applies",
         ),
         same(
             "owns-cluster-scoped",
@@ -425,23 +428,23 @@ fn owning() -> Vec<Situation> {
         )
         .with("selector", json!({"matchLabels": {"app": "owned"}}))
         .with("addOwnerRef", json!(true))
-        .differs(&["owners"], "nothing in a namespace can own what is in none"),
+        .differs(&["owners"], "a namespaced object cannot own a cluster-scoped object"),
     ]
 }
 
-/// What the old controller ends at, again and again: one such Application is enough.
+/// The process of the old controller ends at these, at each start: one such Application is enough.
 pub(super) fn fatal() -> Vec<Situation> {
     let no_reason = json!({"conditions": [{"type": "Ready", "status": "True"}]});
     vec![
         same("no-selector", &CONFIGS, [config("a")])
             .with("selector", json!(null))
-            .differs(&["all"], "without a selector, nothing is selected, and nothing is green"),
+            .differs(&["all"], "an Application without a selector has no members and is not ready"),
         same("custom-no-reason", &[("example.com", "Widget")], [widget(&no_reason)])
-            .differs(&["all"], "conditions need no reason"),
+            .differs(&["all"], "the reason of a condition is optional"),
     ]
 }
 
-/// An Application with an object of each of four kinds, all of which are ready.
+/// An Application with one ready object of each of four kinds.
 pub(super) fn application_of_four(name: &str) -> Vec<Value> {
     let kinds =
         [("v1", "ConfigMap"), ("v1", "Service"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")];

@@ -1,4 +1,4 @@
-//! A cluster with objects in it, and one of the two controllers.
+//! A cluster with objects, and one of the two controllers.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,33 +13,29 @@ use serde_json::{Value, json};
 use tempfile::TempPath;
 use tokio::time::sleep;
 
-/// What takes part.
 pub struct Subjects {
-    /// The program of the controller that is replaced.
+    /// The binary of the controller of app.k8s.io.
     pub old: PathBuf,
-    /// Our own.
+    /// Bellwether's binary.
     pub ours: PathBuf,
-    /// The module of the former, with its examples.
+    /// The Go module of the old controller, with its examples.
     pub module: PathBuf,
 }
 
-/// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Old,
     Ours,
 }
 
-/// A controller that runs.
+/// A running controller.
 pub(super) enum Controller {
-    /// The former one.
     Old { program: Program, _kubeconfig: TempPath },
-    /// Our own.
     Ours(testkit::Controller),
 }
 
 impl Controller {
-    /// Starts one, which looks again after so many seconds if it is one that has to.
+    /// Starts a controller. `period` is the resync period of the old one, in seconds.
     pub(super) fn start(who: Who, subjects: &Subjects, access: &Access, period: u32) -> Result<Self> {
         if who == Who::Ours {
             let ours = testkit::Controller::new(&subjects.ours, access)?.arguments(["--leader-elect=false"]);
@@ -54,7 +50,6 @@ impl Controller {
         Ok(Self::Old { program, _kubeconfig: kubeconfig })
     }
 
-    /// Its process.
     pub(super) fn program(&self) -> &Program {
         match self {
             Self::Old { program, .. } => program,
@@ -63,11 +58,10 @@ impl Controller {
     }
 }
 
-/// A cluster with objects in it.
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
     pub(super) client: Client,
-    /// Who may do what the situations are about, and not read Secrets.
+    /// A user with rights to all kinds of the situations except Secrets.
     pub(super) access: Access,
 }
 
@@ -107,7 +101,7 @@ impl Stage {
         Ok(Self { cluster, client, access })
     }
 
-    /// Defines a kind whose objects are as anybody likes, and have a status of their own or not.
+    /// Installs a CRD without a schema, with or without the status subresource.
     pub(super) async fn define(&self, group: &str, kind: &str, has_status: bool) -> Result<()> {
         let subresources = if has_status { json!({"status": {}}) } else { json!({}) };
         let plural = plural(kind);
@@ -125,7 +119,8 @@ impl Stage {
         self.cluster.install(&[serde_json::from_value(definition)?]).await
     }
 
-    /// Creates an object in a namespace, with its status.
+    /// Creates an object with its status. Deletes it again if it has a finalizer, so that it stays
+    /// terminating.
     pub(super) async fn create(&self, namespace: &str, object: &Value) -> Result<()> {
         let at = path(namespace, object);
         self.send("POST", &at, object).await.with_context(|| format!("cannot create {object}"))?;
@@ -134,9 +129,8 @@ impl Stage {
             let status = json!({ "status": object["status"] });
             self.send("PATCH", &format!("{own}/status"), &status)
                 .await
-                .with_context(|| format!("no status: {object}"))?;
+                .with_context(|| format!("cannot write the status of {object}"))?;
         }
-        // What waits for a finalizer is on its way out.
         if !object["metadata"]["finalizers"].is_null() {
             self.send("DELETE", &own, &json!({})).await?;
         }
@@ -154,7 +148,7 @@ impl Stage {
         Ok(())
     }
 
-    /// All Applications, once the controller has said something of each, and then nothing else for a while.
+    /// Waits until each Application has a status and nothing changes for `quiet`. Returns all Applications.
     pub(super) async fn settled(&self, controller: &Controller, quiet: Duration) -> Result<Vec<Value>> {
         let (begun, mut since) = (Instant::now(), Instant::now());
         let mut before = Value::Null;
@@ -169,15 +163,15 @@ impl Stage {
                 return Ok(all.to_vec());
             }
             if !controller.program().is_running() {
-                bail!("it has ended: {}", controller.program().log());
+                bail!("the controller has ended: {}", controller.program().log());
             }
             sleep(Duration::from_millis(500)).await;
         }
-        bail!("it does not come to rest: {}", controller.program().log())
+        bail!("the statuses do not settle: {}", controller.program().log())
     }
 }
 
-/// Where objects of a kind are.
+/// The path of the collection of an object.
 pub(super) fn path(namespace: &str, object: &Value) -> String {
     let (api, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     let root = if api.contains('/') { "apis" } else { "api" };
@@ -197,14 +191,14 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The objects that `kubectl kustomize` makes of a directory.
+/// The objects of a kustomization, without their namespaces.
 pub(super) async fn kustomized(cluster: &Cluster, directory: &Path) -> Result<Vec<Value>> {
     let kubectl = bellwether_testkit::Kubectl::new(cluster.admin())?;
-    let directory = directory.to_str().context("a directory with a strange name")?;
+    let directory = directory.to_str().context("the path of the directory is not UTF-8")?;
     let listed = kubectl
         .ok(&["create", "--dry-run=client", "--validate=false", "-o", "json", "-k", directory])
         .await?;
-    // One JSON object after the other, or a list of them.
+    // kubectl prints a sequence of JSON objects or a List.
     let mut objects = Vec::new();
     for object in serde_json::Deserializer::from_str(&listed).into_iter::<Value>() {
         let object = object?;
@@ -213,7 +207,6 @@ pub(super) async fn kustomized(cluster: &Cluster, directory: &Path) -> Result<Ve
             None => objects.push(object),
         }
     }
-    // They are put where the stage wants them.
     for metadata in objects.iter_mut().filter_map(|object| object["metadata"].as_object_mut()) {
         metadata.remove("namespace");
     }

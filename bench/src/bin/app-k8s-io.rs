@@ -1,6 +1,7 @@
-//! Compares with the controller of app.k8s.io, and races it.
+//! Compares the statuses and the latency of the controller of app.k8s.io with Bellwether's.
 //!
-//! `app-k8s-io OLD OURS MODULE compare|race`: the two programs, and the directory of the former's Go module.
+//! Usage: `app-k8s-io OLD OURS MODULE compare|race`, with the two binaries and the directory of the old Go
+//! module.
 
 use std::{env, path::PathBuf};
 
@@ -10,18 +11,19 @@ use bellwether_bench::app_k8s_io::{Subjects, compare, race};
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1);
-    let mut next = || arguments.next().map(PathBuf::from).context("give OLD OURS MODULE compare|race");
+    let mut next =
+        || arguments.next().map(PathBuf::from).context("usage: app-k8s-io OLD OURS MODULE compare|race");
     let subjects = Subjects { old: next()?, ours: next()?, module: next()? };
-    let told = match next()?.to_str() {
+    let result = match next()?.to_str() {
         Some("compare") => compare(&subjects).await?,
         Some("race") => race(&subjects).await?,
-        _ => bail!("give compare or race"),
+        _ => bail!("unknown command, want compare or race"),
     };
-    print(&told);
+    print(&result);
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "what was found is what this program is for")]
+#[expect(clippy::print_stdout, reason = "the result of this program")]
 fn print(text: &str) {
     println!("{text}");
 }

@@ -1,7 +1,7 @@
-//! How much memory the engine keeps for an object.
+//! Measures the memory that the engine keeps for an object.
 //!
-//! Not the program that measures times: counting takes some. The command line has how many objects there are, and how many
-//! of them belong to one Application.
+//! A separate program, because counting allocations takes time. Arguments: the number of objects, and the
+//! number of objects in one Application.
 
 use std::io::{Write as _, stdout};
 
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Has the engine know all objects, and the statuses that follow from them written.
+/// Feeds all objects to the engine and confirms the resulting statuses.
 fn load(driver: &mut Driver, population: &Population) -> Result<()> {
     let mut events = Vec::new();
     for object in 0..population.objects() {
@@ -36,7 +36,7 @@ fn load(driver: &mut Driver, population: &Population) -> Result<()> {
         events.push(driver.event(&told));
     }
     driver.list(events);
-    let written = driver.put_into_words();
+    let written = driver.render_statuses();
     driver.written(written);
     Ok(())
 }

@@ -1,17 +1,17 @@
-//! How many changes the engine takes in a second, and how long it takes to know all objects.
+//! Measures the time of a change in the engine, and the time to load all objects.
 //!
-//! The command line has how many objects there are, and how many of them belong to one Application.
+//! Arguments: the number of objects, and the number of objects in one Application.
 
 use std::io::{Write as _, stdout};
 
 use anyhow::{Result, ensure};
-use bellwether_bench::{Driver, Pair, Population, nanos, time_of_a_change, worked};
+use bellwether_bench::{Driver, Pair, Population, cpu_time, nanos, time_of_a_change};
 use serde_json::json;
 
-/// What a controller takes in at a time when much happens.
+/// The maximum number of events in one step of a controller.
 const BATCH: usize = 1024;
 
-/// What is told one by one, between two looks at the clock.
+/// The number of single changes between two reads of the clock.
 const ONE_BY_ONE: usize = 200;
 
 fn main() -> Result<()> {
@@ -23,18 +23,18 @@ fn main() -> Result<()> {
         objects.map(|object| Ok(object?.to_string().into_bytes())).collect::<Result<Vec<_>>>()
     };
     let (ready, waiting) = (json(true)?, json(false)?);
-    let begun = worked()?;
+    let begun = cpu_time()?;
     let ready: Vec<_> = ready.iter().map(|json| driver.read(json)).collect::<Result<_>>()?;
-    let reading = worked()?.saturating_sub(begun);
+    let reading = cpu_time()?.saturating_sub(begun);
     let waiting: Vec<_> = waiting.iter().map(|json| driver.read(json)).collect::<Result<_>>()?;
     let states = waiting.into_iter().zip(ready);
     let mut pairs: Vec<_> = states.map(|(waiting, ready)| Pair::new(waiting, ready)).collect();
 
     let events: Vec<_> = pairs.iter().map(|pair| pair.event(&mut driver)).collect();
-    let begun = worked()?;
+    let begun = cpu_time()?;
     driver.list(events);
-    let loading = worked()?.saturating_sub(begun);
-    let written = driver.put_into_words();
+    let loading = cpu_time()?.saturating_sub(begun);
+    let written = driver.render_statuses();
     driver.written(written);
     let (ready, all) = (driver.ready(), population.applications());
     ensure!(ready == all, "{ready} of {all} Applications are ready after the list");

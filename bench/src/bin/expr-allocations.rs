@@ -1,6 +1,6 @@
-//! What is allocated to evaluate an expression on all rows.
+//! Counts the allocations of evaluating an expression for all rows.
 //!
-//! Not the program that measures times: counting takes some.
+//! A separate program, because counting takes time.
 
 use anyhow::Result;
 use bellwether_bench::{Expression, report_expressions};
@@ -9,7 +9,7 @@ use serde_json::json;
 fn main() -> Result<()> {
     report_expressions(|text, rows| {
         let expression = Expression::read(text, rows)?;
-        // The first evaluation sets up tables which all later ones use.
+        // The first evaluation initialises static tables.
         expression.over_facts();
         let counted = allocation_counter::measure(|| expression.over_facts());
         Ok(json!({ "values": expression.values()?, "allocs": counted.count_total }))

@@ -1,4 +1,4 @@
-//! How long the crate `cel` takes to compile an expression, and to evaluate it on all rows.
+//! Measures the time of the crate `cel` to compile an expression and to evaluate it for all rows.
 
 use std::{hint::black_box, sync::Arc};
 
@@ -25,8 +25,8 @@ fn main() -> Result<()> {
     })
 }
 
-/// The fields of an object, each as a variable. Our values say that their whole numbers are signed, as the expressions
-/// need them; those of `serde_json` would become unsigned.
+/// Binds each field of an object to a variable. With values of `serde_json`, integers would become unsigned,
+/// which the expressions do not expect.
 fn bind(env: &Arc<Env>, row: &Object<'_>) -> Result<Context<'static, 'static>> {
     let mut context = Context::with_env(Arc::clone(env));
     for (name, value) in row.fields().as_map().into_iter().flat_map(Map::iter) {

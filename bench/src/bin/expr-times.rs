@@ -1,4 +1,4 @@
-//! How long it takes to compile an expression, and to evaluate it on all rows.
+//! Measures the time to compile an expression and to evaluate it for all rows.
 
 use anyhow::Result;
 use bellwether_bench::{Expression, median, report_expressions};

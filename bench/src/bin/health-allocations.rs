@@ -1,6 +1,6 @@
-//! What is allocated from the bytes of an object to the verdict on it.
+//! Counts the allocations from the bytes of an object to its verdict.
 //!
-//! Not the program that measures times: counting takes some.
+//! A separate program, because counting takes time.
 
 use std::hint::black_box;
 
@@ -10,10 +10,10 @@ use serde_json::json;
 
 fn main() -> Result<()> {
     report(|subject| {
-        // The first verdict sets up tables which all later ones use.
-        subject.decode_and_judge()?;
+        // The first verdict initialises static tables.
+        subject.decode_and_assess()?;
         let counted = allocation_counter::measure(|| {
-            black_box(subject.decode_and_judge().is_ok());
+            black_box(subject.decode_and_assess().is_ok());
         });
         Ok(json!({ "allocs": counted.count_total, "bytes": counted.bytes_total }))
     })

@@ -1,4 +1,4 @@
-//! How long it takes from the bytes of an object to the verdict on it.
+//! Measures the time from the bytes of an object to its verdict.
 
 use anyhow::Result;
 use bellwether_bench::{median, report};
@@ -8,10 +8,10 @@ fn main() -> Result<()> {
     report(|subject| {
         let object = subject.decode()?;
         Ok(json!({
-            "status": format!("{:?}", subject.judge(&object).state),
-            "ns": median(|| subject.decode_and_judge()),
+            "status": format!("{:?}", subject.assess(&object).state),
+            "ns": median(|| subject.decode_and_assess()),
             "decode_ns": median(|| subject.decode()),
-            "rule_ns": median(|| subject.judge(&object)),
+            "rule_ns": median(|| subject.assess(&object)),
         }))
     })
 }

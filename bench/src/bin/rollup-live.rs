@@ -1,7 +1,7 @@
-//! How long it takes from a change to one of many components until the Rollup says so, on a real control plane, and how many
-//! writes that takes.
+//! Measures the latency and the writes of a change to one of many components of a Rollup, on a real control
+//! plane.
 //!
-//! The command line has the program, how many components there are, and how often one of them changes.
+//! Arguments: the controller's binary, the number of components, and the number of changes.
 
 use std::{
     env,
@@ -20,29 +20,27 @@ use serde_json::json;
 use tokio::time::sleep;
 
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The writer writes the same object a few times in a row, and then once a second. That is not what is measured here.
+/// Longer than a second, because the rate limit of the outbox must not affect the latency.
 const PAUSE: Duration = Duration::from_millis(1200);
 const ROLLUP: &str = "/apis/bellwether.dev/v1alpha1/rollups/umbrella";
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1);
-    let program: PathBuf = arguments.next().context("where is the program?")?.into();
+    let program: PathBuf = arguments.next().context("missing argument: path of the controller")?.into();
     let numbers = arguments.map(|argument| argument.to_string_lossy().parse());
     let [components, changes] = *numbers.collect::<Result<Vec<usize>, _>>()? else {
-        bail!("how many components, and how many changes?");
+        bail!("missing arguments: number of components, number of changes");
     };
     let cluster = Cluster::start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     let server = Server::new(cluster.admin().client().await?);
     let path = format!("/apis/ops.example/v1/namespaces/{NAMESPACE}/{PLURAL}");
     server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
-    eventually(PATIENCE, "the kind of the components is served", async || {
-        Ok(server.get(&path).await.is_ok())
-    })
-    .await?;
+    eventually(PATIENCE, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
+        .await?;
     writeln!(stderr(), "creating {components} components")?;
-    let says = async |number: usize, well: bool| {
+    let set_status = async |number: usize, well: bool| {
         server
             .merge(&format!("{path}/{}/status", name(number)), &json!({"status": umbrella::status(well)}))
             .await
@@ -50,7 +48,7 @@ async fn main() -> Result<()> {
     server
         .all((0..components).map(async |number| {
             server.post(&path, &umbrella::component(number)).await?;
-            says(number, true).await
+            set_status(number, true).await
         }))
         .await?;
     server.post("/apis/bellwether.dev/v1alpha1/rollups", &umbrella::rollup()).await?;
@@ -60,7 +58,7 @@ async fn main() -> Result<()> {
     let health_is = async |health: &str| -> Result<()> {
         let begun = Instant::now();
         while server.get(ROLLUP).await?["status"]["health"] != health {
-            ensure!(begun.elapsed() < PATIENCE, "the Rollup does not become {health}");
+            ensure!(begun.elapsed() < PATIENCE, "the Rollup did not become {health}");
         }
         Ok(())
     };
@@ -68,10 +66,10 @@ async fn main() -> Result<()> {
     let before = controller.metric("bellwether_writes_total").await?;
     let mut times = Vec::new();
     for change in 0..changes {
-        // A prime: neighbours in time are none in the list.
+        // A prime, so that consecutive changes are far apart in the list.
         let (number, well) = (change / 2 * 7919 % components, change % 2 == 1);
         sleep(PAUSE).await;
-        says(number, well).await?;
+        set_status(number, well).await?;
         let begun = Instant::now();
         health_is(if well { "Healthy" } else { "Error" }).await?;
         times.push(begun.elapsed());
@@ -82,7 +80,7 @@ async fn main() -> Result<()> {
     times.sort_unstable();
     let longest = times.last().copied().unwrap_or_default();
     let half = times.get(changes / 2).copied().unwrap_or_default();
-    #[expect(clippy::cast_precision_loss, reason = "nobody changes anything so often")]
+    #[expect(clippy::cast_precision_loss, reason = "the number of changes is small")]
     let each = writes / changes.max(1) as f64;
     let line = json!({
         "components": components, "changes": changes, "half_ms": half.as_secs_f64() * 1e3,

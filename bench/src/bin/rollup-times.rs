@@ -1,6 +1,6 @@
-//! What a change to one of many components costs the engine.
+//! Measures the time of a change to one of many components in the engine.
 //!
-//! The command line has how many components there are.
+//! Argument: the number of components.
 
 use std::{
     env,
@@ -15,33 +15,33 @@ use bellwether_bench::{
 };
 use serde_json::json;
 
-/// What is told one by one, between two looks at the clock. An odd number: however few components there are, not all of them
-/// are in the end what they were.
+/// The number of single changes between two reads of the clock. An odd number, so that even with few
+/// components some differ from their state before.
 const ONE_BY_ONE: usize = 201;
 
 fn main() -> Result<()> {
-    let components: usize = env::args().nth(1).context("how many components?")?.parse()?;
+    let components: usize = env::args().nth(1).context("missing argument: number of components")?.parse()?;
     let mut driver = Driver::of("Rollup", iter::once(umbrella::rollup()), PLURAL)?;
     let mut pairs = Vec::new();
     for number in 0..components {
-        let told = |well: bool| {
+        let decode = |well: bool| {
             let mut component = umbrella::component(number);
             component["status"] = umbrella::status(well);
             driver.read(component.to_string().as_bytes())
         };
-        pairs.push(Pair::new(told(false)?, told(true)?));
+        pairs.push(Pair::new(decode(false)?, decode(true)?));
     }
     let events: Vec<_> = pairs.iter().map(|pair| pair.event(&mut driver)).collect();
     driver.list(events);
-    let written = driver.put_into_words();
+    let written = driver.render_statuses();
     driver.written(written);
     ensure!(driver.healthy() == 1, "the Rollup is not healthy after the list");
 
-    // One component turns, and one status is written.
-    let pair = pairs.first_mut().context("there is no component")?;
+    // One component changes, and one status is written.
+    let pair = pairs.first_mut().context("the number of components is 0")?;
     let event = pair.turn(&mut driver);
     driver.step([event]);
-    let written = driver.put_into_words();
+    let written = driver.render_statuses();
     let writes = written.len();
     driver.written(written);
 

@@ -1,7 +1,7 @@
-//! How long a person waits for `bellwether status` on a real control plane, and what it asks of it.
+//! Measures the duration and the list requests of `bellwether status` on a real control plane.
 //!
-//! The command line has the program, how many objects there are, how many of them belong to one Application, and how often
-//! to ask.
+//! Arguments: the binary, the number of objects, the number of objects in one Application, and the number of
+//! runs.
 
 use std::{
     env,
@@ -20,10 +20,10 @@ use tokio::process::Command;
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1);
-    let program: PathBuf = arguments.next().context("where is the program?")?.into();
+    let program: PathBuf = arguments.next().context("missing argument: path of bellwether")?.into();
     let numbers = arguments.map(|argument| argument.to_string_lossy().parse());
     let [objects, group, times] = *numbers.collect::<Result<Vec<usize>, _>>()? else {
-        bail!("how many objects, how many to an Application, how often?");
+        bail!("missing arguments: number of objects, number in one Application, number of runs");
     };
     let cluster = Cluster::start().await?;
     cluster.install(&bellwether_api::crds()).await?;
@@ -31,7 +31,7 @@ async fn main() -> Result<()> {
     let population = Population::new(objects, group)?;
     writeln!(stderr(), "creating {objects} objects")?;
     server.populate(&population).await?;
-    // A tenth of them is not ready, so that there is something to say.
+    // A tenth of the Applications is not ready, so that the output has causes.
     server.turn_all(&population, (0..objects).step_by(10 * group), false).await?;
 
     let kubeconfig = cluster.admin().kubeconfig_file()?;
@@ -48,19 +48,19 @@ async fn main() -> Result<()> {
         let expected = format!("{bad} in progress, {} ready", all - bad);
         ensure!(
             output.status.code() == Some(1) && text.contains(&expected),
-            "it does not say {expected}: {text}"
+            "unexpected output, want {expected}: {text}"
         );
     }
     let lists = server.lists().await? - before;
     seconds.sort_by(f64::total_cmp);
-    tell("best_s", seconds.first().copied().unwrap_or_default())?;
-    tell("half_s", seconds.get(times / 2).copied().unwrap_or_default())?;
-    tell("worst_s", seconds.last().copied().unwrap_or_default())?;
-    #[expect(clippy::cast_precision_loss, reason = "nobody asks so often")]
-    tell("lists", lists / times.max(1) as f64)
+    figure("best_s", seconds.first().copied().unwrap_or_default())?;
+    figure("half_s", seconds.get(times / 2).copied().unwrap_or_default())?;
+    figure("worst_s", seconds.last().copied().unwrap_or_default())?;
+    #[expect(clippy::cast_precision_loss, reason = "the number of runs is small")]
+    figure("lists", lists / times.max(1) as f64)
 }
 
-fn tell(figure: &str, value: f64) -> Result<()> {
-    writeln!(stdout(), "{}", json!({ "figure": figure, "value": value }))?;
+fn figure(name: &str, value: f64) -> Result<()> {
+    writeln!(stdout(), "{}", json!({ "figure": name, "value": value }))?;
     Ok(())
 }

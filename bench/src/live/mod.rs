@@ -1,4 +1,4 @@
-//! A controller at work on a real control plane, watched from outside.
+//! A controller on a real control plane, observed from outside.
 
 mod process;
 mod server;

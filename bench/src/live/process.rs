@@ -1,4 +1,4 @@
-//! The controller as a process: started, asked, weighed and stopped.
+//! The controller as a process.
 
 use std::{
     path::Path,
@@ -8,36 +8,35 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use bellwether_testkit::{Access, Controller, memory_of, work_of};
 
-/// So long it may take until all objects are known.
+/// The timeout until the controller is ready.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// A controller that runs.
 pub struct Process {
     controller: Controller,
     begun: Instant,
 }
 
 impl Process {
-    /// Starts a controller, and does not wait for it.
+    /// Does not wait for readiness.
     pub fn start(program: &Path, access: &Access) -> Result<Self> {
         let controller = Controller::new(program, access)?;
         controller.start()?;
         Ok(Self { controller, begun: Instant::now() })
     }
 
-    /// When it was started.
+    /// The time of the start.
     pub fn begun(&self) -> Instant {
         self.begun
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM and waits for the end.
     pub async fn stop(self) -> Result<()> {
         let status = self.controller.program.stop().await?;
-        ensure!(status.success(), "the controller ended badly:\n{}", self.controller.program.log());
+        ensure!(status.success(), "the controller did not exit with 0:\n{}", self.controller.program.log());
         Ok(())
     }
 
-    /// How long it took from the start until it said that it is ready.
+    /// Waits for readiness, and returns the time since the start.
     pub async fn ready(&self) -> Result<Duration> {
         self.controller.ready(PATIENCE).await?;
         Ok(self.begun.elapsed())
@@ -48,17 +47,16 @@ impl Process {
         Ok(self.controller.metric(name).await?.unwrap_or_default())
     }
 
-    /// How many bytes of memory it has.
+    /// The resident set size, in bytes.
     pub fn memory(&self) -> Result<f64> {
         memory_of(self.id()?)
     }
 
-    /// How many seconds it has worked, on all cores together.
+    /// The CPU time on all cores, in seconds.
     pub fn work(&self) -> Result<f64> {
         work_of(self.id()?)
     }
 
-    /// Its process id.
     fn id(&self) -> Result<u32> {
         let program = &self.controller.program;
         program.id().with_context(|| format!("the controller ended:\n{}", program.log()))

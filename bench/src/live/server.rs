@@ -1,4 +1,4 @@
-//! The API server: what is written to it, and what others asked of it.
+//! A client of the API server: writes objects, and reads the server's request metrics.
 
 use std::ops::Sub;
 
@@ -11,19 +11,17 @@ use serde_json::{Value as Json, json};
 
 use crate::population::Population;
 
-/// So many calls are under way at a time.
-const AT_A_TIME: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
-/// An API server, and somebody who may do everything.
+/// An API server, reached as the administrator.
 #[derive(Clone)]
 pub struct Server(Client);
 
-/// How often a controller has called.
+/// The number of write requests of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
-    /// To write the status of an Application.
+    /// Status writes of Applications.
     pub statuses: f64,
-    /// To tell people what has turned.
     pub events: f64,
 }
 
@@ -36,17 +34,15 @@ impl Sub for Calls {
 }
 
 impl Server {
-    /// The one that a client talks to.
     pub fn new(client: Client) -> Self {
         Self(client)
     }
 
-    /// The client.
     pub(super) fn client(&self) -> &Client {
         &self.0
     }
 
-    /// Creates the namespaces, the Applications and the objects, all of which are ready.
+    /// Creates the namespaces, the Applications and the objects, all of them ready.
     pub async fn populate(&self, population: &Population) -> Result<()> {
         for name in population.namespaces() {
             self.post("/api/v1/namespaces", &json!({ "metadata": { "name": name } })).await?;
@@ -68,13 +64,12 @@ impl Server {
         self.all((0..population.objects()).map(create)).await
     }
 
-    /// An object becomes ready, or is no longer.
+    /// Makes an object ready or not ready.
     pub async fn turn(&self, population: &Population, object: usize, ready: bool) -> Result<()> {
         let path = format!("{}/status", path(population, object));
         self.merge(&path, &json!({ "status": Population::replicas(ready) })).await
     }
 
-    /// Objects become ready, or are no longer.
     pub async fn turn_all(
         &self,
         population: &Population,
@@ -84,7 +79,7 @@ impl Server {
         self.all(objects.into_iter().map(|object| self.turn(population, object, ready))).await
     }
 
-    /// The owners of objects look at them, and find them as they were.
+    /// Updates only `lastUpdateTime`, as controllers do that find nothing to change.
     pub async fn touch_all(
         &self,
         population: &Population,
@@ -99,7 +94,7 @@ impl Server {
         self.all(objects.into_iter().map(touch)).await
     }
 
-    /// How many lists of Applications, rules and Deployments anybody has asked for so far.
+    /// The number of list requests for Applications, HealthRules and Deployments by all clients.
     pub async fn lists(&self) -> Result<f64> {
         let text = self.metrics().await?;
         let resources =
@@ -108,14 +103,16 @@ impl Server {
             labels.contains("verb=\"LIST\"") && resources.iter().any(|resource| labels.contains(resource))
         };
         let counted = requests(&text).filter(|(labels, _)| is_list(labels));
-        counted.map(|(_, value)| value.parse::<f64>().context("no number")).sum()
+        counted
+            .map(|(_, value)| value.parse::<f64>().context("the value of the metric is not a number"))
+            .sum()
     }
 
     async fn metrics(&self) -> Result<String> {
         Ok(self.0.request_text(Request::get("/metrics").body(Vec::new())?).await?)
     }
 
-    /// How often the controller has called so far: nobody else writes what is counted here.
+    /// The number of write requests by all clients. Only the controller writes these resources.
     pub async fn calls(&self) -> Result<Calls> {
         let text = self.metrics().await?;
         let requests: Vec<_> = requests(&text).collect();
@@ -126,7 +123,9 @@ impl Server {
             let counted = requests
                 .iter()
                 .filter(|(own, _)| labels.iter().all(|label| own.contains(label)) && is_write(own));
-            counted.map(|(_, value)| value.parse::<f64>().context("no number")).sum()
+            counted
+                .map(|(_, value)| value.parse::<f64>().context("the value of the metric is not a number"))
+                .sum()
         };
         Ok(Calls {
             statuses: count(&["resource=\"applications\"", "subresource=\"status\""])?,
@@ -134,12 +133,11 @@ impl Server {
         })
     }
 
-    /// Makes many calls, some at a time.
+    /// Runs many calls, several at a time.
     pub async fn all(&self, calls: impl IntoIterator<Item = impl Future<Output = Result<()>>>) -> Result<()> {
-        stream::iter(calls).buffer_unordered(AT_A_TIME).try_collect().await
+        stream::iter(calls).buffer_unordered(MAX_IN_FLIGHT).try_collect().await
     }
 
-    /// Creates an object.
     pub async fn post(&self, path: &str, object: &Json) -> Result<()> {
         let request = Request::post(path).header("content-type", "application/json");
         self.send(request, object)
@@ -147,13 +145,12 @@ impl Server {
             .with_context(|| format!("cannot create {}", object["metadata"]["name"]))
     }
 
-    /// Merges a change into an object.
+    /// Sends a merge patch.
     pub async fn merge(&self, path: &str, change: &Json) -> Result<()> {
         let request = Request::patch(path).header("content-type", "application/merge-patch+json");
         self.send(request, change).await.with_context(|| format!("cannot patch {path}"))
     }
 
-    /// What there is at a path.
     pub async fn get(&self, path: &str) -> Result<Json> {
         Ok(serde_json::from_str(&self.0.request_text(Request::get(path).body(Vec::new())?).await?)?)
     }
@@ -164,13 +161,12 @@ impl Server {
     }
 }
 
-/// What was asked of the API server, by its labels, and how often.
+/// The labels and the values of `apiserver_request_total`.
 fn requests(metrics: &str) -> impl Iterator<Item = (&str, &str)> {
     let requests = metrics.lines().filter_map(|line| line.strip_prefix("apiserver_request_total{"));
     requests.filter_map(|line| line.rsplit_once("} "))
 }
 
-/// Where an object is.
 fn path(population: &Population, object: usize) -> String {
     let namespace = Population::namespace(population.application_of(object));
     format!("/apis/apps/v1/namespaces/{namespace}/deployments/{}", Population::object_name(object))

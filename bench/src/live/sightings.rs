@@ -1,4 +1,4 @@
-//! What a watch on Applications shows, and when.
+//! Records what a watch of Applications shows, and when.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,16 +17,16 @@ use super::server::Server;
 
 const WATCH: &str = "/apis/bellwether.dev/v1alpha1/applications?watch=1&timeoutSeconds=3600";
 
-/// All that has been shown, by the name of the Application.
+/// By the name of the Application.
 #[derive(Clone, Default)]
 pub struct Sightings(Arc<Mutex<HashMap<String, Vec<Sighting>>>>);
 
-/// An Application as it was shown at a time.
+/// One event of the watch.
 struct Sighting {
     at: Instant,
-    /// How many of its objects are ready.
+    /// The number of ready objects.
     ready: usize,
-    /// Those that are not.
+    /// The names of the other objects.
     waiting: HashSet<String>,
 }
 
@@ -66,7 +66,7 @@ struct Object {
 }
 
 impl Sightings {
-    /// Watches from now on, and again whenever the API server ends the watch.
+    /// Starts the watch. Restarts it when the API server ends it.
     pub async fn begin(server: &Server) -> Result<Self> {
         let all = Self::default();
         let (shown, server) = (all.clone(), server.clone());
@@ -76,7 +76,7 @@ impl Sightings {
                 while let Ok(Some(line)) = watch.try_next().await {
                     shown.see(&line, Instant::now());
                 }
-                // If it cannot be had, then whoever waits for what it shows will say so.
+                // Without a watch, `all_have` times out.
                 match Self::watch(&server).await {
                     Ok(again) => watch = again,
                     Err(_) => return,
@@ -91,18 +91,18 @@ impl Sightings {
         Ok(stream.lines().boxed())
     }
 
-    /// When an object was first shown like this in an Application, not before a time.
+    /// When, after a time, the status of an Application first showed an object as ready (or not ready).
     pub fn first(&self, application: &str, after: Instant, object: &str, ready: bool) -> Option<Instant> {
         let all = self.lock();
         let is_it = |sighting: &&Sighting| sighting.at >= after && sighting.waiting.contains(object) != ready;
         all.get(application)?.iter().find(is_it).map(|sighting| sighting.at)
     }
 
-    /// Waits until all these Applications have so many objects that are ready. Says when the last one did.
+    /// Waits until each Application has the expected number of ready objects. Returns when the last one had.
     pub async fn all_have(&self, ready: &HashMap<String, usize>, patience: Duration) -> Result<Instant> {
         let begun = Instant::now();
         loop {
-            let lacking = {
+            let pending = {
                 let all = self.lock();
                 let last = |name: &String| all.get(name).and_then(|sightings| sightings.last());
                 let is_right =
@@ -113,7 +113,7 @@ impl Sightings {
                 ready.iter().filter(|expected| !is_right(expected)).count()
             };
             if begun.elapsed() > patience {
-                bail!("{lacking} Applications are not right after {} s", patience.as_secs());
+                bail!("{pending} Applications have a wrong status after {} s", patience.as_secs());
             }
             sleep(Duration::from_millis(5)).await;
         }

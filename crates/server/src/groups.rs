@@ -1,4 +1,4 @@
-//! How a group is, for probes: a code for programs, and JSON that says why.
+//! The health of a group for probes: a status code for programs, and JSON that says why.
 
 use std::sync::Arc;
 
@@ -13,14 +13,12 @@ use serde::Serialize;
 
 use crate::Process;
 
-/// What there is to tell about a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// How it is.
     Known(Box<StatusSummary>),
-    /// There is none. The sentence says what is not there.
+    /// The group does not exist; the message names it. 404.
     Absent(String),
-    /// Nobody can tell now. The sentence says what is waited for.
+    /// The state of the group is not known yet; the message says what is missing. 503.
     Unknown(String),
 }
 
@@ -38,10 +36,10 @@ impl Answer {
     }
 }
 
-/// A sentence that says why nothing is known of a group, and of which.
+/// The body where a group has no summary.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Nothing<'a> {
+struct ErrorBody<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     api_group: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -54,7 +52,6 @@ struct Nothing<'a> {
     message: &'a str,
 }
 
-/// The JSON for an answer.
 pub(crate) fn body(group: &GroupRef, answer: &Answer) -> Response {
     match answer {
         Answer::Known(summary) => Json(summary).into_response(),
@@ -62,7 +59,7 @@ pub(crate) fn body(group: &GroupRef, answer: &Answer) -> Response {
             let kind = group.kind.kind();
             let NamespacedName { namespace, name } = &group.name;
             let (api_group, kind) = (&*kind.group, &*kind.kind);
-            Json(Nothing { api_group, kind, namespace, name, healthy: false, message }).into_response()
+            Json(ErrorBody { api_group, kind, namespace, name, healthy: false, message }).into_response()
         }
     }
 }
@@ -73,9 +70,9 @@ pub(crate) async fn rollup(
 ) -> Response {
     match path {
         Ok(Path(name)) => {
-            told(&*process, &GroupRef::new(OwnKind::Rollup, NamespacedName::new("", &name))).await
+            respond(&*process, &GroupRef::new(OwnKind::Rollup, NamespacedName::new("", &name))).await
         }
-        Err(_) => refused(),
+        Err(_) => bad_request(),
     }
 }
 
@@ -86,20 +83,19 @@ pub(crate) async fn application(
     match path {
         Ok(Path((namespace, name))) => {
             let kind = OwnKind::Application(Dialect::Bellwether);
-            told(&*process, &GroupRef::new(kind, NamespacedName::new(&namespace, &name))).await
+            respond(&*process, &GroupRef::new(kind, NamespacedName::new(&namespace, &name))).await
         }
-        Err(_) => refused(),
+        Err(_) => bad_request(),
     }
 }
 
-async fn told(process: &dyn Process, group: &GroupRef) -> Response {
+async fn respond(process: &dyn Process, group: &GroupRef) -> Response {
     let answer = process.summary(group).await;
     (answer.code(), body(group, &answer)).into_response()
 }
 
-/// What stands in the place of a name is no text.
-fn refused() -> Response {
-    let message = "the name in the path is no text: write it as kubectl shows it";
-    let nothing = Nothing { api_group: "", kind: "", namespace: "", name: "", healthy: false, message };
-    (StatusCode::BAD_REQUEST, Json(nothing)).into_response()
+fn bad_request() -> Response {
+    let message = "the name in the path is not valid UTF-8. Write it as kubectl shows it.";
+    let body = ErrorBody { api_group: "", kind: "", namespace: "", name: "", healthy: false, message };
+    (StatusCode::BAD_REQUEST, Json(body)).into_response()
 }

@@ -1,12 +1,14 @@
-//! What is served over HTTP: whether the process lives, whether it is ready, how groups are, and what it counts.
+//! The HTTP endpoints of the controller.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
-//! | `/healthz` | 200 as long as the process can answer |
-//! | `/readyz` | 200 when it knows all that it follows and who leads; otherwise 503, and what it waits for. Where it speaks for a Rollup instead: 200 when that is healthy, otherwise 503, and JSON as below |
-//! | `/readyz/rollups/NAME` | 200 when the Rollup is healthy, otherwise 503, and JSON that says why; 404 if there is none |
-//! | `/readyz/applications/NAMESPACE/NAME` | the same of an Application of `bellwether.dev` |
-//! | `/metrics` | its counters, as OpenMetrics text |
+//! | `/healthz` | 200 while the process can answer |
+//! | `/readyz` | 200 when all watched kinds are listed and the leader is known; otherwise 503 and one line for each missing item. With a Rollup configured ([`Process::speaks_for`]): the health of that Rollup, as below |
+//! | `/readyz/rollups/NAME` | 200 when the Rollup is healthy, otherwise 503, with JSON that says why; 404 if it does not exist |
+//! | `/readyz/applications/NAMESPACE/NAME` | the same for an Application of `bellwether.dev` |
+//! | `/metrics` | metrics in the OpenMetrics text format |
+
+#![allow(missing_docs)]
 
 mod groups;
 
@@ -24,24 +26,22 @@ use axum::{
 use bellwether_engine::GroupRef;
 use tokio::net::TcpListener;
 
-/// What there is to tell about a process.
 pub trait Process: Send + Sync + 'static {
-    /// What it still waits for, a line each; nothing when it is ready.
+    /// What keeps the process from being ready, one line for each item. Empty when it is ready.
     fn waits_for(&self) -> Vec<String>;
 
-    /// The group that it speaks for when it is asked whether it is ready; by default it speaks for itself.
+    /// The group whose health `/readyz` reports. `None`: `/readyz` reports the readiness of the process.
     fn speaks_for(&self) -> Option<&GroupRef> {
         None
     }
 
-    /// How a group is.
     fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-    /// Its counters, as OpenMetrics text.
+    /// All metrics in the OpenMetrics text format.
     fn metrics(&self) -> String;
 }
 
-/// Serves until `stop` is there.
+/// Serves until `stop` completes, then finishes the requests in flight.
 pub async fn serve(
     listener: TcpListener,
     process: Arc<dyn Process>,
@@ -63,7 +63,7 @@ fn routes(process: Arc<dyn Process>) -> Router {
 async fn readyz(State(process): State<Arc<dyn Process>>) -> Response {
     if let Some(group) = process.speaks_for() {
         let answer = process.summary(group).await;
-        // This path is there, whatever becomes of the group.
+        // Not 404: the path exists even where the group does not.
         let code = if answer.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         return (code, groups::body(group, &answer)).into_response();
     }

@@ -1,4 +1,4 @@
-//! What was wrong.
+//! Errors that the run has found.
 
 use std::{
     io::{Write as _, stderr},
@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-/// All that was wrong so far. It is told at once, and again in the end.
+/// All errors so far. Each is printed at once, and again in the report.
 #[derive(Clone)]
 pub(crate) struct Alarms {
     begun: Instant,
@@ -20,31 +20,28 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// Something is wrong.
     pub(crate) fn raise(&self, what: &str) {
         let line = format!("{} {what}", self.clock());
-        say(&format!("WRONG: {line}"));
+        log(&format!("ERROR: {line}"));
         self.all.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// All that was wrong so far.
     pub(crate) fn all(&self) -> Vec<String> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many things were.
     pub(crate) fn count(&self) -> usize {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The time since the beginning, as minutes and seconds.
+    /// The time since the start, as minutes and seconds.
     pub(crate) fn clock(&self) -> String {
         let seconds = self.begun.elapsed().as_secs();
         format!("{:>3}:{:02}", seconds / 60, seconds % 60)
     }
 }
 
-/// Tells whoever looks on what is going on. Nothing depends on their listening.
-pub(crate) fn say(text: &str) {
+/// Prints progress. A closed standard error is not an error.
+pub(crate) fn log(text: &str) {
     let _ = writeln!(stderr(), "{text}");
 }

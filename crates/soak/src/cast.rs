@@ -1,4 +1,4 @@
-//! The objects that take part: their kinds and names, and how they are written.
+//! The objects under test: kinds, names and content.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -8,64 +8,59 @@ use bellwether_simulation::{known::Known, object::Object};
 use rand::{Rng, seq::IndexedRandom as _};
 use serde_json::{Value as Json, json};
 
-/// The group of the kind that is defined for the occasion.
+/// The API group of Widgets.
 pub(crate) const GROUP: &str = "soak.example.com";
 
-/// The namespaces in which it happens.
 pub(crate) const NAMESPACES: [&str; 4] = ["team-0", "team-1", "team-2", "team-3"];
 
-/// So many Applications can be in a namespace.
+/// The maximum number of Applications in a namespace.
 pub(crate) const APPLICATIONS: usize = 8;
 
-/// Where Applications are.
-pub(crate) const APPLICATION: Place =
-    Place { group: "bellwether.dev", version: "v1alpha1", kind: "Application", plural: "applications" };
+pub(crate) const APPLICATION: ApiResource =
+    ApiResource { group: "bellwether.dev", version: "v1alpha1", kind: "Application", plural: "applications" };
 
-/// Where HealthRules are.
-pub(crate) const HEALTH_RULE: Place =
-    Place { group: "bellwether.dev", version: "v1alpha1", kind: "HealthRule", plural: "healthrules" };
+pub(crate) const HEALTH_RULE: ApiResource =
+    ApiResource { group: "bellwether.dev", version: "v1alpha1", kind: "HealthRule", plural: "healthrules" };
 
-/// Where Rollups are, of which there are none.
-pub(crate) const ROLLUP: Place =
-    Place { group: "bellwether.dev", version: "v1alpha1", kind: "Rollup", plural: "rollups" };
+/// The oracle needs the list of Rollups, which stays empty.
+pub(crate) const ROLLUP: ApiResource =
+    ApiResource { group: "bellwether.dev", version: "v1alpha1", kind: "Rollup", plural: "rollups" };
 
-/// The annotation in which the load says what it has written, so that a change by anybody else shows.
-pub(crate) const SAYS: &str = "soak.example.com/says";
+/// The annotation with a summary of what the load has written. It reveals changes by other writers.
+pub(crate) const LAST_WRITTEN: &str = "soak.example.com/last-written";
 
-/// The annotation that means nothing.
+/// An annotation without meaning.
 const NOISE: &str = "soak.example.com/noise";
 
-/// What keeps some objects from going at once when they are deleted.
+/// Delays the deletion of some objects.
 const FINALIZER: &str = "soak.example.com/slow";
 
-/// An object of another owner, in each namespace.
+/// The ConfigMap, one in each namespace, that also owns some of the objects.
 pub(crate) const ANCHOR: &str = "anchor";
 
-/// Objects by name.
 pub(crate) type Objects = BTreeMap<NamespacedName, Rc<Object>>;
 
-/// The kinds of which members are.
+/// The kinds of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
-    /// It is ready as soon as it is there.
+    /// Ready as soon as it exists.
     ConfigMap,
-    /// The load plays its controller.
+    /// The load acts as the Deployment controller.
     Deployment,
-    /// A kind with conditions, for which there are rules now and then.
+    /// A custom resource with conditions, sometimes with a HealthRule.
     Widget,
 }
 
-/// Where the objects of a kind are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ApiResource {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
 }
 
-impl Place {
-    /// The path of all of them.
+impl ApiResource {
+    /// The path of the collection in all namespaces.
     pub(crate) fn path(&self) -> String {
         let Self { group, version, plural, .. } = self;
         if group.is_empty() {
@@ -75,45 +70,40 @@ impl Place {
         }
     }
 
-    /// The path of those in a namespace.
+    /// The path of the collection in one namespace.
     pub(crate) fn within(&self, namespace: &str) -> String {
         self.path().replace(&format!("/{}", self.plural), &format!("/namespaces/{namespace}/{}", self.plural))
     }
 
-    /// As RBAC has it, such as `deployments.apps`.
-    pub(crate) fn resource(&self) -> String {
+    /// `plural.group`, such as `deployments.apps`.
+    pub(crate) fn qualified_name(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// As objects have it, such as `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         let Self { group, version, .. } = self;
         if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
     }
 
-    /// The kind, as the oracle names it.
     pub(crate) fn group_kind(&self) -> GroupKind {
         GroupKind::new(self.group, self.kind)
     }
 }
 
 impl Kind {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Deployment, Self::Widget];
 
-    /// Its name.
     pub(crate) const fn name(self) -> &'static str {
-        self.place().kind
+        self.api_resource().kind
     }
 
-    /// The one with this group and name.
     pub(crate) fn find(group: &str, name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name && kind.place().group == group)
+        Self::ALL.into_iter().find(|kind| kind.name() == name && kind.api_resource().group == group)
     }
 
-    /// What the oracle knows of it: it is served, and has been listed with these objects.
+    /// The input of the oracle for this kind: it is served and has been listed with these objects.
     pub(crate) fn known(self, objects: Objects) -> Known {
-        let Place { version, plural, .. } = self.place();
+        let ApiResource { version, plural, .. } = self.api_resource();
         let served = Served {
             version: version.into(),
             versions: [version.into()].into(),
@@ -124,17 +114,16 @@ impl Kind {
         Known { served: Some(served), listed: true, objects, ..Known::default() }
     }
 
-    /// Where its objects are.
-    pub(crate) const fn place(self) -> Place {
+    pub(crate) const fn api_resource(self) -> ApiResource {
         let (group, kind, plural) = match self {
             Self::ConfigMap => ("", "ConfigMap", "configmaps"),
             Self::Deployment => ("apps", "Deployment", "deployments"),
             Self::Widget => (GROUP, "Widget", "widgets"),
         };
-        Place { group, version: "v1", kind, plural }
+        ApiResource { group, version: "v1", kind, plural }
     }
 
-    /// How many of them can be in a namespace.
+    /// The number of possible names in a namespace.
     const fn slots(self) -> usize {
         match self {
             Self::ConfigMap => 40,
@@ -142,8 +131,7 @@ impl Kind {
         }
     }
 
-    /// What one of them is called.
-    fn called(self, number: usize) -> String {
+    fn object_name(self, number: usize) -> String {
         match self {
             Self::ConfigMap => format!("settings-{number}"),
             Self::Deployment => format!("server-{number}"),
@@ -151,64 +139,60 @@ impl Kind {
         }
     }
 
-    /// A name that one of them can have.
     pub(crate) fn any_name(self, random: &mut impl Rng) -> String {
-        self.called(random.random_range(0..self.slots()))
+        self.object_name(random.random_range(0..self.slots()))
     }
 
-    /// Whether it has a status that somebody writes.
     pub(crate) const fn has_status(self) -> bool {
         !matches!(self, Self::ConfigMap)
     }
 
-    /// A kind, each as often as it has names.
+    /// A random kind, weighted by its number of names.
     pub(crate) fn any(random: &mut impl Rng) -> Self {
         let kinds = [Self::ConfigMap, Self::ConfigMap, Self::Deployment, Self::Widget];
         *kinds.choose(random).unwrap_or(&Self::ConfigMap)
     }
 }
 
-/// An Application that can be in a namespace.
 pub(crate) fn application_name(number: usize) -> String {
     format!("shop-{number}")
 }
 
-/// Whether an object of this name belongs to somebody else as well. It always does, or never.
+/// Whether the anchor owns the object with this name. It depends only on the name.
 pub(crate) fn has_anchor(name: &str) -> bool {
     name.ends_with(['3', '7'])
 }
 
-/// What the load decides about an object: all of it that is not a status.
+/// The content of an object, except for its status.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct DesiredObject {
     labels: BTreeMap<&'static str, String>,
     application: Option<String>,
     value: u32,
     paused: bool,
 }
 
-impl Written {
-    /// Something, mostly in good order.
+impl DesiredObject {
+    /// Random content, mostly consistent.
     pub(crate) fn any(random: &mut impl Rng) -> Self {
         let number = random.random_range(0..APPLICATIONS);
         let mut labels = BTreeMap::from([("app", application_name(number))]);
         if random.random_bool(0.6) {
             labels.insert("tier", (*["web", "data"].choose(random).unwrap_or(&"web")).to_owned());
         }
-        // Mostly to the one that selects it.
+        // Mostly the Application that also selects the object.
         let owner = if random.random_bool(0.85) { number } else { random.random_range(0..APPLICATIONS) };
         let application = random.random_bool(0.4).then(|| application_name(owner));
         let (value, paused) = (random.random_range(1..4), random.random_bool(0.06));
         Self { labels, application, value, paused }
     }
 
-    /// What it says of itself.
-    fn says(&self, kind: Kind) -> String {
+    fn summary(&self, kind: Kind) -> String {
         let content = match kind {
             Kind::Deployment => format!("{} {}", self.value, self.paused),
             _ => self.value.to_string(),
         };
-        says(&self.labels, self.application.as_deref(), &content)
+        summary(&self.labels, self.application.as_deref(), &content)
     }
 
     fn content(&self, kind: Kind, name: &str) -> (&'static str, Json) {
@@ -230,46 +214,46 @@ impl Written {
         }
     }
 
-    /// The whole object. Some go slowly when they are deleted; `anchor` is the identity of the other owner.
+    /// The whole object. `anchor` is the uid of the other owner, `slow` adds a finalizer.
     pub(crate) fn whole(&self, kind: Kind, name: &str, anchor: &str, slow: bool) -> Json {
-        let mut annotations = BTreeMap::from([(SAYS, self.says(kind))]);
+        let mut annotations = BTreeMap::from([(LAST_WRITTEN, self.summary(kind))]);
         annotations.extend(self.application.clone().map(|application| (HANDED_OVER, application)));
         let mut metadata = json!({ "name": name, "labels": self.labels, "annotations": annotations });
         if has_anchor(name) {
             metadata["ownerReferences"] =
                 json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": ANCHOR, "uid": anchor }]);
         }
-        // A kind that is not served any more would wait for them for ever.
+        // Not for Widgets: a finalizer would block the deletion of their CRD.
         if slow && kind != Kind::Widget {
             metadata["finalizers"] = json!([FINALIZER]);
         }
         let (field, content) = self.content(kind, name);
-        json!({ "apiVersion": kind.place().api_version(), "kind": kind.name(), "metadata": metadata, field: content })
+        json!({ "apiVersion": kind.api_resource().api_version(), "kind": kind.name(), "metadata": metadata, field: content })
     }
 
-    /// A merge patch that makes an object like this, whatever it was.
+    /// A merge patch to this content from any other.
     pub(crate) fn patch(&self, kind: Kind, name: &str) -> Json {
         let mut labels = json!({ "app": null, "tier": null });
         for (key, value) in &self.labels {
             labels[key] = json!(value);
         }
-        let annotations = json!({ (SAYS): self.says(kind), (HANDED_OVER): self.application });
+        let annotations = json!({ (LAST_WRITTEN): self.summary(kind), (HANDED_OVER): self.application });
         let (field, content) = self.content(kind, name);
         json!({ "metadata": { "labels": labels, "annotations": annotations }, field: content })
     }
 }
 
-fn says(
+fn summary(
     labels: &BTreeMap<impl std::fmt::Display, String>,
     application: Option<&str>,
     content: &str,
 ) -> String {
     let labels: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    format!("{} for {} with {content}", labels.join(","), application.unwrap_or("nobody"))
+    format!("{} for {} with {content}", labels.join(","), application.unwrap_or("none"))
 }
 
-/// What an object would say of itself, had the load written it as it is.
-pub(crate) fn as_written(kind: Kind, object: &Json) -> String {
+/// The summary of the current content of an object.
+pub(crate) fn summary_of(kind: Kind, object: &Json) -> String {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())).collect();
     let content = match kind {
@@ -280,20 +264,18 @@ pub(crate) fn as_written(kind: Kind, object: &Json) -> String {
             format!("{} {paused}", object["spec"]["replicas"])
         }
     };
-    says(&labels, object["metadata"]["annotations"][HANDED_OVER].as_str(), &content)
+    summary(&labels, object["metadata"]["annotations"][HANDED_OVER].as_str(), &content)
 }
 
-/// A patch that means nothing.
 pub(crate) fn noise(random: &mut impl Rng) -> Json {
     json!({ "metadata": { "annotations": { (NOISE): random.random::<u32>().to_string() } } })
 }
 
-/// A patch that lets an object go that is being deleted.
-pub(crate) fn let_go() -> Json {
+pub(crate) fn remove_finalizers() -> Json {
     json!({ "metadata": { "finalizers": null } })
 }
 
-/// A status of an object, mostly a good one.
+/// A random status, mostly a healthy one.
 pub(crate) fn status(kind: Kind, object: &Json, random: &mut impl Rng) -> Json {
     let replicas = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
@@ -326,13 +308,13 @@ pub(crate) fn status(kind: Kind, object: &Json, random: &mut impl Rng) -> Json {
     }
 }
 
-/// The spec of an Application, but for its selector, which stays.
+/// A random spec without a selector, which never changes.
 pub(crate) fn spec(random: &mut impl Rng) -> Json {
     let mut kinds: Vec<_> = Kind::ALL.into_iter().filter(|_| random.random_bool(0.7)).collect();
     if kinds.is_empty() {
         kinds.push(Kind::any(random));
     }
-    let kind = |kind: Kind| json!({ "group": kind.place().group, "kind": kind.name() });
+    let kind = |kind: Kind| json!({ "group": kind.api_resource().group, "kind": kind.name() });
     let mut components = BTreeMap::new();
     for _ in 0..*[0, 0, 0, 1, 2].choose(random).unwrap_or(&0) {
         let member = Kind::any(random);
@@ -348,7 +330,6 @@ pub(crate) fn spec(random: &mut impl Rng) -> Json {
     })
 }
 
-/// A whole Application.
 pub(crate) fn application(number: usize, random: &mut impl Rng) -> Json {
     let (name, mut spec) = (application_name(number), spec(random));
     let other = application_name(random.random_range(0..APPLICATIONS));
@@ -367,13 +348,12 @@ pub(crate) fn application(number: usize, random: &mut impl Rng) -> Json {
     })
 }
 
-/// The definition of Widgets.
-pub(crate) fn widget_definition() -> Json {
+pub(crate) fn widget_crd() -> Json {
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": { "name": Kind::Widget.place().resource() },
+        "metadata": { "name": Kind::Widget.api_resource().qualified_name() },
         "spec": {
             "group": GROUP,
             "names": { "kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList" },

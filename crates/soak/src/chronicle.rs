@@ -1,7 +1,7 @@
-//! How the members were, and when.
+//! The history of all members.
 //!
-//! Time is told by revisions: etcd numbers all changes of all kinds in one order, and every object carries the number of its
-//! last change.
+//! Its clock is the etcd revision: etcd numbers all changes of all kinds in one order, and the
+//! resourceVersion of an object is the revision of its last change.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,42 +14,40 @@ use bellwether_simulation::{known::Known, object::Object};
 
 use crate::cast::{Kind, Objects};
 
-/// The number of a change.
 pub(crate) type Revision = u64;
 
-/// For so long it is remembered how things were.
-const MEMORY: Duration = Duration::from_mins(5);
+/// How long changes are kept.
+const RETENTION: Duration = Duration::from_mins(5);
 
-/// How the members were, and which HealthRule there was.
 #[derive(Default)]
-pub(crate) struct Chronicle {
+pub(crate) struct History {
     records: BTreeMap<(Kind, String), Record>,
-    /// The HealthRule as each change left it, where that changed its spec.
+    /// The HealthRule after each change of its spec; `None` after its deletion.
     rules: Vec<(Revision, Option<Rc<Object>>)>,
-    /// The latest change that was known at a time.
+    /// The latest observed revision at each time.
     clock: VecDeque<(Instant, Revision)>,
-    /// Where something may have happened to a kind that nobody saw.
+    /// Revisions between which the watch of a kind may have missed changes.
     gaps: Vec<(Kind, Revision, Revision)>,
 }
 
 /// The members of one kind in one namespace.
 #[derive(Default)]
 struct Record {
-    /// As they were before all that is remembered.
+    /// The state before the first kept change.
     before: Objects,
     changes: VecDeque<(Revision, NamespacedName, Option<Rc<Object>>)>,
     now: Objects,
 }
 
-impl Chronicle {
-    /// A change was seen.
+impl History {
+    /// Records the time at which a revision was observed.
     pub(crate) fn tick(&mut self, revision: Revision, at: Instant) {
         if self.clock.back().is_none_or(|(_, latest)| *latest < revision) {
             self.clock.push_back((at, revision));
         }
     }
 
-    /// A member is so now, or is gone.
+    /// Records a change of a member; `None` is its deletion.
     pub(crate) fn note(
         &mut self,
         kind: Kind,
@@ -62,7 +60,7 @@ impl Chronicle {
         record.changes.push_back((revision, name.clone(), object));
     }
 
-    /// The HealthRule is so now, or is gone.
+    /// Records a change of the HealthRule; `None` is its deletion.
     pub(crate) fn note_rule(&mut self, revision: Revision, rule: Option<Rc<Object>>) {
         let spec = |rule: &Option<Rc<Object>>| rule.as_ref().map(|rule| rule.value["spec"].clone());
         let before = self.rules.last().and_then(|(_, rule)| spec(rule));
@@ -71,41 +69,39 @@ impl Chronicle {
         }
     }
 
-    /// What happened to a kind in between is not known.
+    /// Records that changes of a kind between these revisions may be missing.
     pub(crate) fn note_gap(&mut self, kind: Kind, from: Revision, to: Revision) {
         self.gaps.push((kind, from, to));
     }
 
-    /// The latest change of all.
     pub(crate) fn latest(&self) -> Revision {
         self.clock.back().map_or(0, |(_, revision)| *revision)
     }
 
-    /// The latest change that was known at a time.
+    /// The latest revision that was observed at a time.
     pub(crate) fn revision_at(&self, time: Instant) -> Revision {
         let index = self.clock.partition_point(|(at, _)| *at <= time);
         index.checked_sub(1).and_then(|index| self.clock.get(index)).map_or(0, |(_, revision)| *revision)
     }
 
-    /// When it was known that a change had been made: it was made before that.
+    /// When a revision was observed. The change itself happened before.
     pub(crate) fn time_of(&self, revision: Revision) -> Option<Instant> {
         let index = self.clock.partition_point(|(_, other)| *other < revision);
         self.clock.get(index).map(|(at, _)| *at)
     }
 
-    /// The members of a kind as they are now, in each namespace.
+    /// The current members of a kind, for each namespace.
     pub(crate) fn now(&self, kind: Kind) -> impl Iterator<Item = &Objects> {
         let records = self.records.iter().filter(move |((other, _), _)| *other == kind);
         records.map(|(_, record)| &record.now)
     }
 
-    /// The members of a kind in a namespace as they are now.
     pub(crate) fn now_in(&self, kind: Kind, namespace: &str) -> Option<&Objects> {
         self.records.get(&(kind, namespace.to_owned())).map(|record| &record.now)
     }
 
-    /// Whether the objects that concern somebody, of a kind in a namespace, were ever so: after the first of these changes,
-    /// or after any other before the last.
+    /// Whether `is_so` holds for the state at revision `from` or after any later change before revision `to`.
+    /// Only the objects for which `concerns` holds are part of the state.
     pub(crate) fn was_ever(
         &self,
         (kind, namespace): (Kind, &str),
@@ -118,11 +114,11 @@ impl Chronicle {
         };
         let mut known = kind.known(record.before.clone());
         known.objects.retain(|_, object| concerns(object));
-        // Most changes concern others, and each moment is asked about once.
-        let mut was_asked = false;
+        // Most changes do not affect the relevant objects: each distinct state is checked once.
+        let mut is_checked = false;
         for (revision, name, object) in &record.changes {
-            if *revision > from && !was_asked {
-                was_asked = true;
+            if *revision > from && !is_checked {
+                is_checked = true;
                 if is_so(&known) {
                     return true;
                 }
@@ -131,13 +127,13 @@ impl Chronicle {
                 return false;
             }
             let object = object.as_ref().filter(|object| concerns(object));
-            was_asked &= object.is_none() && !known.objects.contains_key(name);
+            is_checked &= object.is_none() && !known.objects.contains_key(name);
             set(&mut known.objects, name, object);
         }
-        !was_asked && is_so(&known)
+        !is_checked && is_so(&known)
     }
 
-    /// The HealthRule, or none, after the first of these changes, and after any other before the last.
+    /// The HealthRule at revision `from` and after each later change before revision `to`.
     pub(crate) fn rules_between(&self, from: Revision, to: Revision) -> Vec<Option<&Rc<Object>>> {
         let first = self.rules.iter().rev().find(|(revision, _)| *revision <= from);
         let later = self.rules.iter().filter(|(revision, _)| *revision > from && *revision < to);
@@ -145,14 +141,14 @@ impl Chronicle {
         [first.and_then(|(_, rule)| rule.as_ref())].into_iter().chain(later).collect()
     }
 
-    /// Whether something may have happened to a kind in between that nobody saw.
+    /// Whether changes of a kind may be missing between these revisions.
     pub(crate) fn has_gap(&self, kind: Kind, from: Revision, to: Revision) -> bool {
         self.gaps.iter().any(|(other, begin, end)| *other == kind && *begin < to && *end > from)
     }
 
-    /// Forgets what is too long ago.
+    /// Drops changes that are older than [`RETENTION`].
     pub(crate) fn forget(&mut self, now: Instant) {
-        let Some(revision) = now.checked_sub(MEMORY).map(|time| self.revision_at(time)) else { return };
+        let Some(revision) = now.checked_sub(RETENTION).map(|time| self.revision_at(time)) else { return };
         while self.clock.front().is_some_and(|(_, other)| *other < revision) {
             self.clock.pop_front();
         }
@@ -188,11 +184,11 @@ mod tests {
         known.objects.values().map(|object| object.uid()).collect()
     }
 
-    /// All states in between, in their order.
-    fn states(chronicle: &Chronicle, from: Revision, to: Revision) -> Vec<String> {
+    /// All states between two revisions, in order.
+    fn states(history: &History, from: Revision, to: Revision) -> Vec<String> {
         let mut states = Vec::new();
         let concerns = |object: &Object| object.uid() != "other";
-        chronicle.was_ever((Kind::Widget, "team"), (from, to), concerns, |known| {
+        history.was_ever((Kind::Widget, "team"), (from, to), concerns, |known| {
             states.push(uids(known));
             false
         });
@@ -200,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn it_knows_how_things_were_between_two_changes() {
-        let mut chronicle = Chronicle::default();
+    fn it_returns_each_state_between_two_revisions() {
+        let mut history = History::default();
         let changes = [
             (10, "a", Some("1")),
             (20, "b", Some("2")),
@@ -210,47 +206,47 @@ mod tests {
             (35, "c", None),
         ];
         for (revision, name, uid) in changes {
-            chronicle.note(Kind::Widget, &NamespacedName::new("team", name), revision, uid.map(object));
+            history.note(Kind::Widget, &NamespacedName::new("team", name), revision, uid.map(object));
         }
-        assert_eq!(states(&chronicle, 0, 100), ["", "1", "12", "2"]);
-        assert_eq!(states(&chronicle, 10, 100), ["1", "12", "2"]);
-        assert_eq!(states(&chronicle, 15, 30), ["1", "12"], "the last change itself comes too late");
-        assert_eq!(states(&chronicle, 30, 31), ["2"]);
-        assert_eq!(states(&chronicle, 50, 60), ["2"]);
+        assert_eq!(states(&history, 0, 100), ["", "1", "12", "2"]);
+        assert_eq!(states(&history, 10, 100), ["1", "12", "2"]);
+        assert_eq!(states(&history, 15, 30), ["1", "12"], "the change at the last revision is not included");
+        assert_eq!(states(&history, 30, 31), ["2"]);
+        assert_eq!(states(&history, 50, 60), ["2"]);
     }
 
     #[test]
-    fn it_forgets_what_is_long_ago_and_keeps_what_came_of_it() {
+    fn it_drops_old_changes_and_keeps_their_result() {
         let begun = Instant::now();
-        let mut chronicle = Chronicle::default();
+        let mut history = History::default();
         for (revision, uid) in [(10, "1"), (20, "2"), (30, "3")] {
-            chronicle.note(Kind::Widget, &NamespacedName::new("team", "a"), revision, Some(object(uid)));
-            chronicle.tick(revision, begun + Duration::from_secs(revision));
+            history.note(Kind::Widget, &NamespacedName::new("team", "a"), revision, Some(object(uid)));
+            history.tick(revision, begun + Duration::from_secs(revision));
         }
-        chronicle.forget(begun + MEMORY + Duration::from_secs(25));
-        assert_eq!(states(&chronicle, 0, 100), ["1", "2", "3"]);
-        assert_eq!(chronicle.revision_at(begun + Duration::from_secs(29)), 20);
-        assert_eq!(chronicle.time_of(25), Some(begun + Duration::from_secs(30)));
+        history.forget(begun + RETENTION + Duration::from_secs(25));
+        assert_eq!(states(&history, 0, 100), ["1", "2", "3"]);
+        assert_eq!(history.revision_at(begun + Duration::from_secs(29)), 20);
+        assert_eq!(history.time_of(25), Some(begun + Duration::from_secs(30)));
     }
 
     #[test]
-    fn rules_are_in_force_until_the_next_one() {
-        let mut chronicle = Chronicle::default();
+    fn a_rule_applies_until_the_next_change() {
+        let mut history = History::default();
         let rule = |uid: &str, choice: u32| {
             Some(Rc::new(Object::new(json!({ "metadata": { "uid": uid }, "spec": choice }))))
         };
-        let between = |chronicle: &Chronicle, from, to| -> Vec<String> {
-            let rules = chronicle.rules_between(from, to).into_iter();
+        let between = |history: &History, from, to| -> Vec<String> {
+            let rules = history.rules_between(from, to).into_iter();
             rules.map(|rule| rule.map_or("none", |rule| rule.uid()).to_owned()).collect()
         };
-        assert_eq!(between(&chronicle, 5, 10), ["none"]);
-        chronicle.note_rule(10, rule("a", 1));
-        chronicle.note_rule(15, rule("b", 1));
-        chronicle.note_rule(20, rule("c", 2));
-        assert_eq!(between(&chronicle, 5, 10), ["none"]);
-        assert_eq!(between(&chronicle, 5, 11), ["none", "a"]);
-        assert_eq!(between(&chronicle, 12, 30), ["a", "c"], "the same spec is the same rule");
-        chronicle.note_rule(40, None);
-        assert_eq!(between(&chronicle, 30, 50), ["c", "none"]);
+        assert_eq!(between(&history, 5, 10), ["none"]);
+        history.note_rule(10, rule("a", 1));
+        history.note_rule(15, rule("b", 1));
+        history.note_rule(20, rule("c", 2));
+        assert_eq!(between(&history, 5, 10), ["none"]);
+        assert_eq!(between(&history, 5, 11), ["none", "a"]);
+        assert_eq!(between(&history, 12, 30), ["a", "c"], "a rule with the same spec is the same rule");
+        history.note_rule(40, None);
+        assert_eq!(between(&history, 30, 50), ["c", "none"]);
     }
 }

@@ -1,5 +1,5 @@
-//! What goes wrong: in the traffic of each controller, with the controllers themselves, and with the control plane. Each of
-//! these has a course of its own, so that one to three things are wrong at a time.
+//! Faults in the traffic of each controller, in the controllers and in the control plane. Each of these four
+//! runs its own random sequence; up to three faults are active at a time.
 
 use std::{
     collections::BTreeMap,
@@ -15,82 +15,77 @@ use tokio::{sync::Semaphore, time::sleep};
 use crate::{
     alarm::Alarms,
     cast::Kind,
+    fault_windows::{FaultScope, FaultWindows},
     replica::Replica,
     stage::Stage,
-    trouble::{Effect, Troubles},
     witness::Witness,
 };
 
-/// So many things are wrong at a time, at most.
-const AT_A_TIME: usize = 3;
+const MAX_ACTIVE: usize = 3;
 
-/// Everything that goes wrong.
 pub(crate) struct Faults {
     stage: Arc<Stage>,
     witness: Witness,
-    troubles: Troubles,
+    windows: FaultWindows,
     alarms: Alarms,
-    courses: [StdRng; 4],
-    /// How often each was.
+    rngs: [StdRng; 4],
+    /// The number of faults by name.
     count: BTreeMap<String, usize>,
 }
 
-/// What a course needs.
-struct Scene<'a> {
+struct FaultContext<'a> {
     stage: &'a Stage,
     witness: &'a Witness,
-    troubles: &'a Troubles,
+    windows: &'a FaultWindows,
     alarms: &'a Alarms,
     until: Instant,
-    /// Whether the second controller is not to be ended.
+    /// Do not kill or stop the second controller.
     spares: bool,
-    room: Semaphore,
+    slots: Semaphore,
 }
 
 impl Faults {
-    /// Faults that follow from a seed.
     pub(crate) fn new(
         stage: &Arc<Stage>,
         witness: &Witness,
-        troubles: &Troubles,
+        windows: &FaultWindows,
         alarms: &Alarms,
         seed: u64,
     ) -> Self {
         Self {
             stage: Arc::clone(stage),
             witness: witness.clone(),
-            troubles: troubles.clone(),
+            windows: windows.clone(),
             alarms: alarms.clone(),
-            courses: [1, 2, 3, 4]
+            rngs: [1, 2, 3, 4]
                 .map(|course| StdRng::seed_from_u64(seed.wrapping_mul(31).wrapping_add(course))),
             count: BTreeMap::new(),
         }
     }
 
-    /// How often each was, so far.
     pub(crate) fn count(&self) -> &BTreeMap<String, usize> {
         &self.count
     }
 
-    /// Breaks things until a time, and mends them all. One of the controllers can be spared: whatever happens around it, it is
-    /// not ended. Gives back what was broken.
+    /// Injects faults until a time, lifts them all, and returns their names. With `spares`, the second
+    /// controller is neither killed nor stopped.
     pub(crate) async fn run(&mut self, until: Instant, spares: bool) -> Result<Vec<String>> {
-        let scene = Scene {
+        let context = FaultContext {
             stage: &self.stage,
             witness: &self.witness,
-            troubles: &self.troubles,
+            windows: &self.windows,
             alarms: &self.alarms,
             until,
             spares,
-            room: Semaphore::new(AT_A_TIME),
+            slots: Semaphore::new(MAX_ACTIVE),
         };
-        let [first, second, third, fourth] = &mut self.courses;
+        let [first, second, third, fourth] = &mut self.rngs;
         let [a, b] = self.stage.replicas();
         let (a, b, processes, plane) = tokio::join!(
-            scene.traffic(a, first),
-            scene.traffic(b, second),
-            scene.processes(third),
-            scene.plane(fourth)
+            context.traffic(a, first),
+            context.traffic(b, second),
+            context.processes(third),
+            context.plane(fourth)
         );
         let broken: Vec<_> = [a?, b?, processes?, plane?].concat();
         for what in &broken {
@@ -100,70 +95,73 @@ impl Faults {
     }
 }
 
-impl Scene<'_> {
-    /// Waits for a while; gives back whether there is time for something.
-    async fn rest(&self, random: &mut StdRng, longest: f64) -> bool {
+impl FaultContext<'_> {
+    /// Waits for a random time. Returns whether there is time for another fault.
+    async fn pause(&self, random: &mut StdRng, longest: f64) -> bool {
         sleep(Duration::from_secs_f64(random.random_range(0.3..longest))).await;
         Instant::now() + Duration::from_secs(1) < self.until
     }
 
-    /// Lets something last, but not for too long.
-    async fn last(&self, random: &mut StdRng, longest: f64) {
+    /// Waits while a fault is active, at most until the end.
+    async fn hold(&self, random: &mut StdRng, longest: f64) {
         let time = Duration::from_secs_f64(random.random_range(1.0..longest));
         sleep(time.min(self.until.saturating_duration_since(Instant::now()))).await;
     }
 
-    /// The traffic of one controller is struck.
+    /// Injects faults into the traffic of one controller.
     async fn traffic(&self, replica: &Replica, random: &mut StdRng) -> Result<Vec<String>> {
         let mut broken = Vec::new();
-        while self.rest(random, 6.0).await {
-            let _room = self.room.acquire().await?;
-            let (requests, kind, struck) = any_requests(random);
+        while self.pause(random, 6.0).await {
+            let _slot = self.slots.acquire().await?;
+            let (requests, kind, target) = any_requests(random);
             let past = Duration::from_secs(random.random_range(2..10));
-            let revision = self.witness.revision_at(Instant::now().checked_sub(past).context("no past")?);
-            let (name, fault) = match struck {
-                Struck::Reads => any_of_reads(revision, random),
-                Struck::Writes => any_of_writes(random),
-                Struck::All => any_of_all(random),
+            let revision = self
+                .witness
+                .revision_at(Instant::now().checked_sub(past).context("the clock starts too late")?);
+            let (name, fault) = match target {
+                Target::Reads => any_of_reads(revision, random),
+                Target::Writes => any_of_writes(random),
+                Target::All => any_of_all(random),
             };
             let past = if name == "past" { past } else { Duration::ZERO };
-            let trouble = self.troubles.begin(Effect { kind, past, ..Effect::default() });
+            let window = self.windows.begin(FaultScope { kind, past, ..FaultScope::default() });
             let injected = replica.proxy().inject(requests, fault);
-            // What is under way goes on, unless it has to come again.
+            // A fault does not affect requests in flight. Cutting their connections makes the controller
+            // repeat them.
             if random.random_bool(0.6) {
                 replica.proxy().cut_all().await;
             }
-            self.last(random, 12.0).await;
+            self.hold(random, 12.0).await;
             injected.lift();
-            // A silent connection is found out only after minutes.
+            // The controller notices a silent connection only after minutes.
             if random.random_bool(0.3) || name == "half open" {
                 replica.proxy().cut_all().await;
             }
-            trouble.end();
+            window.end();
             broken.push(name.to_owned());
         }
         Ok(broken)
     }
 
-    /// A controller is killed, stopped in its tracks, or asked to end.
+    /// Kills, stops or pauses a controller.
     async fn processes(&self, random: &mut StdRng) -> Result<Vec<String>> {
         let mut broken = Vec::new();
-        while self.rest(random, 20.0).await {
-            let _room = self.room.acquire().await?;
+        while self.pause(random, 20.0).await {
+            let _slot = self.slots.acquire().await?;
             let replicas = self.stage.replicas();
             let mortal = if self.spares { &replicas[..1] } else { &replicas[..] };
             let mut replica = mortal.choose(random).context("no controller")?;
             let name = match random.random_range(0..10) {
                 0..4 => {
                     replica.kill();
-                    self.last(random, 5.0).await;
+                    self.hold(random, 5.0).await;
                     "controller killed"
                 }
                 4..6 => {
                     if let Err(error) = replica.stop().await {
                         self.alarms.raise(&format!("{error:#}"));
                     }
-                    self.last(random, 3.0).await;
+                    self.hold(random, 3.0).await;
                     "controller stopped"
                 }
                 _ => {
@@ -172,14 +170,14 @@ impl Scene<'_> {
                             replica = other;
                         }
                     }
-                    // One that has just ended by itself cannot be stopped.
-                    let trouble = self.troubles.begin(Effect::default());
+                    // Fails if the controller has just ended by itself.
+                    let window = self.windows.begin(FaultScope::default());
                     if replica.pause().is_ok() {
-                        // As long as the lease, or longer.
+                        // Mostly longer than the lease.
                         sleep(Duration::from_secs(random.random_range(3..25))).await;
                         replica.resume()?;
                     }
-                    trouble.end();
+                    window.end();
                     "leader paused"
                 }
             };
@@ -189,49 +187,49 @@ impl Scene<'_> {
         Ok(broken)
     }
 
-    /// A part of the control plane dies, or something of it is taken away.
+    /// Kills or freezes a part of the control plane, or removes a CRD or rights.
     async fn plane(&self, random: &mut StdRng) -> Result<Vec<String>> {
         let mut broken = Vec::new();
-        while self.rest(random, 15.0).await {
-            let _room = self.room.acquire().await?;
+        while self.pause(random, 15.0).await {
+            let _slot = self.slots.acquire().await?;
             let away = Duration::from_secs_f64(random.random_range(0.0..4.0));
-            let all = Effect { unreadable: true, ..Effect::default() };
+            let all = FaultScope { unreadable: true, ..FaultScope::default() };
             let name = match random.random_range(0..10) {
                 0..3 => {
-                    let trouble = self.troubles.begin(all);
+                    let window = self.windows.begin(all);
                     self.stage.kill(Part::ApiServer, away).await?;
-                    trouble.end();
+                    window.end();
                     "API server killed"
                 }
                 3..5 => {
-                    let trouble = self.troubles.begin(all);
+                    let window = self.windows.begin(all);
                     self.stage.kill(Part::Etcd, away).await?;
-                    trouble.end();
+                    window.end();
                     "etcd killed"
                 }
                 5 => {
-                    let trouble = self.troubles.begin(all);
+                    let window = self.windows.begin(all);
                     self.stage.freeze(Part::ApiServer, away).await?;
-                    trouble.end();
+                    window.end();
                     "API server frozen"
                 }
                 6..8 => {
                     let afterwards = Duration::from_secs(20);
                     let kind = Some(Kind::Widget);
-                    let trouble = self.troubles.begin(Effect { kind, afterwards, ..all });
-                    self.witness.widgets_go(true);
-                    self.stage.take_widgets(away).await?;
-                    trouble.end();
+                    let window = self.windows.begin(FaultScope { kind, afterwards, ..all });
+                    self.witness.widgets_removed(true);
+                    self.stage.remove_widgets(away).await?;
+                    window.end();
                     sleep(Duration::from_secs(2)).await;
-                    self.witness.widgets_go(false);
+                    self.witness.widgets_removed(false);
                     "kind removed"
                 }
                 _ => {
                     let kind = *Kind::ALL.choose(random).context("no kind")?;
                     let afterwards = Duration::from_secs(40);
-                    let trouble = self.troubles.begin(Effect { kind: Some(kind), afterwards, ..all });
-                    self.stage.take_rights(kind, 2 * away).await?;
-                    trouble.end();
+                    let window = self.windows.begin(FaultScope { kind: Some(kind), afterwards, ..all });
+                    self.stage.revoke_rights(kind, 2 * away).await?;
+                    window.end();
                     "rights removed"
                 }
             };
@@ -241,28 +239,28 @@ impl Scene<'_> {
     }
 }
 
-/// What a fault strikes.
-enum Struck {
+/// The requests that a fault strikes.
+enum Target {
     Reads,
     Writes,
     All,
 }
 
-/// Some requests, and the kind of which news is late if they are struck.
-fn any_requests(random: &mut StdRng) -> (Requests, Option<Kind>, Struck) {
+/// Random requests, and the only kind whose events they may delay (`None`: all kinds).
+fn any_requests(random: &mut StdRng) -> (Requests, Option<Kind>, Target) {
     let reads = || Requests::all().verb(Verb::Get).verb(Verb::List).verb(Verb::Watch);
     match random.random_range(0..10) {
         0..3 => {
             let kind = Kind::any(random);
-            (reads().resource(&kind.place().resource()), Some(kind), Struck::Reads)
+            (reads().resource(&kind.api_resource().qualified_name()), Some(kind), Target::Reads)
         }
-        3 => (reads().resource("applications.bellwether.dev"), None, Struck::Reads),
-        4 => (Requests::all().verb(Verb::Watch), None, Struck::Reads),
-        5 => (reads(), None, Struck::Reads),
-        6 => (Requests::writes().resource("applications.bellwether.dev/status"), None, Struck::Writes),
-        7 => (Requests::all().verb(Verb::Patch), None, Struck::Writes),
-        8 => (Requests::writes(), None, Struck::Writes),
-        _ => (Requests::all(), None, Struck::All),
+        3 => (reads().resource("applications.bellwether.dev"), None, Target::Reads),
+        4 => (Requests::all().verb(Verb::Watch), None, Target::Reads),
+        5 => (reads(), None, Target::Reads),
+        6 => (Requests::writes().resource("applications.bellwether.dev/status"), None, Target::Writes),
+        7 => (Requests::all().verb(Verb::Patch), None, Target::Writes),
+        8 => (Requests::writes(), None, Target::Writes),
+        _ => (Requests::all(), None, Target::All),
     }
 }
 
@@ -300,7 +298,7 @@ fn any_of_all(random: &mut StdRng) -> (&'static str, Fault) {
     }
 }
 
-/// An API server that cannot, for now.
+/// A temporary error of an API server.
 fn any_answer(random: &mut StdRng) -> (&'static str, Fault) {
     let wait = Duration::from_secs(random.random_range(1..4));
     match random.random_range(0..3) {

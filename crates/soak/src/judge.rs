@@ -1,11 +1,12 @@
-//! Judges all that is published, a little later, when all is known that was before it.
+//! Checks every published status, with a delay, when all earlier changes have been observed.
 //!
-//! A status is wrong if what it says of the objects of a kind was not so at any moment at which the controller can have seen
-//! them. Those moments end with the write itself and begin with the trouble that may have kept news of the kind back (see
-//! `trouble`). Each kind has moments of its own, because nobody can see two kinds at the same one; so has the rule for
-//! Widgets. Within a kind, all objects must be as they were at one and the same moment.
+//! A status is wrong if its statement about the objects of a kind was not true at any moment at which the
+//! controller may have seen them. These moments end with the write of the status and begin with the start of
+//! the fault that may have delayed the events of the kind (see `fault_windows`). Each kind has its own
+//! moments, because watches of two kinds are not ordered; so has the HealthRule for Widgets. Within a kind,
+//! one moment must explain all objects.
 //!
-//! Besides, a status must be about the generation that it is stored with, and agree with itself.
+//! In addition, `observedGeneration` must match, and the status must be consistent in itself.
 
 use std::{
     cell::Cell,
@@ -26,117 +27,119 @@ use tokio::time::sleep;
 use crate::{
     alarm::Alarms,
     cast::Kind,
+    fault_windows::FaultWindows,
     statement::{Statement, condition, kinds},
-    trouble::Troubles,
-    witness::{Deleted, Published, Seen, Subject, Witness},
+    witness::{Deleted, Observations, Published, WatchTarget, Witness},
 };
 
-/// So long after it was seen, what was written before has been seen too.
-const LATER: Duration = Duration::from_secs(3);
+/// The delay of a check if the watches have reached the revision of the status.
+const DELAY: Duration = Duration::from_secs(3);
 
-/// So long, if nothing has happened since that proves it.
-const MUCH_LATER: Duration = Duration::from_secs(20);
+/// The delay of a check otherwise: the watches are connected but idle.
+const IDLE_DELAY: Duration = Duration::from_secs(20);
 
-/// After so long it is not judged any more.
-const TOO_LATE: Duration = Duration::from_mins(2);
+/// After this time a status is skipped.
+const DEADLINE: Duration = Duration::from_mins(2);
 
-/// How statuses were judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Judged {
-    /// So many were judged,
+pub(crate) struct CheckCounts {
     pub(crate) statuses: usize,
-    /// and so many could not be, because the witness had missed something itself.
-    pub(crate) unclear: usize,
+    /// Not checked, because the witness had missed changes.
+    pub(crate) skipped: usize,
 }
 
-/// Judges for ever, and keeps `result` up to date.
-pub(crate) async fn judge(witness: Witness, troubles: Troubles, alarms: Alarms, result: Rc<Cell<Judged>>) {
-    let mut judged = Judged::default();
+/// Runs for ever and keeps `result` up to date.
+pub(crate) async fn check_statuses(
+    witness: Witness,
+    windows: FaultWindows,
+    alarms: Alarms,
+    result: Rc<Cell<CheckCounts>>,
+) {
+    let mut counts = CheckCounts::default();
     loop {
         sleep(Duration::from_millis(500)).await;
         let mut seen = witness.seen();
         let now = Instant::now();
         while let Some(published) = seen.published.front().cloned() {
             match before(&seen, &published, now) {
-                Before::NotYetKnown => break,
-                Before::Known => match wrong(&seen, &published, &troubles) {
-                    Ok(()) => judged.statuses += 1,
-                    Err(Finding::Unclear) => judged.unclear += 1,
-                    Err(Finding::Wrong(what)) => {
-                        judged.statuses += 1;
-                        alarms.raise(&format!("Application {} {what}", published.name));
+                Preceding::NotYetKnown => break,
+                Preceding::Known => match check(&seen, &published, &windows) {
+                    Ok(()) => counts.statuses += 1,
+                    Err(Failure::Skipped) => counts.skipped += 1,
+                    Err(Failure::Wrong(what)) => {
+                        counts.statuses += 1;
+                        alarms.raise(&format!("Application {}: {what}", published.name));
                     }
                 },
-                Before::NeverKnown => judged.unclear += 1,
+                Preceding::NeverKnown => counts.skipped += 1,
             }
             seen.published.pop_front();
         }
-        while let Some(deleted) = seen.deleted.pop_front_if(|deleted| now - deleted.seen > LATER * 2) {
+        while let Some(deleted) = seen.deleted.pop_front_if(|deleted| now - deleted.seen > DELAY * 2) {
             if !is_explained(&seen, &deleted) {
                 let object = &deleted.object;
                 alarms.raise(&format!(
-                    "{} {} was deleted, and nobody asked for it: {}",
+                    "{} {} was deleted, neither by the load nor by the garbage collector: {}",
                     object.kind,
                     object.name,
                     object.metadata()
                 ));
             }
         }
-        seen.chronicle.forget(now);
-        result.set(judged);
+        seen.history.forget(now);
+        result.set(counts);
     }
 }
 
-/// What is found.
-enum Finding {
+enum Failure {
     Wrong(String),
-    Unclear,
+    Skipped,
 }
 
-/// What was before a status.
-enum Before {
+/// Whether all changes before a status have been observed.
+enum Preceding {
     Known,
     NotYetKnown,
     NeverKnown,
 }
 
-fn before(seen: &Seen, published: &Published, now: Instant) -> Before {
+fn before(seen: &Observations, published: &Published, now: Instant) -> Preceding {
     let age = now - published.seen;
     let is_known = |kind: &Kind| {
-        let (since, revision) = seen.heard(Subject::Members(*kind));
-        let for_long = since.is_some_and(|since| now - since > MUCH_LATER);
-        (revision >= published.revision && age > LATER) || (age > MUCH_LATER && for_long)
+        let (since, revision) = seen.watched(WatchTarget::Members(*kind));
+        let for_long = since.is_some_and(|since| now - since > IDLE_DELAY);
+        (revision >= published.revision && age > DELAY) || (age > IDLE_DELAY && for_long)
     };
     if kinds(&published.app).iter().all(is_known) {
-        Before::Known
-    } else if age > TOO_LATE {
-        Before::NeverKnown
+        Preceding::Known
+    } else if age > DEADLINE {
+        Preceding::NeverKnown
     } else {
-        Before::NotYetKnown
+        Preceding::NotYetKnown
     }
 }
 
-/// What is wrong with a status.
-fn wrong(seen: &Seen, published: &Published, troubles: &Troubles) -> Result<(), Finding> {
+/// Checks one status.
+fn check(seen: &Observations, published: &Published, windows: &FaultWindows) -> Result<(), Failure> {
     let Published { app, revision, .. } = published;
-    let at = seen.chronicle.time_of(*revision).unwrap_or(published.seen).min(published.seen);
+    let at = seen.history.time_of(*revision).unwrap_or(published.seen).min(published.seen);
     let status = app.status.clone().unwrap_or_default();
     let Some(ready) = condition(&status, "Ready") else {
-        return Err(Finding::Wrong("has a status without the condition Ready".to_owned()));
+        return Err(Failure::Wrong("status has no condition Ready".to_owned()));
     };
     if status.observed_generation != app.metadata.generation {
-        return Err(Finding::Wrong(format!(
-            "has a status about generation {:?} while it is at {:?}",
+        return Err(Failure::Wrong(format!(
+            "observedGeneration is {:?}, generation is {:?}",
             status.observed_generation, app.metadata.generation
         )));
     }
     if condition(&status, "Resolved").is_none_or(|(status, _)| status != "True") {
-        let is_so = kinds(app).iter().any(|kind| troubles.was_unreadable(*kind, at));
+        let is_so = kinds(app).iter().any(|kind| windows.was_unreadable(*kind, at));
         return match (is_so, ready.0) {
             (true, "False" | "Unknown") => Ok(()),
-            (true, _) => Err(Finding::Wrong("is ready although a kind cannot be read".to_owned())),
-            (false, _) => Err(Finding::Wrong(format!(
-                "says that a kind cannot be read ({:?}), and all could be",
+            (true, _) => Err(Failure::Wrong("Ready=True although a kind cannot be read".to_owned())),
+            (false, _) => Err(Failure::Wrong(format!(
+                "Resolved is not True ({:?}), but all kinds were readable",
                 status.conditions
             ))),
         };
@@ -145,39 +148,39 @@ fn wrong(seen: &Seen, published: &Published, troubles: &Troubles) -> Result<(), 
     if ready != readiness(&listed) || status.object_counts != Some(counts(&listed)) {
         let objects: Vec<_> =
             status.objects.iter().map(|it| format!("{}/{} {}", it.kind, it.name, it.status.name())).collect();
-        return Err(Finding::Wrong(format!(
-            "is {ready:?} and counts {:?}, and lists {objects:?}",
+        return Err(Failure::Wrong(format!(
+            "Ready={ready:?} and counts {:?} do not match the listed objects {objects:?}",
             status.object_counts
         )));
     }
-    kinds(app).into_iter().try_for_each(|kind| was_so(seen, published, kind, at, troubles))
+    kinds(app).into_iter().try_for_each(|kind| was_so(seen, published, kind, at, windows))
 }
 
-/// Whether what a status says of a kind was ever so.
+/// Checks that the statement about a kind was true at some moment.
 fn was_so(
-    seen: &Seen,
+    seen: &Observations,
     published: &Published,
     kind: Kind,
     at: Instant,
-    troubles: &Troubles,
-) -> Result<(), Finding> {
+    windows: &FaultWindows,
+) -> Result<(), Failure> {
     let Published { name, app, revision, .. } = published;
-    let since = troubles.since(kind, at);
-    let from = seen.chronicle.revision_at(since).min(*revision);
+    let since = windows.since(kind, at);
+    let from = seen.history.revision_at(since).min(*revision);
     let status = app.status.clone().unwrap_or_default();
-    let says = Statement::published(app, &status, kind);
-    let (group_kind, rule_kind) = (kind.place().group_kind(), GroupKind::own("HealthRule"));
+    let published_statement = Statement::published(app, &status, kind);
+    let (group_kind, rule_kind) = (kind.api_resource().group_kind(), GroupKind::own("HealthRule"));
     let mut last = None;
-    // An object keeps the verdict of one rule, so the moments are gone through for each rule.
-    let was_so = seen.chronicle.rules_between(from, *revision).into_iter().any(|rule| {
+    // An `Object` caches the verdict of one rule, so the outer loop is over rules.
+    let was_so = seen.history.rules_between(from, *revision).into_iter().any(|rule| {
         let objects = rule.map(|rule| (rule.name.clone(), Rc::clone(rule))).into_iter().collect();
         let rules = Known { listed: true, objects, ..Known::default() };
         let concerns = |object: &Object| belongs(app, object);
-        seen.chronicle.was_ever((kind, &name.namespace), (from, *revision), concerns, |known| {
+        seen.history.was_ever((kind, &name.namespace), (from, *revision), concerns, |known| {
             let kinds = [(group_kind.clone(), known), (rule_kind.clone(), &rules)].into();
             let share = Oracle { kinds, now: Timestamp::now() }.share(app, &group_kind);
             let statement = Statement::from(share);
-            let is_so = statement == says;
+            let is_so = statement == published_statement;
             last = Some(statement);
             is_so
         })
@@ -185,31 +188,32 @@ fn was_so(
     if was_so {
         return Ok(());
     }
-    if seen.chronicle.has_gap(kind, from, *revision) {
-        return Err(Finding::Unclear);
+    if seen.history.has_gap(kind, from, *revision) {
+        return Err(Failure::Skipped);
     }
     let last = last.unwrap_or_default();
     let differs = |one: &Statement, other: &Statement| -> Vec<String> {
         let objects = one.objects.iter().filter(|(name, state)| other.objects.get(*name) != Some(*state));
         objects.map(|(name, state)| format!("{name} {}", state.name())).collect()
     };
-    Err(Finding::Wrong(format!(
-        "said at revision {revision} that it is {:?}, and of its {}s {:?}, installed {:?}, missing {:?}, which was never so in \
-         {:.1} s since revision {from}; the last was {:?}, installed {:?}, missing {:?}",
+    Err(Failure::Wrong(format!(
+        "revision {revision}: Ready={:?}, {}s {:?}, installed {:?}, missing {:?} was not true at any moment in the {:.1} s \
+         since revision {from}; last state: {:?}, installed {:?}, missing {:?}",
         condition(&status, "Ready"),
         kind.name(),
-        differs(&says, &last),
-        says.installed,
-        says.missing,
+        differs(&published_statement, &last),
+        published_statement.installed,
+        published_statement.missing,
         (at - since).as_secs_f64(),
-        differs(&last, &says),
+        differs(&last, &published_statement),
         last.installed,
         last.missing,
     )))
 }
 
-/// Whether the garbage collector had to delete an object: all its owners were Applications, and all are gone.
-fn is_explained(seen: &Seen, deleted: &Deleted) -> bool {
+/// Whether the garbage collector was right to delete an object: all its owners were Applications that are
+/// deleted.
+fn is_explained(seen: &Observations, deleted: &Deleted) -> bool {
     let is_gone = |uid: &str| {
         seen.gone.contains(uid) || seen.applications.values().any(|app| app.uid() == uid && app.is_deleting())
     };
@@ -234,10 +238,10 @@ mod tests {
     use super::*;
     use crate::{cast::GROUP, rules};
 
-    /// A Widget that is ready without a rule, and failed by the first.
+    /// A Widget that is Ready without a rule and Failed with the first rule.
     fn widget(name: &str, app: &str) -> Object {
         Object::new(json!({
-            "apiVersion": Kind::Widget.place().api_version(), "kind": "Widget",
+            "apiVersion": Kind::Widget.api_resource().api_version(), "kind": "Widget",
             "metadata": { "name": name, "namespace": "team-0", "uid": name, "labels": { "app": app } },
             "status": { "level": 9, "conditions": [{ "type": "Ready", "status": "True" }] },
         }))
@@ -266,7 +270,7 @@ mod tests {
                 "missing": missing,
             },
         }));
-        let application = app.application().expect("it is one").clone();
+        let application = app.application().expect("a valid Application").clone();
         Published { name: NamespacedName::new("team-0", "shop-0"), app: application, revision: 20, seen: at }
     }
 
@@ -289,20 +293,20 @@ mod tests {
         #[case] missing: &[&str],
         #[case] is_right: bool,
     ) {
-        let (begun, mut seen) = (Instant::now(), Seen::new(&Alarms::default()));
+        let (begun, mut seen) = (Instant::now(), Observations::new(&Alarms::default()));
         let at = begun + Duration::from_secs(20);
-        seen.chronicle.tick(10, begun);
-        seen.chronicle.tick(20, at);
+        seen.history.tick(10, begun);
+        seen.history.tick(20, at);
         for object in [widget("widget-1", "shop-0"), widget("widget-2", "shop-1")] {
-            seen.chronicle.note(Kind::Widget, &object.name.clone(), 10, Some(Rc::new(object)));
+            seen.history.note(Kind::Widget, &object.name.clone(), 10, Some(Rc::new(object)));
         }
         if rule > 0 {
-            seen.chronicle.note_rule(10, Some(Rc::new(Object::new(rules::written(rule)))));
+            seen.history.note_rule(10, Some(Rc::new(Object::new(rules::written(rule)))));
         }
-        match wrong(&seen, &published(objects, missing, at), &Troubles::default()) {
-            Ok(()) => assert!(is_right, "it was not found"),
-            Err(Finding::Wrong(what)) => assert!(!is_right, "{what}"),
-            Err(Finding::Unclear) => panic!("nothing was missed"),
+        match check(&seen, &published(objects, missing, at), &FaultWindows::default()) {
+            Ok(()) => assert!(is_right, "the error was not found"),
+            Err(Failure::Wrong(what)) => assert!(!is_right, "{what}"),
+            Err(Failure::Skipped) => panic!("the status was skipped"),
         }
     }
 }

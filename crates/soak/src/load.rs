@@ -1,4 +1,4 @@
-//! Changes, so many in a second, of everything that users and their controllers change.
+//! Random changes at a fixed rate, as users and controllers make them.
 
 use std::{
     pin::pin,
@@ -21,24 +21,22 @@ use tokio::{
 };
 
 use crate::{
-    cast::{self, APPLICATION, APPLICATIONS, HEALTH_RULE, Kind, NAMESPACES, Place, Written},
+    cast::{self, APPLICATION, APPLICATIONS, ApiResource, DesiredObject, HEALTH_RULE, Kind, NAMESPACES},
     rules,
     stage::Stage,
     witness::Witness,
 };
 
-/// So many changes come in a second.
+/// Changes in a second.
 const RATE: u32 = 40;
 
-/// So many are under way at a time, at most.
-const AT_A_TIME: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
-/// How long a change may take before nobody waits for it any more.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// All users, and the controllers of their objects.
+/// Acts as all users, and as the controllers of their objects.
 #[derive(Clone)]
 pub(crate) struct Load {
     stage: Arc<Stage>,
@@ -46,43 +44,41 @@ pub(crate) struct Load {
     made: Arc<AtomicUsize>,
 }
 
-/// What can happen.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Action {
     Create,
     Edit,
     Replace,
-    Report,
+    ReportStatus,
     Noise,
     Delete,
     Recreate,
-    LetGo,
+    RemoveFinalizer,
     CreateApplication,
     EditApplication,
     DeleteApplication,
-    Remark,
-    Rule,
+    AddCondition,
+    ChangeRule,
 }
 
-/// How often, of so many.
-const DEEDS: [(Deed, u32); 13] = [
-    (Deed::Report, 300),
-    (Deed::Edit, 130),
-    (Deed::Create, 300),
-    (Deed::Noise, 120),
-    (Deed::Delete, 70),
-    (Deed::Recreate, 40),
-    (Deed::LetGo, 50),
-    (Deed::Replace, 30),
-    (Deed::EditApplication, 40),
-    (Deed::CreateApplication, 70),
-    (Deed::DeleteApplication, 10),
-    (Deed::Remark, 20),
-    (Deed::Rule, 8),
+/// Relative weights.
+const ACTIONS: [(Action, u32); 13] = [
+    (Action::ReportStatus, 300),
+    (Action::Edit, 130),
+    (Action::Create, 300),
+    (Action::Noise, 120),
+    (Action::Delete, 70),
+    (Action::Recreate, 40),
+    (Action::RemoveFinalizer, 50),
+    (Action::Replace, 30),
+    (Action::EditApplication, 40),
+    (Action::CreateApplication, 70),
+    (Action::DeleteApplication, 10),
+    (Action::AddCondition, 20),
+    (Action::ChangeRule, 8),
 ];
 
 impl Load {
-    /// A load that has done nothing yet.
     pub(crate) fn new(stage: &Arc<Stage>, witness: &Witness) -> Self {
         Self { stage: Arc::clone(stage), witness: witness.clone(), made: Arc::default() }
     }
@@ -92,7 +88,7 @@ impl Load {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Makes what there is to begin with.
+    /// Creates the initial objects.
     pub(crate) async fn begin(&self, random: &mut StdRng) -> Result<()> {
         let client = self.stage.client();
         for namespace in NAMESPACES {
@@ -106,7 +102,7 @@ impl Load {
         Ok(())
     }
 
-    /// Makes changes for as long as something else takes, and gives back what came of that.
+    /// Makes changes until `something` completes, and returns its result.
     pub(crate) async fn during<T>(&self, something: impl Future<Output = T>, random: &mut StdRng) -> T {
         let mut something = pin!(something);
         let mut clock = interval(Duration::from_secs(1) / RATE);
@@ -116,13 +112,13 @@ impl Load {
             tokio::select! {
                 result = &mut something => break result,
                 Some(_) = tasks.join_next() => {}
-                _ = clock.tick(), if tasks.len() < AT_A_TIME => {
-                    let deed = DEEDS.choose_weighted(random, |(_, weight)| *weight);
-                    let deed = deed.map_or(Deed::Report, |(deed, _)| *deed);
+                _ = clock.tick(), if tasks.len() < MAX_IN_FLIGHT => {
+                    let action = ACTIONS.choose_weighted(random, |(_, weight)| *weight);
+                    let action = action.map_or(Action::ReportStatus, |(action, _)| *action);
                     let (load, mut random) = (self.clone(), StdRng::seed_from_u64(random.random()));
                     tasks.spawn_local(async move {
-                        // What cannot be done now may be done later, or not.
-                        if load.act(deed, &mut random).await.is_some() {
+                        // Errors are expected while faults are active.
+                        if load.act(action, &mut random).await.is_some() {
                             load.made.fetch_add(1, Ordering::Relaxed);
                         }
                     });
@@ -133,66 +129,70 @@ impl Load {
         result
     }
 
-    async fn act(&self, deed: Deed, random: &mut StdRng) -> Option<()> {
-        match deed {
-            Deed::Create => {
+    async fn act(&self, action: Action, random: &mut StdRng) -> Option<()> {
+        match action {
+            Action::Create => {
                 let namespace = NAMESPACES.choose(random)?;
                 self.create(Kind::any(random), namespace, random).await
             }
-            Deed::Edit | Deed::Replace | Deed::Report | Deed::Noise | Deed::Delete | Deed::Recreate => {
-                self.act_on_member(deed, random).await
-            }
-            Deed::LetGo => self.let_go(random).await,
-            Deed::CreateApplication => {
+            Action::Edit
+            | Action::Replace
+            | Action::ReportStatus
+            | Action::Noise
+            | Action::Delete
+            | Action::Recreate => self.act_on_member(action, random).await,
+            Action::RemoveFinalizer => self.remove_finalizers(random).await,
+            Action::CreateApplication => {
                 let namespace = NAMESPACES.choose(random)?;
                 let application = cast::application(random.random_range(0..APPLICATIONS), random);
                 post(self.stage.client(), &APPLICATION.within(namespace), &application).await.ok().map(drop)
             }
-            Deed::EditApplication | Deed::DeleteApplication | Deed::Remark => {
-                self.act_on_application(deed, random).await
+            Action::EditApplication | Action::DeleteApplication | Action::AddCondition => {
+                self.act_on_application(action, random).await
             }
-            Deed::Rule => self.change_rule(random).await,
+            Action::ChangeRule => self.change_rule(random).await,
         }
     }
 
     async fn create(&self, kind: Kind, namespace: &str, random: &mut StdRng) -> Option<()> {
         let name = kind.any_name(random);
         let anchor = self.stage.anchor(namespace);
-        let object = Written::any(random).whole(kind, &name, anchor, random.random_bool(0.15));
-        let made = post(self.stage.client(), &kind.place().within(namespace), &object).await.ok()?;
+        let object = DesiredObject::any(random).whole(kind, &name, anchor, random.random_bool(0.15));
+        let made = post(self.stage.client(), &kind.api_resource().within(namespace), &object).await.ok()?;
         if random.random_bool(0.9) {
             self.report(kind, namespace, &made, random).await;
         }
         Some(())
     }
 
-    async fn act_on_member(&self, deed: Deed, random: &mut StdRng) -> Option<()> {
-        let kind = match deed {
-            Deed::Report => *[Kind::Deployment, Kind::Widget].choose(random)?,
+    async fn act_on_member(&self, action: Action, random: &mut StdRng) -> Option<()> {
+        let kind = match action {
+            Action::ReportStatus => *[Kind::Deployment, Kind::Widget].choose(random)?,
             _ => Kind::any(random),
         };
         let member = self.witness.any_member(kind, random)?;
         let NamespacedName { namespace, name } = &member.name;
-        let (place, client) = (kind.place(), self.stage.client());
-        let path = path(place, &member.name);
-        match deed {
-            Deed::Report => {
+        let (resource, client) = (kind.api_resource(), self.stage.client());
+        let path = path(resource, &member.name);
+        match action {
+            Action::ReportStatus => {
                 let status = cast::status(kind, &member.value, random);
                 patch(client, &format!("{path}/status"), MERGE, &json!({ "status": status })).await.ok()?;
             }
-            Deed::Noise | Deed::Edit => {
-                let change = match deed {
-                    Deed::Noise => cast::noise(random),
-                    _ => Written::any(random).patch(kind, name),
+            Action::Noise | Action::Edit => {
+                let change = match action {
+                    Action::Noise => cast::noise(random),
+                    _ => DesiredObject::any(random).patch(kind, name),
                 };
                 let changed = patch(client, &path, MERGE, &change).await.ok()?;
                 if random.random_bool(0.85) {
                     self.report(kind, namespace, &changed, random).await;
                 }
             }
-            Deed::Replace => {
-                let mut object = Written::any(random).whole(kind, name, self.stage.anchor(namespace), false);
-                // Custom objects are replaced only by those who know what they replace.
+            Action::Replace => {
+                let mut object =
+                    DesiredObject::any(random).whole(kind, name, self.stage.anchor(namespace), false);
+                // A PUT of a custom resource requires the resourceVersion.
                 let current = get(client, &path).await.ok()?;
                 object["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
                 object["metadata"]["finalizers"] = current["metadata"]["finalizers"].clone();
@@ -202,10 +202,10 @@ impl Load {
             }
             _ => {
                 self.delete(&path, member.uid(), None).await?;
-                if matches!(deed, Deed::Recreate) {
+                if matches!(action, Action::Recreate) {
                     let anchor = self.stage.anchor(namespace);
-                    let object = Written::any(random).whole(kind, name, anchor, false);
-                    let made = post(client, &place.within(namespace), &object).await.ok()?;
+                    let object = DesiredObject::any(random).whole(kind, name, anchor, false);
+                    let made = post(client, &resource.within(namespace), &object).await.ok()?;
                     self.report(kind, namespace, &made, random).await;
                 }
             }
@@ -213,36 +213,39 @@ impl Load {
         Some(())
     }
 
-    /// What the controller of an object says of it.
+    /// Writes a status, as the controller of the object would.
     async fn report(&self, kind: Kind, namespace: &str, object: &Json, random: &mut StdRng) {
         let (Some(name), true) = (object["metadata"]["name"].as_str(), kind.has_status()) else { return };
         let status = cast::status(kind, object, random);
-        let path = format!("{}/{name}/status", kind.place().within(namespace));
+        let path = format!("{}/{name}/status", kind.api_resource().within(namespace));
         let _ = patch(self.stage.client(), &path, MERGE, &json!({ "status": status })).await;
     }
 
-    /// Lets an object go that is being deleted, if the first one that comes to mind is.
-    async fn let_go(&self, random: &mut StdRng) -> Option<()> {
+    /// Removes the finalizers of an object that is being deleted, if one of 20 random objects is.
+    async fn remove_finalizers(&self, random: &mut StdRng) -> Option<()> {
         for _ in 0..20 {
             let kind = *[Kind::ConfigMap, Kind::Deployment].choose(random)?;
             let member = self.witness.any_member(kind, random)?;
             if member.is_deleting() {
-                let path = path(kind.place(), &member.name);
-                return patch(self.stage.client(), &path, MERGE, &cast::let_go()).await.ok().map(drop);
+                let path = path(kind.api_resource(), &member.name);
+                return patch(self.stage.client(), &path, MERGE, &cast::remove_finalizers())
+                    .await
+                    .ok()
+                    .map(drop);
             }
         }
         None
     }
 
-    async fn act_on_application(&self, deed: Deed, random: &mut StdRng) -> Option<()> {
+    async fn act_on_application(&self, action: Action, random: &mut StdRng) -> Option<()> {
         let app = self.witness.any_application(random)?;
         let NamespacedName { namespace, name } = &app.name;
         let (client, path) = (self.stage.client(), path(APPLICATION, &app.name));
-        match deed {
-            Deed::EditApplication if random.random_bool(0.2) => {
+        match action {
+            Action::EditApplication if random.random_bool(0.2) => {
                 patch(client, &path, MERGE, &cast::noise(random)).await.ok().map(drop)
             }
-            Deed::EditApplication => {
+            Action::EditApplication => {
                 let spec = cast::spec(random);
                 let fields = spec.as_object()?.iter();
                 let change: Vec<_> = fields
@@ -250,7 +253,7 @@ impl Load {
                     .collect();
                 patch(client, &path, "application/json-patch+json", &json!(change)).await.ok().map(drop)
             }
-            Deed::Remark => {
+            Action::AddCondition => {
                 let condition = json!({
                     "type": "BackedUp", "status": "True", "reason": "Done",
                     "message": random.random::<u32>().to_string(), "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -286,7 +289,7 @@ impl Load {
         patch(client, &path, "application/apply-patch+yaml", &rules::written(choice)).await.ok().map(drop)
     }
 
-    /// Deletes this very object.
+    /// Deletes the object with this uid.
     async fn delete(&self, path: &str, uid: &str, policy: Option<&str>) -> Option<()> {
         self.witness.condemn(uid);
         let mut options = json!({ "preconditions": { "uid": uid } });
@@ -298,8 +301,8 @@ impl Load {
     }
 }
 
-fn path(place: Place, name: &NamespacedName) -> String {
-    format!("{}/{}", place.within(&name.namespace), name.name)
+fn path(resource: ApiResource, name: &NamespacedName) -> String {
+    format!("{}/{}", resource.within(&name.namespace), name.name)
 }
 
 async fn get(client: &Client, path: &str) -> Result<Json> {
@@ -316,5 +319,5 @@ async fn patch(client: &Client, path: &str, form: &str, change: &Json) -> Result
 
 async fn send(client: &Client, request: Builder, body: Option<&Json>) -> Result<Json> {
     let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
-    Ok(timeout(PATIENCE, client.request(request.body(body)?)).await??)
+    Ok(timeout(REQUEST_TIMEOUT, client.request(request.body(body)?)).await??)
 }

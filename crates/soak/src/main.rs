@@ -1,18 +1,20 @@
-//! Random load and random faults on a real control plane for some minutes. It fails if anything that was published was wrong.
+//! Random load and random faults on a real control plane. Fails if any published status was wrong.
 //!
-//! The command line has the controller's program, for how many minutes, the seed, and where to leave the logs of the
-//! controllers if something was wrong.
+//! Arguments: the controller's binary, the duration in minutes, the seed, and the directory for the logs of
+//! the controllers (written only after an error).
 //!
-//! - What happens: `cast` has the objects, `rules` the rules that come and go, and `load` changes them all. `stage` is the
-//!   control plane, `replica` a controller on it, and `faults` breaks everything.
-//! - What is true: the oracle of the simulation says it of an Application from scratch, by objects of these control planes.
-//! - What was published: `watch` sees it, `witness` writes down in the `chronicle` how the members were, `trouble` says how
-//!   late a controller may be, and `judge` compares, by a `statement` for each kind. `verdict` does when all is quiet.
-//! - What is told of it: `alarm` at once, `report` in the end.
+//! - Load and faults: `cast` defines the objects, `rules` the HealthRules, and `load` changes them. `stage` is
+//!   the control plane, `replica` one controller, and `faults` injects faults.
+//! - Expected statuses: the oracle of the simulation computes them from the objects in the cluster.
+//! - Checks: `watch` and `witness` observe all changes and record them in the `chronicle`. `judge` compares each
+//!   published status, as a `statement` for each kind, with the states that the controller may have seen;
+//!   `fault_windows` says how stale those may be. `verdict` checks everything after the faults are lifted.
+//! - Output: `alarm` prints errors at once, `report` prints the table at the end.
 
 mod alarm;
 mod cast;
 mod chronicle;
+mod fault_windows;
 mod faults;
 mod judge;
 mod load;
@@ -21,7 +23,6 @@ mod report;
 mod rules;
 mod stage;
 mod statement;
-mod trouble;
 mod verdict;
 mod watch;
 mod witness;
@@ -45,44 +46,45 @@ use tokio::{
 };
 
 use crate::{
-    alarm::{Alarms, say},
+    alarm::{Alarms, log},
+    fault_windows::FaultWindows,
     faults::Faults,
-    judge::{Judged, judge},
+    judge::{CheckCounts, check_statuses},
     load::Load,
     report::{Check, Report},
     stage::Stage,
-    trouble::Troubles,
     verdict::settle,
     witness::Witness,
 };
 
-/// Things change and break for so many seconds before all has to be right.
+/// Seconds of load and faults before each check.
 const STORM: std::ops::Range<u64> = 20..45;
 
-/// After so much that was wrong, there is no use in going on.
-const ENOUGH: usize = 25;
+/// The run ends after this many errors.
+const MAX_ERRORS: usize = 25;
 
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let mut arguments = env::args_os().skip(1);
-    let program = PathBuf::from(arguments.next().context("where is the controller?")?);
+    let program = PathBuf::from(arguments.next().context("missing argument: path of the controller")?);
     let mut number = |what: &'static str| -> Result<u64> {
         let argument = arguments.next().context(what)?;
         argument.to_string_lossy().parse().context(what)
     };
-    let minutes = number("for how many minutes?")?;
-    let seed = number("with which seed?")?;
-    let logs = PathBuf::from(arguments.next().context("where shall the logs be left?")?);
+    let minutes = number("missing or invalid argument: minutes")?;
+    let seed = number("missing or invalid argument: seed")?;
+    let logs = PathBuf::from(arguments.next().context("missing argument: directory for logs")?);
 
     let alarms = Alarms::default();
-    say(&format!("setting the stage, seed {seed}"));
+    log(&format!("starting the control plane, seed {seed}"));
     let stage = Arc::new(Stage::set_up(&program).await?);
-    // The witness and all who ask it share this thread; the proxies and the connections have the others.
+    // The witness and its readers share this thread: the oracle's objects are not Send. Proxies use the other
+    // threads.
     let soak = Box::pin(soak(&stage, &alarms, Duration::from_secs(60 * minutes), seed));
     let report = LocalSet::new().run_until(soak).await;
     if report.is_err() || alarms.count() > 0 {
         stage.save_logs(&logs)?;
-        say(&format!("what the controllers said is in {}", logs.display()));
+        log(&format!("logs of the controllers: {}", logs.display()));
     }
     let report = report?;
     writeln!(stdout(), "{}", report.table()?)?;
@@ -90,17 +92,17 @@ async fn main() -> Result<ExitCode> {
 }
 
 async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) -> Result<Report> {
-    let troubles = Troubles::default();
-    // They end with this.
+    let windows = FaultWindows::default();
+    // Aborts the tasks when it is dropped.
     let mut tasks = JoinSet::new();
     let witness = Witness::begin(stage.client(), alarms, &mut tasks);
-    let judged = Rc::new(Cell::new(Judged::default()));
-    tasks.spawn_local(judge(witness.clone(), troubles.clone(), alarms.clone(), Rc::clone(&judged)));
-    let (looked_after, voice) = (Arc::clone(stage), alarms.clone());
+    let checked = Rc::new(Cell::new(CheckCounts::default()));
+    tasks.spawn_local(check_statuses(witness.clone(), windows.clone(), alarms.clone(), Rc::clone(&checked)));
+    let (supervised, supervisor_alarms) = (Arc::clone(stage), alarms.clone());
     tasks.spawn(async move {
         loop {
-            if let Err(error) = looked_after.look_after(&voice) {
-                say(&format!("a controller cannot be looked after: {error:#}"));
+            if let Err(error) = supervised.supervise(&supervisor_alarms) {
+                log(&format!("cannot supervise a controller: {error:#}"));
             }
             sleep(Duration::from_secs(1)).await;
         }
@@ -108,27 +110,27 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
 
     let mut random = StdRng::seed_from_u64(seed);
     let load = Load::new(stage, &witness);
-    let mut faults = Faults::new(stage, &witness, &troubles, alarms, seed);
+    let mut faults = Faults::new(stage, &witness, &windows, alarms, seed);
     load.begin(&mut random).await?;
-    // However long that took: a run without a storm would check nothing.
+    // After the setup, however long it took: a run without faults would check nothing.
     let begun = Instant::now();
     let mut checks = Vec::new();
-    while begun.elapsed() < time && alarms.count() < ENOUGH {
+    while begun.elapsed() < time && alarms.count() < MAX_ERRORS {
         let until = Instant::now() + Duration::from_secs(random.random_range(STORM));
-        // How much a controller needs in the long run is seen only if it has one.
+        // Memory over a long time is visible only in a controller that is not restarted.
         let spares = begun.elapsed() > time / 2;
         let broken = load.during(faults.run(until, spares), &mut random).await?;
-        stage.mend().await?;
+        stage.recover().await?;
         let right = settle(stage, alarms).await?;
         if right.is_some() {
-            troubles.are_over();
+            windows.close_all();
         }
         checks.push(Check { right });
         let (members, applications) = witness.census();
-        let said =
-            right.map_or("never right".to_owned(), |time| format!("right after {:.1} s", time.as_secs_f64()));
-        say(&format!(
-            "{} {said}: {members} objects, {applications} Applications, {} changes, {} statuses, {} wrong; {}",
+        let outcome = right
+            .map_or("not converged".to_owned(), |time| format!("converged in {:.1} s", time.as_secs_f64()));
+        log(&format!(
+            "{} {outcome}: {members} objects, {applications} Applications, {} changes, {} statuses, {} errors; {}",
             alarms.clock(),
             load.made(),
             witness.publications(),
@@ -136,7 +138,7 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
             broken.join(", ")
         ));
     }
-    // What was published last is judged too.
+    // The last statuses are checked with a delay.
     sleep(Duration::from_secs(25)).await;
     Ok(Report {
         seed,
@@ -145,11 +147,11 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         faults: faults.count().clone(),
         checks,
         publications: witness.publications(),
-        judged: judged.get(),
+        checked: checked.get(),
         writes: stage.writes(),
         lists: stage.lists(),
-        lives: stage.lives(),
-        gave_up: stage.gave_up(),
+        runs: stage.runs(),
+        failed_starts: stage.failed_starts(),
         wrong: alarms.all(),
     })
 }

@@ -1,20 +1,19 @@
-//! The rules for Widgets that come and go.
+//! The HealthRule for Widgets in its variants.
 
 use bellwether_api::State;
 use serde_json::{Value as Json, json};
 
 use crate::cast::{GROUP, Kind};
 
-/// What the one HealthRule is called.
+/// The name of the HealthRule.
 pub(crate) const NAME: &str = "widgets";
 
-/// A rule as it can be: what it says, and whether that can be understood.
 struct Variant {
     clauses: &'static [(&'static str, State)],
     is_valid: bool,
 }
 
-/// The first is no rule at all.
+/// The first stands for a missing rule.
 const VARIANTS: [Variant; 4] = [
     Variant { clauses: &[], is_valid: true },
     Variant {
@@ -31,10 +30,10 @@ const VARIANTS: [Variant; 4] = [
     Variant { clauses: &[("status.level >=", State::Ready)], is_valid: false },
 ];
 
-/// How many there are to choose from, none among them.
+/// The number of variants, including the missing rule.
 pub(crate) const CHOICES: usize = VARIANTS.len();
 
-/// The rule as it is written.
+/// The manifest of a variant.
 pub(crate) fn written(choice: usize) -> Json {
     let clauses = VARIANTS[choice].clauses.iter();
     let clauses: Vec<_> = clauses.map(|(when, state)| json!({ "when": when, "state": state })).collect();
@@ -44,7 +43,7 @@ pub(crate) fn written(choice: usize) -> Json {
     })
 }
 
-/// Whether the rule that is stored can be understood.
+/// Whether a stored rule is valid.
 pub(crate) fn is_valid(rule: &Json) -> bool {
     let stored = |choice: &usize| written(*choice)["spec"]["cel"] == rule["spec"]["cel"];
     (1..CHOICES).find(stored).is_none_or(|choice| VARIANTS[choice].is_valid)
@@ -57,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oracle_reads_a_rule_as_valid_if_it_is() {
+    fn the_oracle_agrees_on_which_rules_are_valid() {
         for choice in 1..CHOICES {
             let rule = Object::new(written(choice));
             assert_eq!(rule.health_rule().is_some(), is_valid(&rule.value), "{:#}", rule.value);

@@ -1,4 +1,4 @@
-//! The control plane, the two controllers on it, and all that they may do.
+//! The control plane, two controllers and their rights.
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
@@ -17,50 +17,50 @@ use tokio::{
 use crate::{
     alarm::Alarms,
     cast::{self, ANCHOR, Kind, NAMESPACES},
-    replica::{Life, Replica},
+    replica::{Replica, Run},
 };
 
-/// How long the control plane may take for what it is asked.
+/// How long the control plane may take for a change.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where kinds are defined.
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The namespace of the Lease.
 const OWN_NAMESPACE: &str = "bellwether-system";
 
-/// A control plane with two controllers.
 pub(crate) struct Stage {
     cluster: Cluster,
     client: Client,
     user: Access,
     replicas: [Replica; 2],
-    /// The garbage collector, and no other of Kubernetes' controllers: the load plays them.
+    /// A controller manager with only the garbage collector. The load acts as the other controllers.
     collector: Program,
-    /// The rights to the kinds of the members, as far as they are granted.
+    /// The grants for the kinds of the members.
     rights: Mutex<BTreeMap<Kind, Grant>>,
-    /// The object that also owns some of the others, in each namespace.
+    /// The uid of the anchor in each namespace.
     anchors: BTreeMap<&'static str, String>,
 }
 
 impl Stage {
-    /// Sets it up, with the program of the controller.
     pub(crate) async fn set_up(program: &Path) -> Result<Self> {
         let cluster = Cluster::builder().name("soak").start().await?;
         cluster.install(&bellwether_api::crds()).await?;
-        // The controllers follow this kind too, and must be seen to watch all that they follow.
+        // The controllers watch this kind too, and `watches_all` requires a watch for every kind.
         cluster.install(&[app_k8s_io()?]).await?;
-        cluster.install(&[serde_json::from_value(cast::widget_definition())?]).await?;
+        cluster.install(&[serde_json::from_value(cast::widget_crd())?]).await?;
         let client = cluster.admin().client().await?;
         let post = async |path: &str, object: &Json| -> Result<Json> {
             let request = Request::post(path).header("content-type", "application/json");
-            client.request(request.body(serde_json::to_vec(object)?)?).await.context("cannot set the stage")
+            client
+                .request(request.body(serde_json::to_vec(object)?)?)
+                .await
+                .context("cannot create the initial objects")
         };
         let mut anchors = BTreeMap::new();
         post("/api/v1/namespaces", &json!({ "metadata": { "name": OWN_NAMESPACE } })).await?;
         for name in NAMESPACES {
             post("/api/v1/namespaces", &json!({ "metadata": { "name": name } })).await?;
-            let path = Kind::ConfigMap.place().within(name);
+            let path = Kind::ConfigMap.api_resource().within(name);
             let anchor = post(&path, &json!({ "metadata": { "name": ANCHOR } })).await?;
             anchors.insert(name, anchor["metadata"]["uid"].as_str().context("no uid")?.to_owned());
         }
@@ -83,7 +83,7 @@ impl Stage {
             rule(&["create"], "events.k8s.io", &["events"]),
             rule(&["get", "create", "update"], "coordination.k8s.io", &["leases"]),
         ];
-        let _for_ever = cluster.grant(&user, None, always).await?;
+        let _permanent = cluster.grant(&user, None, always).await?;
         let mut rights = BTreeMap::new();
         for kind in Kind::ALL {
             rights.insert(kind, grant(&cluster, &user, kind).await?);
@@ -95,58 +95,57 @@ impl Stage {
         Ok(Self { cluster, client, user, replicas, collector, rights: Mutex::new(rights), anchors })
     }
 
-    /// Somebody who may do everything, and whom no fault strikes.
+    /// A client of the administrator, without a fault proxy.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The controllers.
     pub(crate) fn replicas(&self) -> &[Replica; 2] {
         &self.replicas
     }
 
-    /// The identity of the object that also owns some of the others.
+    /// The uid of the anchor in a namespace.
     pub(crate) fn anchor(&self, namespace: &str) -> &str {
         self.anchors.get(namespace).map(String::as_str).unwrap_or_default()
     }
 
-    /// Kills a part of the control plane, and has it come back after a while.
+    /// Kills a part of the control plane and starts it again after `away`.
     pub(crate) async fn kill(&self, part: Part, away: Duration) -> Result<()> {
         self.cluster.kill_part(part)?;
         sleep(away).await;
         self.cluster.start_part(part).await?;
-        self.is_well().await
+        self.api_server_ready().await
     }
 
-    /// Freezes a part of the control plane for a while.
+    /// Pauses a part of the control plane for `time`.
     pub(crate) async fn freeze(&self, part: Part, time: Duration) -> Result<()> {
         self.cluster.pause_part(part)?;
         sleep(time).await;
         self.cluster.resume_part(part)?;
-        self.is_well().await
+        self.api_server_ready().await
     }
 
-    /// Takes the kind of Widgets away, and brings it back after a while.
-    pub(crate) async fn take_widgets(&self, away: Duration) -> Result<()> {
-        let path = format!("{DEFINITIONS}/{}", Kind::Widget.place().resource());
+    /// Deletes the CRD of Widgets and installs it again after `away`.
+    pub(crate) async fn remove_widgets(&self, away: Duration) -> Result<()> {
+        let path = format!("{CRDS}/{}", Kind::Widget.api_resource().qualified_name());
         self.client.request_text(Request::delete(&path).body(Vec::new())?).await?;
-        eventually(PATIENCE, "Widgets are gone", async || {
+        eventually(PATIENCE, "the CRD of Widgets is deleted", async || {
             let found = self.client.request_text(Request::get(&path).body(Vec::new())?).await;
             Ok(matches!(found, Err(kube::Error::Api(status)) if status.code == 404))
         })
         .await?;
         sleep(away).await;
-        self.cluster.install(&[serde_json::from_value(cast::widget_definition())?]).await
+        self.cluster.install(&[serde_json::from_value(cast::widget_crd())?]).await
     }
 
-    /// Takes the rights to a kind from the controllers, and gives them back after a while.
-    pub(crate) async fn take_rights(&self, kind: Kind, away: Duration) -> Result<()> {
+    /// Revokes the rights of the controllers to a kind and grants them again after `away`.
+    pub(crate) async fn revoke_rights(&self, kind: Kind, away: Duration) -> Result<()> {
         let mut rights = self.rights.lock().await;
         if let Some(grant) = rights.remove(&kind) {
             grant.revoke().await?;
         }
         for replica in &self.replicas {
-            // Who watches already may go on.
+            // Open watches would continue without the rights.
             replica.proxy().cut_all().await;
         }
         sleep(away).await;
@@ -154,36 +153,35 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until the API server and its store are well.
-    async fn is_well(&self) -> Result<()> {
-        eventually(PATIENCE, "the API server is well", async || {
+    /// Waits until the API server is ready, which includes etcd.
+    async fn api_server_ready(&self) -> Result<()> {
+        eventually(PATIENCE, "the API server is ready", async || {
             let ask = self.client.request_text(Request::get("/readyz").body(Vec::new())?);
             Ok(timeout(Duration::from_secs(2), ask).await?? == "ok")
         })
         .await
     }
 
-    /// Has everything run that is meant to.
-    pub(crate) async fn mend(&self) -> Result<()> {
-        self.is_well().await?;
+    /// Starts everything that is not running.
+    pub(crate) async fn recover(&self) -> Result<()> {
+        self.api_server_ready().await?;
         if !self.collector.is_running() {
             self.collector.start()?;
         }
         self.replicas.iter().try_for_each(Replica::start)
     }
 
-    /// Looks after the controllers: see [`Replica::look_after`].
-    pub(crate) fn look_after(&self, alarms: &Alarms) -> Result<()> {
-        self.replicas.iter().try_for_each(|replica| replica.look_after(alarms))
+    /// See [`Replica::supervise`].
+    pub(crate) fn supervise(&self, alarms: &Alarms) -> Result<()> {
+        self.replicas.iter().try_for_each(|replica| replica.supervise(alarms))
     }
 
-    /// How many changes the controllers have asked for so far, by what they concern. Leases are renewed all the time and do
-    /// not count.
+    /// The number of write requests of the controllers by resource, without renewals of the Lease.
     pub(crate) fn writes(&self) -> BTreeMap<String, usize> {
         let mut writes = BTreeMap::new();
         let mut resources = vec!["applications.bellwether.dev/status".to_owned()];
         resources.push("healthrules.bellwether.dev/status".to_owned());
-        resources.extend(Kind::ALL.map(|kind| kind.place().resource()));
+        resources.extend(Kind::ALL.map(|kind| kind.api_resource().qualified_name()));
         resources.push("events.events.k8s.io".to_owned());
         for resource in resources {
             let requests = Requests::writes().resource(&resource);
@@ -198,23 +196,20 @@ impl Stage {
         writes
     }
 
-    /// How many lists the controllers have asked for so far.
+    /// The number of list requests of the controllers.
     pub(crate) fn lists(&self) -> usize {
         let lists = Requests::all().verb(Verb::List);
         self.replicas.iter().map(|replica| replica.proxy().count(&lists)).sum()
     }
 
-    /// All lives of the controllers.
-    pub(crate) fn lives(&self) -> Vec<Life> {
-        self.replicas.iter().flat_map(Replica::lives).collect()
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        self.replicas.iter().flat_map(Replica::runs).collect()
     }
 
-    /// How often a controller did not come up, because nobody answered.
-    pub(crate) fn gave_up(&self) -> usize {
-        self.replicas.iter().map(Replica::gave_up).sum()
+    pub(crate) fn failed_starts(&self) -> usize {
+        self.replicas.iter().map(Replica::failed_starts).sum()
     }
 
-    /// Writes down what the controllers have said.
     pub(crate) fn save_logs(&self, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory)?;
         for replica in &self.replicas {
@@ -225,7 +220,7 @@ impl Stage {
 }
 
 async fn grant(cluster: &Cluster, user: &Access, kind: Kind) -> Result<Grant> {
-    let place = kind.place();
-    let rules = vec![rule(&["get", "list", "watch", "patch"], place.group, &[place.plural])];
+    let resource = kind.api_resource();
+    let rules = vec![rule(&["get", "list", "watch", "patch"], resource.group, &[resource.plural])];
     cluster.grant(user, None, rules).await
 }

@@ -1,4 +1,5 @@
-//! What is said of the objects of an Application of one kind: in its stored status, or by the oracle.
+//! The part of an Application's status about the objects of one kind, as published or as the oracle computes
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +8,18 @@ use bellwether_simulation::oracle::{Oracle, Totals};
 
 use crate::cast::Kind;
 
-/// What is said of the objects of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
-    /// The states of the members, and of the components that are missing.
+    /// The states of the members, including missing components.
     pub(crate) objects: BTreeMap<String, State>,
     pub(crate) installed: BTreeSet<String>,
     pub(crate) missing: BTreeSet<String>,
 }
 
 impl Statement {
-    /// What a status says.
     pub(crate) fn published(app: &Application, status: &ApplicationStatus, kind: Kind) -> Self {
         let objects = status.objects.iter().filter(|it| Kind::find(&it.group, &it.kind) == Some(kind));
-        // Dependencies stand in the same lists.
+        // These lists contain dependencies, too.
         let is_of_kind = |key: &&String| {
             let component = app.spec.components.get(*key);
             component.is_some_and(|it| Kind::find(&it.group, &it.kind) == Some(kind))
@@ -41,7 +40,7 @@ impl From<Totals> for Statement {
     }
 }
 
-/// The kinds that an Application asks for.
+/// The kinds in the spec of an Application.
 pub(crate) fn kinds(app: &Application) -> Vec<Kind> {
     let kinds = Oracle::wishes(&app.spec).into_keys();
     kinds.filter_map(|kind| Kind::find(&kind.group, &kind.kind)).collect()

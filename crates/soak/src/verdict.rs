@@ -1,4 +1,4 @@
-//! When all is quiet: whether every Application says what there is to say, and whether the controllers then rest.
+//! The check without load and faults: every status matches the oracle, and then the controllers stop writing.
 
 use std::{
     collections::BTreeMap,
@@ -21,38 +21,38 @@ use tokio::time::sleep;
 
 use crate::{
     alarm::Alarms,
-    cast::{APPLICATION, HEALTH_RULE, Kind, Objects, Place, ROLLUP},
+    cast::{APPLICATION, ApiResource, HEALTH_RULE, Kind, Objects, ROLLUP},
     rules,
     stage::Stage,
     watch::list,
 };
 
-/// By then all must be right.
+/// How long it may take until all statuses are right.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// So long nothing may be written when all is right,
+/// How long the controllers must not write anything afterwards.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// which must begin by then.
+/// How long it may take until that quiet time begins.
 const QUIET_WITHIN: Duration = Duration::from_mins(1);
 
-/// Everything there is, as the API server tells it.
-struct World(BTreeMap<GroupKind, Known>);
+/// All objects, as the API server lists them.
+struct ClusterState(BTreeMap<GroupKind, Known>);
 
-/// Waits until all is right, and until nothing is written any more. Gives back how long it took to be right, or nothing if
-/// it never was.
+/// Waits until all statuses are right, then until the controllers stop writing. Returns the time until the
+/// statuses were right; `None` after a timeout.
 pub(crate) async fn settle(stage: &Stage, alarms: &Alarms) -> Result<Option<Duration>> {
     let begun = Instant::now();
     let right = loop {
-        let mistakes = World::look(stage.client()).await?.mistakes();
-        if mistakes.is_empty() {
+        let differences = ClusterState::read(stage.client()).await?.differences();
+        if differences.is_empty() {
             break begun.elapsed();
         }
         if begun.elapsed() > PATIENCE {
-            let some: Vec<_> = mistakes.iter().take(5).map(String::as_str).collect();
+            let some: Vec<_> = differences.iter().take(5).map(String::as_str).collect();
             alarms.raise(&format!(
-                "{} mistakes after {} s: {}",
-                mistakes.len(),
+                "{} differences from the oracle after {} s: {}",
+                differences.len(),
                 PATIENCE.as_secs(),
                 some.join("; ")
             ));
@@ -60,23 +60,24 @@ pub(crate) async fn settle(stage: &Stage, alarms: &Alarms) -> Result<Option<Dura
         }
         sleep(Duration::from_millis(250)).await;
     };
-    rest(stage, alarms).await?;
+    wait_until_quiet(stage, alarms).await?;
     for replica in stage.replicas() {
-        // Also the one that stands by.
-        let watches = eventually(PATIENCE, "it watches all", async || Ok(replica.watches_all().await)).await;
+        // The standby watches all kinds, too.
+        let watches =
+            eventually(PATIENCE, "all watches are open", async || Ok(replica.watches_all().await)).await;
         if watches.is_err() {
-            alarms.raise(&format!("the controller {} does not watch all that it follows", replica.name()));
+            alarms.raise(&format!("controller {} does not have a watch for every kind", replica.name()));
         }
     }
-    // Whatever was written while it came to rest must not have been for the worse.
-    if let Some(mistake) = World::look(stage.client()).await?.mistakes().first() {
-        alarms.raise(&format!("all was right, and then it was not, although nothing had changed: {mistake}"));
+    // The last writes must not have made anything wrong.
+    if let Some(mistake) = ClusterState::read(stage.client()).await?.differences().first() {
+        alarms.raise(&format!("a status became wrong although no object had changed: {mistake}"));
     }
     Ok(Some(right))
 }
 
-/// Waits until nothing is written any more.
-async fn rest(stage: &Stage, alarms: &Alarms) -> Result<()> {
+/// Waits until the controllers stop writing.
+async fn wait_until_quiet(stage: &Stage, alarms: &Alarms) -> Result<()> {
     let begun = Instant::now();
     let mut before = (Instant::now(), stage.writes());
     while before.0.elapsed() < QUIET {
@@ -93,7 +94,9 @@ async fn rest(stage: &Stage, alarms: &Alarms) -> Result<()> {
                 .map(|(what, more)| format!("{more} {what}"))
                 .collect();
             let difference = difference.join(", ");
-            alarms.raise(&format!("all is right, and writing does not stop: lately {difference}"));
+            alarms.raise(&format!(
+                "the controllers do not stop writing although all statuses are right: {difference}"
+            ));
             return Ok(());
         }
         before = (Instant::now(), writes);
@@ -101,15 +104,17 @@ async fn rest(stage: &Stage, alarms: &Alarms) -> Result<()> {
     Ok(())
 }
 
-impl World {
-    async fn look(client: &Client) -> Result<Self> {
-        let objects = async |place: Place| -> Result<Objects> {
-            let (_, items) = list(client, place).await?.with_context(|| format!("no {}", place.plural))?;
+impl ClusterState {
+    async fn read(client: &Client) -> Result<Self> {
+        let objects = async |resource: ApiResource| -> Result<Objects> {
+            let (_, items) = list(client, resource)
+                .await?
+                .with_context(|| format!("{} are not served", resource.plural))?;
             Ok(items.into_iter().map(|item| (item.name.clone(), item)).collect())
         };
         let mut kinds = BTreeMap::new();
         for kind in Kind::ALL {
-            kinds.insert(kind.place().group_kind(), kind.known(objects(kind.place()).await?));
+            kinds.insert(kind.api_resource().group_kind(), kind.known(objects(kind.api_resource()).await?));
         }
         for own in [APPLICATION, HEALTH_RULE, ROLLUP] {
             let objects = objects(own).await?;
@@ -118,21 +123,21 @@ impl World {
         Ok(Self(kinds))
     }
 
-    /// All that is not as it should be.
-    fn mistakes(&self) -> Vec<String> {
+    /// All differences from the oracle.
+    fn differences(&self) -> Vec<String> {
         let kinds = self.0.iter().map(|(kind, known)| (kind.clone(), known)).collect();
         let oracle = Oracle { kinds, now: Timestamp::now() };
-        let mut mistakes = Vec::new();
+        let mut differences = Vec::new();
         for object in self.objects(&APPLICATION.group_kind()).filter(|app| !app.is_deleting()) {
-            mistakes.extend(differences(&oracle, object));
+            differences.extend(status_differences(&oracle, object));
         }
-        for kind in Kind::ALL.map(|kind| kind.place().group_kind()) {
+        for kind in Kind::ALL.map(|kind| kind.api_resource().group_kind()) {
             for object in self.objects(&kind) {
                 let Some(should) = oracle.owners(&kind, object) else { continue };
                 let is: Vec<_> = object.owners().collect();
                 if is != should {
                     let name = &object.name;
-                    mistakes.push(format!("{kind} {name} is owned by {is:?} and should be by {should:?}"));
+                    differences.push(format!("{kind} {name}: owners are {is:?}, want {should:?}"));
                 }
             }
         }
@@ -142,10 +147,10 @@ impl World {
             if valid.is_none_or(|valid| valid != should)
                 || rule["status"]["observedGeneration"] != rule["metadata"]["generation"]
             {
-                mistakes.push(format!("the rule is {valid:?} and should be {should}"));
+                differences.push(format!("HealthRule: Valid is {valid:?}, want {should}"));
             }
         }
-        mistakes
+        differences
     }
 
     fn objects(&self, kind: &GroupKind) -> impl Iterator<Item = &Rc<Object>> {
@@ -153,21 +158,20 @@ impl World {
     }
 }
 
-/// What is said of an Application and is not so.
-fn differences(oracle: &Oracle<'_>, object: &Object) -> Vec<String> {
+fn status_differences(oracle: &Oracle<'_>, object: &Object) -> Vec<String> {
     let name = &object.name;
     let Some(expected) = object.application().and_then(|app| oracle.status(app)) else {
-        return vec![format!("{name}: the oracle cannot tell what it should say")];
+        return vec![format!("{name}: the oracle cannot compute a status")];
     };
     let status = &object.value["status"];
-    let said = shape(status, &expected);
+    let published = shape(status, &expected);
     let fields = expected.as_object().into_iter().flatten();
-    let differing = fields.filter(|(field, should)| said[*field] != **should);
+    let differing = fields.filter(|(field, should)| published[*field] != **should);
     let mut differences: Vec<_> = differing
-        .map(|(field, should)| format!("{name}: {field} is {} and should be {should}", said[field]))
+        .map(|(field, should)| format!("{name}: {field} is {}, want {should}", published[field]))
         .collect();
     if let Some(adopted) = condition(status, "Adopted") {
-        differences.push(format!("{name}: {adopted} should not be there"));
+        differences.push(format!("{name}: unexpected condition {adopted}"));
     }
     differences
 }

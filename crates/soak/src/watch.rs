@@ -1,4 +1,4 @@
-//! A watch that goes on whatever happens to the API server.
+//! A reflector that survives every failure of the API server.
 
 use std::{rc::Rc, time::Duration};
 
@@ -10,127 +10,131 @@ use kube::Client;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use crate::{cast::Place, chronicle::Revision};
+use crate::{cast::ApiResource, chronicle::Revision};
 
-/// How long a list may take.
+/// The timeout of a list, and of the start of a watch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait before asking again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is told of the objects of a kind.
-pub(crate) enum Told {
-    /// All of them, as they are at this revision. What happened since the last word is not known.
-    All(Revision, Vec<Rc<Object>>),
+pub(crate) enum WatchEvent {
+    /// All objects at this revision. Changes since the last event may be missing.
+    Listed(Revision, Vec<Rc<Object>>),
     /// The kind is not served.
     NotServed,
-    /// One of them has changed, or is gone.
-    One(Revision, Rc<Object>, Gone),
-    /// Nothing else has happened up to this revision.
-    Nothing(Revision),
-    /// From now on changes are told, or not any more.
-    Hears(bool),
+    Changed(Revision, Rc<Object>, Gone),
+    /// No other change has happened up to this revision.
+    Bookmark(Revision),
+    /// A watch has started or ended.
+    Connected(bool),
 }
 
-/// Whether an object is gone.
+/// Whether an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// It is.
     Yes,
-    /// It is not.
     No,
 }
 
-/// How a watch ended.
-enum Ended {
-    /// It can go on from here.
+enum WatchEnd {
+    /// The watch can resume from this revision.
     At(Revision),
-    /// What has happened since cannot be had any more.
+    /// A relist is necessary.
     Expired,
 }
 
-/// Tells all that happens to the objects of a kind, for ever.
-pub(crate) async fn follow(client: &Client, place: Place, mut tell: impl FnMut(Told)) {
+/// Lists and watches a kind for ever.
+pub(crate) async fn follow(client: &Client, resource: ApiResource, mut emit: impl FnMut(WatchEvent)) {
     loop {
-        match list(client, place).await {
+        match list(client, resource).await {
             Ok(Some((revision, items))) => {
-                tell(Told::All(revision, items));
+                emit(WatchEvent::Listed(revision, items));
                 let mut at = revision;
-                while let Ok(Ended::At(revision)) = watch(client, place, at, &mut tell).await {
+                while let Ok(WatchEnd::At(revision)) = watch(client, resource, at, &mut emit).await {
                     at = revision;
                     sleep(PAUSE).await;
                 }
             }
-            Ok(None) => tell(Told::NotServed),
+            Ok(None) => emit(WatchEvent::NotServed),
             Err(_) => {}
         }
         sleep(PAUSE).await;
     }
 }
 
-/// All objects of a kind, and the revision at which they are so. Nothing where the kind is not served.
-pub(crate) async fn list(client: &Client, place: Place) -> Result<Option<(Revision, Vec<Rc<Object>>)>> {
-    let request = Request::get(place.path()).body(Vec::new())?;
+/// All objects of a kind and the revision of the list. `None` if the kind is not served.
+pub(crate) async fn list(
+    client: &Client,
+    resource: ApiResource,
+) -> Result<Option<(Revision, Vec<Rc<Object>>)>> {
+    let request = Request::get(resource.path()).body(Vec::new())?;
     let mut answer: Json = match timeout(PATIENCE, client.request(request)).await? {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
         answer => answer?,
     };
     let revision = revision(&answer)?;
-    let Json::Array(items) = answer["items"].take() else { bail!("a list without items") };
+    let Json::Array(items) = answer["items"].take() else { bail!("the list has no items") };
     let object = |mut item: Json| {
-        // The items of a list do not say what they are.
-        item["apiVersion"] = place.api_version().into();
-        item["kind"] = place.kind.into();
+        // Items of a list have neither apiVersion nor kind.
+        item["apiVersion"] = resource.api_version().into();
+        item["kind"] = resource.kind.into();
         Rc::new(Object::new(item))
     };
     Ok(Some((revision, items.into_iter().map(object).collect())))
 }
 
-/// The number of the last change of an object or a list.
 fn revision(object: &Json) -> Result<Revision> {
     Ok(object["metadata"]["resourceVersion"].as_str().context("no resourceVersion")?.parse()?)
 }
 
-/// Watches until the watch ends. What cannot be reached is asked again.
-async fn watch(client: &Client, place: Place, since: Revision, tell: &mut impl FnMut(Told)) -> Result<Ended> {
+/// Watches until the watch ends. Returns `At(since)` if the API server cannot be reached.
+async fn watch(
+    client: &Client,
+    resource: ApiResource,
+    since: Revision,
+    emit: &mut impl FnMut(WatchEvent),
+) -> Result<WatchEnd> {
     let path = format!(
         "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds=1800&resourceVersion={since}",
-        place.path()
+        resource.path()
     );
     let request = Request::get(path).body(Vec::new())?;
     let mut lines = match timeout(PATIENCE, client.request_stream(request)).await {
         Ok(Ok(stream)) => stream.lines(),
-        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 410) => return Ok(Ended::Expired),
-        _ => return Ok(Ended::At(since)),
+        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 410) => {
+            return Ok(WatchEnd::Expired);
+        }
+        _ => return Ok(WatchEnd::At(since)),
     };
-    tell(Told::Hears(true));
-    let ended = hear(&mut lines, since, tell).await;
-    tell(Told::Hears(false));
-    ended
+    emit(WatchEvent::Connected(true));
+    let end = read_events(&mut lines, since, emit).await;
+    emit(WatchEvent::Connected(false));
+    end
 }
 
-async fn hear(
+async fn read_events(
     lines: &mut (impl futures::TryStream<Ok = String> + Unpin),
     since: Revision,
-    tell: &mut impl FnMut(Told),
-) -> Result<Ended> {
+    emit: &mut impl FnMut(WatchEvent),
+) -> Result<WatchEnd> {
     let mut at = since;
     while let Ok(Some(line)) = lines.try_next().await {
-        // A line that was cut off comes again.
+        // A truncated line: the next watch repeats the event.
         let Ok(mut event) = serde_json::from_str::<Json>(&line) else { break };
         let object = event["object"].take();
         match event["type"].as_str() {
-            Some("ERROR") => return Ok(Ended::Expired),
+            Some("ERROR") => return Ok(WatchEnd::Expired),
             Some("BOOKMARK") => {
                 at = revision(&object)?;
-                tell(Told::Nothing(at));
+                emit(WatchEvent::Bookmark(at));
             }
             what => {
                 at = revision(&object)?;
                 let gone = if what == Some("DELETED") { Gone::Yes } else { Gone::No };
-                tell(Told::One(at, Rc::new(Object::new(object)), gone));
+                emit(WatchEvent::Changed(at, Rc::new(Object::new(object)), gone));
             }
         }
     }
-    Ok(Ended::At(at))
+    Ok(WatchEnd::At(at))
 }

@@ -1,4 +1,5 @@
-//! Somebody who watches at the API server itself, sees all that is published, and looks after what belongs to others.
+//! Watches the API server directly, records all changes, and checks that the controllers leave the fields of
+//! other writers alone.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -17,40 +18,38 @@ use tokio::task::JoinSet;
 
 use crate::{
     alarm::Alarms,
-    cast::{self, ANCHOR, APPLICATION, HEALTH_RULE, Kind, Objects, Place, SAYS},
-    chronicle::{Chronicle, Revision},
-    watch::{Gone, Told, follow},
+    cast::{self, ANCHOR, APPLICATION, ApiResource, HEALTH_RULE, Kind, LAST_WRITTEN, Objects},
+    chronicle::{History, Revision},
+    watch::{Gone, WatchEvent, follow},
 };
 
-/// The conditions that the controller writes. All others are those of others.
+/// The conditions that the controller writes. Other writers own all other conditions.
 const OWN: [&str; 7] =
     ["Ready", "Settled", "Installed", "Resolved", "HealthCheckValid", "Adopted", "DependencyCycle"];
 
-/// What the witness has seen. The oracle's objects are of one thread, and so is this.
+/// Not `Send`, because the oracle's objects are not.
 #[derive(Clone)]
-pub(crate) struct Witness(Rc<RefCell<Seen>>);
+pub(crate) struct Witness(Rc<RefCell<Observations>>);
 
-/// All that was seen.
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     alarms: Alarms,
-    pub(crate) chronicle: Chronicle,
-    /// The Applications as they are.
+    pub(crate) history: History,
     pub(crate) applications: Objects,
-    /// The identities of those that are gone.
+    /// The uids of deleted Applications.
     pub(crate) gone: HashSet<String>,
-    /// What was published and is still to be judged.
+    /// Statuses to check.
     pub(crate) published: VecDeque<Published>,
-    /// What was deleted, and is still to be explained.
+    /// Deleted members to check.
     pub(crate) deleted: VecDeque<Deleted>,
-    /// What the load has asked to be deleted.
+    /// The uids of objects that the load has deleted.
     condemned: HashSet<String>,
-    /// Whether Widgets go because their kind does.
-    widgets_go: bool,
-    hearing: BTreeMap<Subject, Hearing>,
+    /// Whether the CRD of Widgets is deleted now.
+    widgets_removed: bool,
+    watch: BTreeMap<WatchTarget, WatchState>,
     pub(crate) publications: usize,
 }
 
-/// A status that somebody else than the load has written.
+/// A status that a controller has written.
 #[derive(Clone)]
 pub(crate) struct Published {
     pub(crate) name: NamespacedName,
@@ -59,31 +58,29 @@ pub(crate) struct Published {
     pub(crate) seen: Instant,
 }
 
-/// A member that is gone.
+/// A member that is deleted or being deleted.
 pub(crate) struct Deleted {
     pub(crate) object: Rc<Object>,
     pub(crate) seen: Instant,
 }
 
-/// What is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
+pub(crate) enum WatchTarget {
     Members(Kind),
     Applications,
     Rules,
 }
 
-/// How well something is watched.
 #[derive(Clone, Copy)]
-struct Hearing {
+struct WatchState {
     since: Option<Instant>,
     revision: Revision,
 }
 
-impl Subject {
-    fn place(self) -> Place {
+impl WatchTarget {
+    fn api_resource(self) -> ApiResource {
         match self {
-            Self::Members(kind) => kind.place(),
+            Self::Members(kind) => kind.api_resource(),
             Self::Applications => APPLICATION,
             Self::Rules => HEALTH_RULE,
         }
@@ -91,16 +88,16 @@ impl Subject {
 }
 
 impl Witness {
-    /// Watches from now on, for as long as the tasks live.
+    /// Starts the watches. They end with the tasks.
     pub(crate) fn begin(client: &Client, alarms: &Alarms, tasks: &mut JoinSet<()>) -> Self {
-        let witness = Self(Rc::new(RefCell::new(Seen::new(alarms))));
-        let members = Kind::ALL.map(Subject::Members);
-        for subject in members.into_iter().chain([Subject::Applications, Subject::Rules]) {
+        let witness = Self(Rc::new(RefCell::new(Observations::new(alarms))));
+        let members = Kind::ALL.map(WatchTarget::Members);
+        for target in members.into_iter().chain([WatchTarget::Applications, WatchTarget::Rules]) {
             let (witness, client, alarms) = (witness.clone(), client.clone(), alarms.clone());
             tasks.spawn_local(async move {
-                follow(&client, subject.place(), |told| {
-                    if let Err(error) = witness.seen().hear(subject, told) {
-                        alarms.raise(&format!("the witness does not understand what it sees: {error:#}"));
+                follow(&client, target.api_resource(), |event| {
+                    if let Err(error) = witness.seen().handle(target, event) {
+                        alarms.raise(&format!("the witness cannot decode an object: {error:#}"));
                     }
                 })
                 .await;
@@ -109,175 +106,170 @@ impl Witness {
         witness
     }
 
-    /// What the load asks to be deleted is nobody else's doing.
+    /// Records that the load deletes this object.
     pub(crate) fn condemn(&self, uid: &str) {
         self.seen().condemned.insert(uid.to_owned());
     }
 
-    /// Widgets go because their kind does, or do not any more.
-    pub(crate) fn widgets_go(&self, go: bool) {
-        self.seen().widgets_go = go;
+    pub(crate) fn widgets_removed(&self, removed: bool) {
+        self.seen().widgets_removed = removed;
     }
 
-    /// How many statuses were published so far.
     pub(crate) fn publications(&self) -> usize {
         self.seen().publications
     }
 
-    /// How many members and Applications there are.
+    /// The numbers of members and of Applications.
     pub(crate) fn census(&self) -> (usize, usize) {
         let seen = self.seen();
-        let members = Kind::ALL.into_iter().flat_map(|kind| seen.chronicle.now(kind));
+        let members = Kind::ALL.into_iter().flat_map(|kind| seen.history.now(kind));
         (members.map(Objects::len).sum(), seen.applications.len())
     }
 
-    /// A member of a kind, if there is one.
     pub(crate) fn any_member(&self, kind: Kind, random: &mut impl Rng) -> Option<Rc<Object>> {
-        self.seen().chronicle.now(kind).flat_map(Objects::values).choose(random).cloned()
+        self.seen().history.now(kind).flat_map(Objects::values).choose(random).cloned()
     }
 
-    /// An Application, if there is one.
     pub(crate) fn any_application(&self, random: &mut impl Rng) -> Option<Rc<Object>> {
         self.seen().applications.values().choose(random).cloned()
     }
 
-    /// The revision that was the latest at a time.
     pub(crate) fn revision_at(&self, time: Instant) -> Revision {
-        self.seen().chronicle.revision_at(time)
+        self.seen().history.revision_at(time)
     }
 
-    pub(crate) fn seen(&self) -> RefMut<'_, Seen> {
+    pub(crate) fn seen(&self) -> RefMut<'_, Observations> {
         self.0.borrow_mut()
     }
 }
 
-impl Seen {
-    /// Nothing yet.
+impl Observations {
     pub(crate) fn new(alarms: &Alarms) -> Self {
         Self {
             alarms: alarms.clone(),
-            chronicle: Chronicle::default(),
+            history: History::default(),
             applications: BTreeMap::new(),
             gone: HashSet::new(),
             published: VecDeque::new(),
             deleted: VecDeque::new(),
             condemned: HashSet::new(),
-            widgets_go: false,
-            hearing: BTreeMap::new(),
+            widgets_removed: false,
+            watch: BTreeMap::new(),
             publications: 0,
         }
     }
 
-    /// How long all that happens to something has been heard of without a break, and up to which revision.
-    pub(crate) fn heard(&self, subject: Subject) -> (Option<Instant>, Revision) {
-        self.hearing.get(&subject).map_or((None, 0), |hearing| (hearing.since, hearing.revision))
+    /// Since when the current watch runs, and the last revision that it has reported.
+    pub(crate) fn watched(&self, target: WatchTarget) -> (Option<Instant>, Revision) {
+        self.watch.get(&target).map_or((None, 0), |watch| (watch.since, watch.revision))
     }
 
-    fn hear(&mut self, subject: Subject, told: Told) -> Result<()> {
+    fn handle(&mut self, target: WatchTarget, event: WatchEvent) -> Result<()> {
         let at = Instant::now();
-        let hearing = self.hearing.entry(subject).or_insert(Hearing { since: None, revision: 0 });
-        match told {
-            Told::Hears(hears) => hearing.since = hears.then_some(at),
-            Told::Nothing(revision) => {
-                hearing.revision = revision;
-                self.chronicle.tick(revision, at);
+        let watch = self.watch.entry(target).or_insert(WatchState { since: None, revision: 0 });
+        match event {
+            WatchEvent::Connected(connected) => watch.since = connected.then_some(at),
+            WatchEvent::Bookmark(revision) => {
+                watch.revision = revision;
+                self.history.tick(revision, at);
             }
-            Told::One(revision, object, gone) => {
-                hearing.revision = revision;
-                self.chronicle.tick(revision, at);
-                self.see(subject, revision, &object, gone, false)?;
+            WatchEvent::Changed(revision, object, gone) => {
+                watch.revision = revision;
+                self.history.tick(revision, at);
+                self.see(target, revision, &object, gone, false)?;
             }
-            Told::All(revision, items) => {
-                let before = std::mem::replace(&mut hearing.revision, revision);
-                self.chronicle.tick(revision, at);
-                self.see_all(subject, before, revision, &items)?;
+            WatchEvent::Listed(revision, items) => {
+                let before = std::mem::replace(&mut watch.revision, revision);
+                self.history.tick(revision, at);
+                self.see_all(target, before, revision, &items)?;
             }
-            Told::NotServed => {
-                let before = hearing.revision;
-                self.see_all(subject, before, self.chronicle.latest(), &[])?;
+            WatchEvent::NotServed => {
+                let before = watch.revision;
+                self.see_all(target, before, self.history.latest(), &[])?;
             }
         }
         Ok(())
     }
 
-    /// What happened since `before` was not seen.
+    /// Handles a list. Changes since revision `before` may be missing.
     fn see_all(
         &mut self,
-        subject: Subject,
+        target: WatchTarget,
         before: Revision,
         now: Revision,
         items: &[Rc<Object>],
     ) -> Result<()> {
         let names: BTreeSet<_> = items.iter().map(|item| item.name.clone()).collect();
-        match subject {
-            Subject::Members(kind) => {
+        match target {
+            WatchTarget::Members(kind) => {
                 if before > 0 {
-                    self.chronicle.note_gap(kind, before, now);
+                    self.history.note_gap(kind, before, now);
                 }
-                let known = self.chronicle.now(kind).flat_map(Objects::keys);
+                let known = self.history.now(kind).flat_map(Objects::keys);
                 let gone: Vec<_> = known.filter(|name| !names.contains(name)).cloned().collect();
                 for name in gone {
-                    self.chronicle.note(kind, &name, now, None);
+                    self.history.note(kind, &name, now, None);
                 }
             }
-            Subject::Applications => {
+            WatchTarget::Applications => {
                 let gone: Vec<_> =
                     self.applications.keys().filter(|name| !names.contains(name)).cloned().collect();
                 for name in gone {
                     self.gone.extend(self.applications.remove(&name).map(|app| app.uid().to_owned()));
                 }
             }
-            Subject::Rules if items.is_empty() => self.chronicle.note_rule(now, None),
-            Subject::Rules => {}
+            WatchTarget::Rules if items.is_empty() => self.history.note_rule(now, None),
+            WatchTarget::Rules => {}
         }
         for item in items.iter().filter(|item| item.version() > before) {
-            self.see(subject, item.version(), item, Gone::No, true)?;
+            self.see(target, item.version(), item, Gone::No, true)?;
         }
         Ok(())
     }
 
-    /// One object has changed. After a list, more than once perhaps.
+    /// Handles a change of one object. If it was `listed`, it may stand for several changes.
     fn see(
         &mut self,
-        subject: Subject,
+        target: WatchTarget,
         revision: Revision,
         object: &Rc<Object>,
         gone: Gone,
         listed: bool,
     ) -> Result<()> {
-        match subject {
-            Subject::Members(kind) => self.see_member(kind, revision, object, gone),
-            Subject::Applications => return self.see_application(revision, object, gone, listed),
-            Subject::Rules => {
-                self.chronicle.note_rule(revision, (gone == Gone::No).then(|| Rc::clone(object)));
+        match target {
+            WatchTarget::Members(kind) => self.see_member(kind, revision, object, gone),
+            WatchTarget::Applications => return self.see_application(revision, object, gone, listed),
+            WatchTarget::Rules => {
+                self.history.note_rule(revision, (gone == Gone::No).then(|| Rc::clone(object)));
             }
         }
         Ok(())
     }
 
     fn see_member(&mut self, kind: Kind, revision: Revision, object: &Rc<Object>, gone: Gone) {
-        // What the load has not made is no member of anything.
-        let Some(says) = object.metadata()["annotations"][SAYS].as_str() else { return };
+        // Objects that the load has not written are not members.
+        let Some(written) = object.metadata()["annotations"][LAST_WRITTEN].as_str() else { return };
         let what = format!("{} {}", kind.name(), object.name);
-        let is = cast::as_written(kind, &object.value);
-        if is != says {
-            self.alarms
-                .raise(&format!("{what} was written as {says:?} and is {is:?} at revision {revision}"));
+        let is = cast::summary_of(kind, &object.value);
+        if is != written {
+            self.alarms.raise(&format!(
+                "{what}: content is {is:?} at revision {revision}, the load wrote {written:?}"
+            ));
         }
         let mut owners = object.metadata()["ownerReferences"].as_array().into_iter().flatten();
         if cast::has_anchor(&object.name.name) && !owners.any(|owner| owner["name"] == ANCHOR) {
-            self.alarms.raise(&format!("{what} has lost the owner that somebody else gave it"));
+            self.alarms.raise(&format!("{what}: the owner reference of another writer is missing"));
         }
-        // Some linger when they are deleted: what counts is how they were when somebody did it.
-        let before = self.chronicle.now_in(kind, &object.name.namespace);
+        // For objects with finalizers, the state at the time of the delete request counts.
+        let before = self.history.now_in(kind, &object.name.namespace);
         let before = before.and_then(|objects| objects.get(&object.name));
         let was_deleting = before.is_some_and(|it| it.uid() == object.uid() && it.is_deleting());
-        let by_load = self.condemned.contains(object.uid()) || (kind == Kind::Widget && self.widgets_go);
+        let by_load = self.condemned.contains(object.uid()) || (kind == Kind::Widget && self.widgets_removed);
         if (gone == Gone::Yes || object.is_deleting()) && !was_deleting && !by_load {
             self.deleted.push_back(Deleted { object: Rc::clone(object), seen: Instant::now() });
         }
         let now = (gone == Gone::No).then(|| Rc::clone(object));
-        self.chronicle.note(kind, &object.name, revision, now);
+        self.history.note(kind, &object.name, revision, now);
     }
 
     fn see_application(
@@ -303,7 +295,7 @@ impl Seen {
         if was.as_ref().is_some_and(|was| was.0 == is.0) || is.0 == ApplicationStatus::default() {
             return Ok(());
         }
-        // What was written while nobody looked is not judged: the spec may have changed since.
+        // Statuses from a list are not checked: the spec may have changed since they were written.
         if listed {
             return Ok(());
         }
@@ -311,8 +303,8 @@ impl Seen {
             && foreign != is.1
         {
             self.alarms.raise(&format!(
-                "Application {name}: the conditions of others were {foreign:?} and are {:?} after a status was written, at \
-                 revision {revision}",
+                "Application {name}: a status write at revision {revision} changed the conditions of other writers from \
+                 {foreign:?} to {:?}",
                 is.1
             ));
         }
@@ -322,7 +314,7 @@ impl Seen {
     }
 }
 
-/// What the controller says in a status, and which conditions others have in it.
+/// Splits a status into the part of the controller and the conditions of other writers.
 fn parts(app: &Application) -> (ApplicationStatus, Vec<String>) {
     let mut own = app.status.clone().unwrap_or_default();
     let is_own = |kind: &str| OWN.contains(&kind);

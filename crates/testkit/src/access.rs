@@ -1,4 +1,4 @@
-//! How to reach an API server, and as whom: what a kubeconfig says.
+//! Address and credentials of one user for one API server: the content of a kubeconfig.
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
@@ -16,41 +16,37 @@ use crate::{
     pki::{Authority, Identity},
 };
 
-/// The way of one user to one API server.
 #[derive(Clone)]
 pub struct Access {
-    /// The cluster's name, by which people and contexts call it.
+    /// Also the name of the context in the kubeconfig.
     pub cluster: String,
-    /// Where the API server, or a proxy before it, listens.
+    /// The address of the API server, or of a proxy in front of it.
     pub address: SocketAddr,
-    /// Who vouches for that server.
+    /// The authority that signed the server's certificate.
     pub authority: Arc<Authority>,
-    /// Who is calling.
     pub login: Login,
 }
 
-/// How a user proves who they are.
 #[derive(Clone)]
 pub enum Login {
-    /// By a client certificate.
+    /// A client certificate.
     Certificate(Box<Identity>),
-    /// By a bearer token, as service accounts do.
+    /// A bearer token, as service accounts use it.
     Token {
-        /// The user's name, as the API server will understand the token.
+        /// The user that the API server reads from the token.
         user: String,
-        /// The token itself.
         token: String,
     },
 }
 
 impl Access {
-    /// The same user on the way through another address: a fault proxy's.
+    /// The same user at another address, such as that of a fault proxy.
     #[must_use]
     pub fn via(&self, address: SocketAddr) -> Self {
         Self { address, ..self.clone() }
     }
 
-    /// The user's name, as RBAC knows it.
+    /// The user name in RBAC subjects.
     pub fn user(&self) -> &str {
         match &self.login {
             Login::Certificate(identity) => &identity.user,
@@ -58,12 +54,12 @@ impl Access {
         }
     }
 
-    /// The kubeconfig as text: JSON, which every reader of YAML understands.
+    /// The kubeconfig as JSON, which is valid YAML.
     pub fn kubeconfig(&self) -> String {
         self.document().to_string()
     }
 
-    /// The kubeconfig as a file, for programs that are run. It goes when what this gives back is dropped.
+    /// Writes the kubeconfig to a file, which is removed when the returned path is dropped.
     pub fn kubeconfig_file(&self) -> Result<TempPath> {
         let directory = Guardian::get()?.directory();
         let file = tempfile::Builder::new().suffix(".kubeconfig").tempfile_in(directory)?;
@@ -73,20 +69,19 @@ impl Access {
 
     /// A client for this user on the current runtime.
     ///
-    /// It does not repeat failed calls, so that a test sees what the API server, or a fault, answered. Make one for
-    /// every test: a client's connections end with the runtime that made them.
+    /// It does not retry, so a test sees every error of the API server or of a fault. Create one for each
+    /// test: the connections of a client end with the runtime that opened them.
     pub async fn client(&self) -> Result<Client> {
         let mut config = self.config().await?;
         config.default_retry = false;
-        Client::try_from(config).context("cannot make a Kubernetes client")
+        Client::try_from(config).context("cannot create a Kubernetes client")
     }
 
-    /// The configuration for clients of other makes.
     pub async fn config(&self) -> Result<Config> {
         let kubeconfig: Kubeconfig = serde_json::from_value(self.document())?;
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
-            .context("cannot use the kubeconfig of a test cluster")
+            .context("the kubeconfig of the test cluster is invalid")
     }
 
     fn document(&self) -> Value {
@@ -97,7 +92,7 @@ impl Access {
             }),
             Login::Token { token, .. } => json!({ "token": token }),
         };
-        // Several kubeconfigs can be joined in one KUBECONFIG: nothing in them may have the same name.
+        // KUBECONFIG may list several of these files: user names must be unique across clusters.
         let user_name = format!("{}@{}", self.user(), self.cluster);
         json!({
             "apiVersion": "v1",

@@ -1,10 +1,10 @@
-//! The definition of the Applications of `app.k8s.io`, as their users have it installed, for API servers of today.
+//! The CRD of the Applications of `app.k8s.io`, in `apiextensions.k8s.io/v1`.
 
 use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-/// The definition. It asks for little and forbids hardly anything, as the one that was released does.
+/// Requires and validates as little as the released CRD does.
 pub fn app_k8s_io() -> Result<CustomResourceDefinition> {
     let (plural, group) = ("applications", "app.k8s.io");
     Ok(serde_json::from_value(json!({
@@ -12,7 +12,7 @@ pub fn app_k8s_io() -> Result<CustomResourceDefinition> {
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": format!("{plural}.{group}"),
-            // Groups that end so are for approved APIs; this one was.
+            // The API server requires this annotation in groups that end in k8s.io.
             "annotations": {"api-approved.kubernetes.io": "unapproved, restated for tests"},
         },
         "spec": {
@@ -53,23 +53,24 @@ fn list(items: &Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
-/// An object in which these must be there.
-fn strict(required: &[&str], properties: &Value) -> Value {
+fn object_with_required(required: &[&str], properties: &Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
 fn spec() -> Value {
     let contact = object(&json!({"name": text(), "url": text(), "email": text()}));
-    let kind = strict(&["group", "kind"], &json!({"group": text(), "kind": text()}));
-    let expression =
-        strict(&["key", "operator"], &json!({"key": text(), "operator": text(), "values": list(&text())}));
-    let icon = strict(&["src"], &json!({"src": text(), "size": text(), "type": text()}));
+    let kind = object_with_required(&["group", "kind"], &json!({"group": text(), "kind": text()}));
+    let expression = object_with_required(
+        &["key", "operator"],
+        &json!({"key": text(), "operator": text(), "values": list(&text())}),
+    );
+    let icon = object_with_required(&["src"], &json!({"src": text(), "size": text(), "type": text()}));
     let descriptor = object(&json!({
         "type": text(), "version": text(), "description": text(), "notes": text(), "icons": list(&icon),
         "maintainers": list(&contact), "owners": list(&contact), "keywords": list(&text()),
         "links": list(&object(&json!({"description": text(), "url": text()}))),
     }));
-    // References to what is worth knowing, which no controller follows.
+    // Controllers do not resolve these references.
     let loose = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     object(&json!({
         "addOwnerRef": {"type": "boolean"},
@@ -86,7 +87,7 @@ fn spec() -> Value {
 
 fn status() -> Value {
     let time = json!({"type": "string", "format": "date-time"});
-    let condition = strict(
+    let condition = object_with_required(
         &["type", "status"],
         &json!({
             "type": text(), "status": text(), "reason": text(), "message": text(),

@@ -1,4 +1,4 @@
-//! The command lines of a control plane's processes, and the files that they name.
+//! The command lines of the control plane's processes, and the files that they refer to.
 
 use std::{
     fs,
@@ -11,10 +11,8 @@ use rcgen::KeyPair;
 
 use crate::{access::Access, pki::Authority};
 
-/// The file with the administrator's kubeconfig in a cluster's directory.
 pub(crate) const ADMIN_KUBECONFIG: &str = "admin.kubeconfig";
 
-/// The files of one cluster.
 pub(crate) struct Layout {
     data: PathBuf,
     authority: PathBuf,
@@ -26,11 +24,10 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Writes the files into the cluster's directory.
     pub(crate) fn write(directory: &Path, authority: &Authority, admin: &Access) -> Result<Self> {
         let server = authority.server()?;
         let service_account_key =
-            KeyPair::generate().context("cannot make the key of the service accounts")?;
+            KeyPair::generate().context("cannot generate the key of the service accounts")?;
         let write = |name: &str, text: &str| -> Result<PathBuf> {
             let path = directory.join(name);
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -56,9 +53,9 @@ pub(crate) fn etcd(layout: &Layout, clients: SocketAddr, peers: SocketAddr) -> V
         option("listen-peer-urls", format!("http://{peers}")),
         option("initial-advertise-peer-urls", format!("http://{peers}")),
         option("initial-cluster", format!("default=http://{peers}")),
-        // Test data need not survive a power cut, and tests must not wait for disks.
+        // Tests must not wait for disks, and their data need not survive a power failure.
         option("unsafe-no-fsync", true),
-        // The port is held for it by another socket.
+        // `Port` holds the port with a socket of its own.
         option("socket-reuse-port", true),
         option("log-level", "warn"),
     ]
@@ -72,13 +69,13 @@ pub(crate) fn api_server(
 ) -> Vec<String> {
     let mut arguments = vec![
         option("etcd-servers", format!("http://{etcd}")),
-        // A test may look at the past of its cluster, however long it takes.
+        // `Fault::Past` reads old resourceVersions, which must not be compacted.
         option("etcd-compaction-interval", 0),
         option("bind-address", own.ip()),
         option("secure-port", own.port()),
         option("permit-port-sharing", true),
         option("advertise-address", own.ip()),
-        // Nothing in a test cluster reaches the API server through its Service.
+        // Test clients do not use the Service `kubernetes`.
         option("endpoint-reconciler-type", "none"),
         option("client-ca-file", layout.authority.display()),
         option("tls-cert-file", layout.server_certificate.display()),
@@ -91,7 +88,7 @@ pub(crate) fn api_server(
         option("profiling", false),
     ];
     if !controllers {
-        // It waits for default service accounts, which nobody creates here.
+        // The plugin rejects Pods until the controller manager has created the default service account.
         arguments.push(option("disable-admission-plugins", "ServiceAccount"));
     }
     arguments
@@ -104,7 +101,7 @@ pub(crate) fn controller_manager(layout: &Layout) -> Vec<String> {
         option("secure-port", 0),
         option("service-account-private-key-file", layout.service_account_key.display()),
         option("root-ca-file", layout.authority.display()),
-        // Tests wait for these controllers; the default limits are made for clusters with other tenants.
+        // The default rate limits would slow down tests that wait for these controllers.
         option("kube-api-qps", 200),
         option("kube-api-burst", 400),
     ]

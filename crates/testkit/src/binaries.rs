@@ -1,5 +1,5 @@
-//! Where the programs of a control plane come from: `KUBEBUILDER_ASSETS`, a cache outside the repository, or a build from
-//! their Go modules into that cache, once.
+//! The binaries of a control plane: from `KUBEBUILDER_ASSETS`, from a cache outside the repository, or built
+//! once from their Go modules into that cache.
 
 use std::{
     env,
@@ -12,28 +12,22 @@ use anyhow::{Context, Result, bail};
 
 use crate::go_build::{self, Module, ModuleFiles};
 
-/// A directory with ready-made programs, as the tools of kubebuilder leave it; looked at first.
+/// A directory with prebuilt binaries, as `setup-envtest` leaves it. It takes precedence over the cache.
 pub const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 
-/// Where the cache of programs built here is; `~/.cache/bellwether/control-plane` unless it is set.
+/// The directory of the cache; the default is `~/.cache/bellwether/control-plane`.
 pub const CACHE_VARIABLE: &str = "BELLWETHER_CONTROL_PLANE_CACHE";
 
-/// A file that a control plane needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binary {
-    /// The store of a cluster.
     Etcd,
-    /// The API server.
     ApiServer,
-    /// The controllers: Deployments, Jobs, garbage collection and the rest.
     ControllerManager,
-    /// Puts Pods on nodes.
     Scheduler,
-    /// The command line.
     Kubectl,
-    /// Nodes, and Pods on them, that behave without a kubelet.
+    /// Simulates the kubelets of all nodes.
     Kwok,
-    /// What kwok makes its nodes and Pods do. Not a program, but found in the same way.
+    /// The stages that kwok applies to nodes and Pods: a YAML file from the same module.
     KwokStages,
 }
 
@@ -81,7 +75,6 @@ static KWOK: Module = Module {
 };
 
 impl Binary {
-    /// Everything that a control plane may need.
     pub const ALL: [Self; 7] = [
         Self::Etcd,
         Self::ApiServer,
@@ -92,7 +85,6 @@ impl Binary {
         Self::KwokStages,
     ];
 
-    /// The name of its file.
     pub const fn file_name(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",
@@ -105,7 +97,8 @@ impl Binary {
         }
     }
 
-    /// Finds it, and builds it if it is nowhere yet, which takes minutes and says so on standard error.
+    /// Returns the path of the file. Builds it if it does not exist yet: that takes minutes, and progress
+    /// goes to standard error.
     pub fn find(self) -> Result<PathBuf> {
         Sources::from_environment()?.find(self)
     }
@@ -119,7 +112,6 @@ impl Binary {
     }
 }
 
-/// The places to look in.
 struct Sources {
     assets: Option<PathBuf>,
     cache: PathBuf,
@@ -129,10 +121,10 @@ struct Sources {
 impl Sources {
     fn from_environment() -> Result<Self> {
         let assets = env::var_os(ASSETS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-        // Tests run in directories of their own: a relative path would mean another place in each.
+        // Tests run in different directories, so a relative path would be ambiguous.
         if let Some(assets) = assets.as_ref().filter(|assets| !assets.is_absolute() || !assets.is_dir()) {
             bail!(
-                "{ASSETS_VARIABLE} is {}, which is no absolute path of a directory: correct it, or unset it",
+                "{ASSETS_VARIABLE}={} is not the absolute path of a directory. Correct it or unset it.",
                 assets.display()
             );
         }
@@ -157,7 +149,7 @@ impl Sources {
         let file = built.join(binary.file_name());
         if !file.is_file() {
             bail!(
-                "the cache {} lacks {}: remove it, and it is built again",
+                "the cache directory {} does not contain {}. Remove the directory to build it again.",
                 built.display(),
                 binary.file_name()
             );
@@ -165,24 +157,24 @@ impl Sources {
         Ok(file)
     }
 
-    /// Builds a module into the cache, unless another process did so while this one waited for the lock.
+    /// Builds a module into the cache, unless another process built it while this one waited for the lock.
     fn build(&self, module: &Module, into: &Path) -> Result<()> {
         if !go_build::is_installed(&self.go) {
             bail!(
-                "it is not in the cache {}, and there is no Go to build it with: install Go 1.26 or newer, or set \
-                 {ASSETS_VARIABLE} to a directory that has it",
+                "not found in the cache {}, and Go is not installed to build it. Install Go 1.26 or newer, or set \
+                 {ASSETS_VARIABLE} to a directory with the binary.",
                 self.cache.display()
             );
         }
         fs::create_dir_all(&self.cache)
-            .with_context(|| format!("cannot make the cache directory {}", self.cache.display()))?;
+            .with_context(|| format!("cannot create the cache directory {}", self.cache.display()))?;
         let lock_path = into.with_extension("lock");
         let lock =
             File::create(&lock_path).with_context(|| format!("cannot write {}", lock_path.display()))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                go_build::say(&format!("waiting for another process that is building {}", module.name));
+                go_build::log(&format!("waiting for another process that builds {}", module.name));
                 lock.lock()?;
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
@@ -190,13 +182,13 @@ impl Sources {
         if into.is_dir() {
             return Ok(());
         }
-        // A build that was interrupted leaves its directory under the temporary name, never under the final one.
+        // An interrupted build leaves only the temporary directory, never the final one.
         let unfinished = into.with_extension("unfinished");
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished)?;
         }
         go_build::build(&self.go, module, &unfinished)?;
-        fs::rename(&unfinished, into).context("cannot put the finished programs into the cache")
+        fs::rename(&unfinished, into).context("cannot move the built binaries into the cache")
     }
 }
 
@@ -205,7 +197,7 @@ fn user_cache_directory() -> Result<PathBuf> {
         return Ok(directory.into());
     }
     let home = env::home_dir().with_context(|| {
-        format!("there is no home directory for the cache: set {CACHE_VARIABLE} to a directory")
+        format!("the home directory is unknown. Set {CACHE_VARIABLE} to the directory of the cache.")
     })?;
     Ok(home.join(".cache"))
 }
@@ -215,7 +207,7 @@ mod tests {
     use super::*;
 
     fn nowhere(directory: &Path) -> Sources {
-        Sources { assets: None, cache: directory.join("cache"), go: "there-is-no-such-go".into() }
+        Sources { assets: None, cache: directory.join("cache"), go: "go-is-not-installed".into() }
     }
 
     #[test]
@@ -228,26 +220,29 @@ mod tests {
     }
 
     #[test]
-    fn what_the_assets_lack_comes_from_the_cache() {
+    fn the_cache_has_what_the_assets_do_not() {
         let directory = tempfile::tempdir().unwrap();
         let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         let cached = sources.cache.join(ETCD.key());
         fs::create_dir_all(&cached).unwrap();
         let damaged = sources.find(Binary::Etcd).unwrap_err().to_string();
-        assert!(damaged.ends_with("lacks etcd: remove it, and it is built again"), "{damaged}");
+        assert!(
+            damaged.ends_with("does not contain etcd. Remove the directory to build it again."),
+            "{damaged}"
+        );
         fs::write(cached.join("etcd"), "").unwrap();
         assert_eq!(sources.find(Binary::Etcd).unwrap(), cached.join("etcd"));
     }
 
     #[test]
-    fn without_go_and_binaries_one_sentence_says_the_way_out() {
+    fn without_go_and_binaries_the_error_names_both_ways_out() {
         let directory = tempfile::tempdir().unwrap();
         let error = nowhere(directory.path()).find(Binary::ApiServer).unwrap_err();
         let message = format!("{error:#}").replace(directory.path().to_str().unwrap(), "DIR");
         assert_eq!(
             message,
-            "cannot get kube-apiserver: it is not in the cache DIR/cache, and there is no Go to build it with: install \
-             Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a directory that has it"
+            "cannot get kube-apiserver: not found in the cache DIR/cache, and Go is not installed to build it. \
+             Install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a directory with the binary."
         );
     }
 
@@ -257,11 +252,11 @@ mod tests {
             let (module, name) = (binary.module(), binary.file_name());
             let made = module.programs.iter().any(|(_, program)| *program == name)
                 || module.files.as_ref().is_some_and(|files| files.into == name);
-            assert!(made, "{name} is not made by {}", module.name);
+            assert!(made, "module {} does not build {name}", module.name);
         }
     }
 
-    /// A stand-in for the compiler, which takes its time and writes down every build.
+    /// A fake `go` that is slow and records every build.
     fn slow_go(directory: &Path) -> Sources {
         let go = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("slow-go");
         Sources { go: go.into(), ..nowhere(directory) }
@@ -272,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_need_it_at_once_one_builds_it() {
+    fn concurrent_callers_build_a_module_once() {
         let directory = tempfile::tempdir().unwrap();
         let sources = slow_go(directory.path());
         std::thread::scope(|scope| {
@@ -286,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_was_interrupted_is_done_again() {
+    fn an_interrupted_build_is_repeated() {
         let directory = tempfile::tempdir().unwrap();
         let sources = slow_go(directory.path());
         let unfinished = sources.cache.join(ETCD.key()).with_extension("unfinished");
@@ -296,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_fails_says_why_and_leaves_nothing_in_the_cache() {
+    fn a_failed_build_reports_the_error_and_leaves_nothing_in_the_cache() {
         let directory = tempfile::tempdir().unwrap();
         let sources = slow_go(directory.path());
         fs::create_dir_all(&sources.cache).unwrap();
@@ -304,7 +299,7 @@ mod tests {
         for attempt in 1..=2 {
             let error = format!("{:#}", sources.find(Binary::Etcd).unwrap_err());
             assert_eq!(error, "cannot get etcd: cannot build etcd: go build failed:\ngo.mod: no such module");
-            assert_eq!(builds(directory.path()), attempt, "the next one tries again");
+            assert_eq!(builds(directory.path()), attempt, "a failed build is retried");
         }
     }
 }

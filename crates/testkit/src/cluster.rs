@@ -1,4 +1,4 @@
-//! A control plane: etcd, an API server and, on request, the controllers, the scheduler and nodes.
+//! A control plane: etcd, an API server and, optionally, the controller manager, the scheduler and nodes.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use crate::{
     wait::PATIENCE,
 };
 
-/// A running control plane of its own. Everything it is made of goes when it is dropped.
+/// A running control plane. Dropping it kills its processes and removes its files.
 pub struct Cluster {
     name: String,
     directory: PathBuf,
@@ -40,25 +40,20 @@ pub struct Cluster {
     nodes: usize,
     parts: BTreeMap<Part, Program>,
     etcd: Port,
-    _held: [Port; 2],
+    _reserved: [Port; 2],
 }
 
-/// A process of a control plane.
+/// A process of a control plane. The order is the order in which they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The store.
     Etcd,
-    /// The API server.
     ApiServer,
-    /// The controllers, the garbage collector among them.
     ControllerManager,
-    /// The scheduler.
     Scheduler,
-    /// The nodes and the Pods on them.
+    /// Simulates the kubelets of all nodes.
     Kwok,
 }
 
-/// What a cluster is to have.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterBuilder {
     name: Option<String>,
@@ -67,28 +62,28 @@ pub struct ClusterBuilder {
 }
 
 impl ClusterBuilder {
-    /// A name for people: the name of the context in its kubeconfigs, and a part of the path of its files.
+    /// The name of the context in its kubeconfigs, and part of the path of its files.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// With the controller manager: ReplicaSets, Jobs, service accounts and garbage collection are real.
+    /// Adds the controller manager: ReplicaSets, Jobs, service accounts and garbage collection work.
     #[must_use]
     pub fn controllers(mut self) -> Self {
         self.controllers = true;
         self
     }
 
-    /// With this many nodes, and so with the scheduler and the controllers too: Pods are placed and become ready.
+    /// Adds nodes, the scheduler and the controller manager: Pods are scheduled and become ready.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
         self
     }
 
-    /// Starts it, and waits until it is ready for use.
+    /// Starts all parts and waits until the API server and the nodes are ready.
     pub async fn start(self) -> Result<Cluster> {
         let cluster = Cluster::new(self)?;
         for part in cluster.parts() {
@@ -102,22 +97,21 @@ impl ClusterBuilder {
 }
 
 impl Cluster {
-    /// A description of a cluster, to be completed and started.
     pub fn builder() -> ClusterBuilder {
         ClusterBuilder::default()
     }
 
-    /// The least that is a control plane: etcd and an API server.
+    /// Starts only etcd and an API server.
     pub async fn start() -> Result<Self> {
         Self::builder().start().await
     }
 
-    fn new(wish: ClusterBuilder) -> Result<Self> {
+    fn new(builder: ClusterBuilder) -> Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-        let controllers = wish.controllers || wish.nodes > 0;
+        let controllers = builder.controllers || builder.nodes > 0;
         let (etcd, peers, own) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
-        let name = wish.name.unwrap_or_else(|| "cluster".to_owned());
+        let name = builder.name.unwrap_or_else(|| "cluster".to_owned());
         let directory =
             Guardian::get()?.directory().join(format!("{name}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         let authority = Arc::new(Authority::new()?);
@@ -145,7 +139,7 @@ impl Cluster {
                 arguments::controller_manager(&layout),
             ));
         }
-        if wish.nodes > 0 {
+        if builder.nodes > 0 {
             programs.push((Part::Scheduler, Binary::Scheduler, arguments::scheduler(&layout)));
             programs.push((Part::Kwok, Binary::Kwok, arguments::kwok(&layout, &Binary::KwokStages.find()?)));
         }
@@ -158,106 +152,112 @@ impl Cluster {
             directory,
             authority,
             admin,
-            nodes: wish.nodes,
+            nodes: builder.nodes,
             parts: programs,
             etcd,
-            _held: [peers, own],
+            _reserved: [peers, own],
         })
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its own directory: data, certificates, kubeconfigs. Gone when the cluster is.
+    /// The directory with data, certificates and kubeconfigs. It is removed when the cluster is dropped.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The administrator's kubeconfig as a file.
+    /// The path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.directory.join(arguments::ADMIN_KUBECONFIG)
     }
 
-    /// Who vouches for its API server and its users.
+    /// The authority that signs the certificates of the API server and of users.
     pub fn authority(&self) -> &Arc<Authority> {
         &self.authority
     }
 
-    /// Where its API server listens.
+    /// The address of the API server.
     pub fn address(&self) -> SocketAddr {
         self.admin.address
     }
 
-    /// The user who may do everything.
+    /// A user in the group `system:masters`.
     pub fn admin(&self) -> &Access {
         &self.admin
     }
 
-    /// A user who may do nothing yet: see [`Cluster::grant`].
+    /// A user without any rights. See [`Cluster::grant`].
     pub fn user(&self, name: &str) -> Result<Access> {
         let identity = self.authority.client(name, None)?;
         Ok(Access { login: Login::Certificate(Box::new(identity)), ..self.admin.clone() })
     }
 
-    /// The parts that it has, in the order in which they start.
+    /// The parts of this cluster, in the order in which they start.
     pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
         self.parts.keys().copied()
     }
 
-    /// The process id of a part, while it runs.
+    /// The process id of a part; `None` if it is not running.
     pub fn process_id(&self, part: Part) -> Option<u32> {
         self.parts.get(&part).and_then(Program::id)
     }
 
-    /// Everything that a part has written so far.
+    /// The output of a part since the cluster was created.
     pub fn log(&self, part: Part) -> Result<String> {
         Ok(self.part(part)?.log())
     }
 
-    /// Asks a part to end, and kills it if it does not. End the API server before its etcd: without a store it does not
-    /// end when asked.
+    /// Sends SIGTERM to a part, and SIGKILL if it does not end. Stop the API server before etcd: without etcd
+    /// it ignores SIGTERM.
     pub async fn stop_part(&self, part: Part) -> Result<()> {
         self.part(part)?.stop().await.map(drop)
     }
 
-    /// `kill -9`: the part ends at once and has no say in it.
+    /// Sends SIGKILL to a part.
     pub fn kill_part(&self, part: Part) -> Result<()> {
         self.part(part)?.kill();
         Ok(())
     }
 
-    /// Freezes a part: its connections stay open, and nothing answers on them.
+    /// Sends SIGSTOP to a part: its connections stay open, but it does not answer on them.
     pub fn pause_part(&self, part: Part) -> Result<()> {
         self.part(part)?.pause()
     }
 
-    /// Lets a paused part go on.
+    /// Sends SIGCONT to a paused part.
     pub fn resume_part(&self, part: Part) -> Result<()> {
         self.part(part)?.resume()
     }
 
-    /// Starts a part that was stopped or killed, with the data it had, at the same address.
+    /// Starts a part that was stopped or killed, with the same data and address.
     ///
-    /// It waits until etcd or the API server is ready for use. The others have no address of their own: what they do
-    /// shows in the objects of the cluster, in their own time.
+    /// Waits until etcd or the API server is ready. The other parts have no port to probe: a test must wait
+    /// for their effect on objects.
     pub async fn start_part(&self, part: Part) -> Result<()> {
         let program = self.part(part)?;
-        // One part needs another; if that one dies first, it is to blame. But a test may have ended it on purpose.
+        // If a part on which this one depends dies meanwhile, the error names that part. Parts that were not
+        // running before are skipped: a test may have stopped them on purpose.
         let running: Vec<&Program> = self.parts.values().filter(|other| other.is_running()).collect();
         program.start()?;
         let deadline = Instant::now() + PATIENCE;
         while !self.is_ready(part).await {
             if let Some(dead) = running.iter().find(|other| !other.is_running()) {
-                bail!("{} of {} ended:\n{}", dead.name(), self.name, dead.last_words());
+                bail!("{} of cluster {} ended:\n{}", dead.name(), self.name, dead.log_tail());
             }
             if !program.is_running() {
-                bail!("{} of {} ended at once:\n{}", program.name(), self.name, program.last_words());
+                bail!(
+                    "{} of cluster {} ended during its start:\n{}",
+                    program.name(),
+                    self.name,
+                    program.log_tail()
+                );
             }
             if Instant::now() > deadline {
                 let (name, seconds) = (program.name(), PATIENCE.as_secs());
-                bail!("{name} of {} was not ready within {seconds} s:\n{}", self.name, program.last_words());
+                let cluster = &self.name;
+                bail!("{name} of cluster {cluster} is not ready after {seconds} s:\n{}", program.log_tail());
             }
             sleep(Duration::from_millis(50)).await;
         }
@@ -279,7 +279,7 @@ impl Cluster {
                 Part::ControllerManager | Part::Scheduler | Part::Kwok => Ok(true),
             }
         };
-        // A half-dead server accepts connections and never answers.
+        // A frozen server accepts connections and never answers.
         matches!(timeout(Duration::from_secs(2), ask).await, Ok(Ok(true)))
     }
 
@@ -297,7 +297,7 @@ impl Drop for Cluster {
         for program in self.parts.values() {
             program.kill();
         }
-        // What cannot be removed now, the guardian removes when this process ends.
+        // If this fails, the guardian removes the directory when the process ends.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

@@ -1,4 +1,4 @@
-//! Installing kinds of one's own.
+//! Installs CRDs.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -13,13 +13,13 @@ use crate::{
 };
 
 impl Cluster {
-    /// Installs CRDs, or updates them, and waits until their kinds are served.
+    /// Applies CRDs and waits until all their versions are served.
     pub async fn install(&self, crds: &[CustomResourceDefinition]) -> Result<()> {
         let client = self.admin().client().await?;
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let apply = PatchParams::apply("bellwether-testkit").force();
         for crd in crds {
-            let name = crd.metadata.name.as_deref().context("a CRD without name")?;
+            let name = crd.metadata.name.as_deref().context("a CRD has no name")?;
             api.patch(name, &apply, &Patch::Apply(crd)).await?;
         }
         for crd in crds {

@@ -1,4 +1,4 @@
-//! Building a control plane's programs from their Go modules, with visible progress.
+//! Builds the binaries of a control plane from their Go modules, and reports progress.
 
 use std::{
     collections::VecDeque,
@@ -16,18 +16,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::guardian::Guardian;
 
-/// A Go module of ours that pins other people's, and what is built from it.
+/// A Go module in `control-plane/` that pins upstream modules, and what is built from it.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// Its directory below `control-plane/`, and its name in the cache.
+    /// The directory below `control-plane/`, and the prefix of the cache directory.
     pub(crate) name: &'static str,
     pub(crate) go_mod: &'static str,
     pub(crate) go_sum: &'static str,
-    /// The packages to build, each with the name of the program that it becomes.
+    /// Pairs of package and binary name.
     pub(crate) programs: &'static [(&'static str, &'static str)],
-    /// Sets the version that the programs report; clients cannot read the one of an unstamped build.
+    /// They set the version that the binaries report: clients cannot parse that of an unstamped build.
     pub(crate) linker_flags: &'static str,
-    /// Files of a required module which are put together into one file beside the programs.
+    /// Files of a required module that are concatenated into one file next to the binaries.
     pub(crate) files: Option<ModuleFiles>,
 }
 
@@ -36,12 +36,11 @@ pub(crate) struct Module {
 pub(crate) struct ModuleFiles {
     pub(crate) module: &'static str,
     pub(crate) paths: &'static [&'static str],
-    /// The name of the one file that they become.
     pub(crate) into: &'static str,
 }
 
 impl Module {
-    /// Changes with everything that decides what is built, so that a cache never serves another version.
+    /// The cache key: a hash of everything that decides what is built.
     pub(crate) fn key(&self) -> String {
         let mut hash = Sha256::new();
         let programs = self.programs.iter().flat_map(|(package, program)| [*package, *program]);
@@ -61,26 +60,26 @@ impl Module {
 
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-buildvcs=false"];
 
-/// Of a failed build, this many of the last lines are shown.
+/// How many of the last lines of a failed build are shown.
 const LINES_SHOWN: usize = 20;
 
 pub(crate) fn is_installed(go: &OsStr) -> bool {
     Command::new(go).arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Builds every program of a module into a new directory.
+/// Builds every binary of a module into a new directory.
 ///
-/// The go.mod is written out first: the build then depends on nothing in the source tree, which may change meanwhile.
+/// The build uses a copy of go.mod, because the source tree may change meanwhile.
 pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
     fs::create_dir_all(into)?;
-    let source = tempfile::tempdir().context("cannot make a directory to build in")?;
+    let source = tempfile::tempdir().context("cannot create a temporary directory")?;
     fs::write(source.path().join("go.mod"), module.go_mod)?;
     fs::write(source.path().join("go.sum"), module.go_sum)?;
 
     let names: Vec<_> = module.programs.iter().map(|(_, program)| *program).collect();
     let mut progress = Progress::new(names.join(", "));
     for (package, program) in module.programs {
-        // A build takes minutes: it must not go on when nobody waits for it any more.
+        // A build takes minutes: the guardian ends it with this process.
         let mut command = in_module(Guardian::get()?.command(go)?, source.path());
         command
             .args(["build", "-v"])
@@ -97,14 +96,13 @@ pub(crate) fn build(go: &OsStr, module: &Module, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells a person about slow work. Standard error, because standard output is data; the test harness shows neither
-/// until a test fails, so what takes minutes is done by `cargo xtask test` before it runs the tests.
-#[expect(clippy::print_stderr, reason = "the one place of this crate that talks to a person")]
-pub(crate) fn say(text: &str) {
+/// Reports slow work on standard error. The test harness hides it until a test fails, so `cargo xtask test`
+/// builds everything before it runs the tests.
+#[expect(clippy::print_stderr, reason = "the only place in this crate that prints")]
+pub(crate) fn log(text: &str) {
     eprintln!("control plane: {text}");
 }
 
-/// Sets what every use of Go here has in common.
 fn in_module(mut command: Command, directory: &Path) -> Command {
     command.current_dir(directory).env("CGO_ENABLED", "0").env("GOWORK", "off");
     command
@@ -119,14 +117,14 @@ fn run(mut command: Command, progress: &mut Progress) -> Result<()> {
                 last_lines.pop_front();
             }
             let line = line?;
-            // The rest is about downloads.
+            // Lines that start with "go: " are about downloads.
             if !line.starts_with("go: ") {
                 progress.step();
             }
             last_lines.push_back(line);
         }
     }
-    // Its output has ended, and so has it, but for a moment: nobody else can have its id yet.
+    // Before `wait`: until the child is reaped, its id cannot belong to another process.
     Guardian::get()?.forget(child.id());
     if child.wait()?.success() {
         return Ok(());
@@ -151,7 +149,7 @@ fn concatenate(go: &OsStr, source: &Path, files: &ModuleFiles) -> Result<String>
     Ok(all)
 }
 
-/// One line that counts on a terminal; now and then a line elsewhere.
+/// A counter in one line on a terminal; otherwise a line every 15 seconds.
 struct Progress {
     what: String,
     started: Instant,
@@ -161,7 +159,7 @@ struct Progress {
 
 impl Progress {
     fn new(what: String) -> Self {
-        say(&format!("building {what} from source, once; this takes a few minutes"));
+        log(&format!("building {what} from source; this takes a few minutes and happens once"));
         let now = Instant::now();
         Self { what, started: now, shown: now, packages: 0 }
     }
@@ -176,10 +174,10 @@ impl Progress {
         self.shown = Instant::now();
         let text = format!("{} packages compiled, {} s", self.packages, self.started.elapsed().as_secs());
         if terminal {
-            // Progress is a courtesy: a closed standard error must not stop the build.
+            // A closed standard error must not stop the build.
             let _ = write!(stderr(), "\rcontrol plane: {text}\x1b[K");
         } else {
-            say(&text);
+            log(&text);
         }
     }
 
@@ -187,6 +185,6 @@ impl Progress {
         if stderr().is_terminal() {
             let _ = write!(stderr(), "\r\x1b[K");
         }
-        say(&format!("built {} in {} s", self.what, self.started.elapsed().as_secs()));
+        log(&format!("built {} in {} s", self.what, self.started.elapsed().as_secs()));
     }
 }

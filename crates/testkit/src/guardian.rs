@@ -1,8 +1,8 @@
-//! Leaves nothing behind: a process of its own that outlives this one, and then cleans up after it.
+//! A separate process that outlives this one and cleans up after it.
 //!
-//! Destructors do not run for statics, on Ctrl-C, or on `kill -9`. The guardian holds the reading end of a pipe whose
-//! writing end only this process has. When the pipe closes, for whatever reason, it kills every process that is still
-//! registered and removes this process's directory.
+//! Destructors do not run for statics, on Ctrl-C, or on `kill -9`. The guardian holds the reading end of a
+//! pipe whose writing end only this process has. When the pipe closes, for whatever reason, it kills every
+//! process that is still registered and removes the directory of this process.
 
 use std::{
     ffi::OsStr,
@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// A few lines of shell, because a second program of ours could not be found from every crate's tests.
+/// A shell script, because the tests of other crates could not find a second binary of this crate.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 pids=
@@ -35,14 +35,14 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// Registers itself with the guardian, whose pipe is its standard input, and becomes the program. The pipe stays open
-/// until the registration is in it, so there is no moment at which the program could be left behind.
+/// Registers its own process id with the guardian, whose pipe is its standard input, then executes the
+/// program. It holds the pipe open until it is registered, so the guardian cannot miss it.
 const REGISTER_AND_RUN: &str = r#"echo "add $$" >&0 && exec "$@" </dev/null"#;
 
 pub(crate) struct Guardian {
     directory: PathBuf,
-    orders: Mutex<ChildStdin>,
-    // Held so that the process is not forgotten; it ends after this one.
+    pipe: Mutex<ChildStdin>,
+    // Never waited for: it ends after this process.
     _process: Child,
 }
 
@@ -50,7 +50,7 @@ static GUARDIAN: OnceLock<Guardian> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl Guardian {
-    /// The guardian of this process.
+    /// The guardian of this process; the first call starts it.
     pub(crate) fn get() -> Result<&'static Self> {
         let _one_at_a_time = crate::lock(&STARTING);
         if let Some(guardian) = GUARDIAN.get() {
@@ -68,30 +68,31 @@ impl Guardian {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Out of the terminal's foreground group: Ctrl-C must end this process, not its guardian.
+            // Not in the terminal's foreground group: Ctrl-C must end this process, not its guardian.
             .process_group(0)
             .spawn()?;
-        let orders = process.stdin.take().context("no pipe to it")?;
-        Ok(Self { directory, orders: Mutex::new(orders), _process: process })
+        let pipe = process.stdin.take().context("the process has no standard input")?;
+        Ok(Self { directory, pipe: Mutex::new(pipe), _process: process })
     }
 
-    /// The directory for everything that this process writes; it goes when the process goes.
+    /// The directory for all files of this process. The guardian removes it.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A command for a program that is killed when this process ends. It has no standard input, and Ctrl-C does not
-    /// reach it: that is for the tests, and what they started ends with them, in order.
+    /// A command for a program that the guardian kills when this process ends. It has no standard input and
+    /// does not receive Ctrl-C: only the test process does.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Result<Command> {
-        let pipe = crate::lock(&self.orders).as_fd().try_clone_to_owned()?;
+        let pipe = crate::lock(&self.pipe).as_fd().try_clone_to_owned()?;
         let mut command = Command::new("sh");
         command.args(["-c", REGISTER_AND_RUN, "sh"]).arg(program).stdin(pipe).process_group(0);
         Ok(command)
     }
 
-    /// Forgets a process. Call it before the process is reaped, while its id cannot yet mean another.
+    /// Unregisters a process. Call it before the process is reaped: afterwards its id may belong to another
+    /// process.
     pub(crate) fn forget(&self, pid: u32) {
-        // Without a guardian there is nobody to tell, and the process is about to be reaped anyway.
-        let _ = writeln!(crate::lock(&self.orders), "forget {pid}");
+        // Fails only if the guardian has died. The caller reaps the process anyway.
+        let _ = writeln!(crate::lock(&self.pipe), "forget {pid}");
     }
 }

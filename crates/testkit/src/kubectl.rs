@@ -1,4 +1,4 @@
-//! Running kubectl as a person would.
+//! Runs kubectl.
 
 use std::{path::PathBuf, process::Stdio};
 
@@ -8,7 +8,7 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::{access::Access, binaries::Binary, guardian::Guardian};
 
-/// kubectl in the hands of one user.
+/// kubectl with the credentials of one user.
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: TempPath,
@@ -16,19 +16,16 @@ pub struct Kubectl {
     namespace: String,
 }
 
-/// What a command printed, and whether it succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
     /// Whether the exit code was 0.
     pub success: bool,
 }
 
 impl Kubectl {
-    /// Prepares kubectl for a user. Neither the person's own kubeconfig nor their cache is touched.
+    /// Uses a kubeconfig and a cache of its own, never those in the home directory.
     pub fn new(access: &Access) -> Result<Self> {
         Ok(Self {
             program: Binary::Kubectl.find()?,
@@ -38,19 +35,17 @@ impl Kubectl {
         })
     }
 
-    /// Works in another namespace than `default`.
+    /// The default is the namespace `default`.
     #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.namespace);
         self
     }
 
-    /// Runs it.
     pub async fn run(&self, arguments: &[&str]) -> Result<Output> {
         self.run_with_input(arguments, "").await
     }
 
-    /// Runs it with a text on its standard input.
     pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<Output> {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
@@ -68,7 +63,7 @@ impl Kubectl {
             .context("cannot run kubectl")?;
         let mut stdin = child.stdin.take().context("kubectl has no standard input")?;
         let write = async move {
-            // A command that does not read its input closes the pipe: that is no failure.
+            // A command that does not read its input closes the pipe: that is not an error.
             let _ = stdin.write_all(input.as_bytes()).await;
         };
         let ((), output) = tokio::join!(write, child.wait_with_output());
@@ -80,12 +75,11 @@ impl Kubectl {
         })
     }
 
-    /// Runs it where it must succeed, and gives back what it printed.
+    /// Runs a command that must succeed, and returns its standard output.
     pub async fn ok(&self, arguments: &[&str]) -> Result<String> {
         self.ok_with_input(arguments, "").await
     }
 
-    /// Runs it with a text on its standard input where it must succeed, and gives back what it printed.
     pub async fn ok_with_input(&self, arguments: &[&str], input: &str) -> Result<String> {
         let output = self.run_with_input(arguments, input).await?;
         if !output.success {

@@ -6,15 +6,17 @@
 //!
 //! let cluster = Cluster::builder().nodes(2).start().await?;
 //! let client = cluster.admin().client().await?;
-//! // … work with it, then see what happens when the API server dies and comes back with its data:
+//! // … use the client, then kill the API server and start it again with the same data:
 //! cluster.kill_part(Part::ApiServer)?;
 //! cluster.start_part(Part::ApiServer).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Tests that break nothing share a control plane ([`shared`]) and work in namespaces of their own. Whatever happens to
-//! the process that started them, its control planes, ports and files go with it.
+//! Tests that break nothing share a control plane ([`shared`]), each in its own namespace. When the test
+//! process ends, for any reason, its control planes, ports and files are removed.
+
+#![allow(missing_docs)]
 
 mod access;
 mod app_k8s_io;
@@ -52,7 +54,7 @@ pub use work::{memory_of, work_of, work_of_all};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex whose data stays good when a test panics while holding it.
+/// Locks a mutex whose data stays valid when a test panics while it holds the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Nodes without machines: kwok keeps them, and the Pods on them, alive.
+//! Nodes whose kubelets kwok simulates.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::wait::eventually;
 
-/// Creates nodes, and waits until Pods can be put on all of them.
+/// Creates nodes and waits until all of them accept Pods.
 pub(crate) async fn create(client: &Client, count: usize, within: Duration) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     for number in 0..count {
@@ -26,13 +26,13 @@ pub(crate) async fn create(client: &Client, count: usize, within: Duration) -> R
     }
     eventually(within, "the nodes are ready", async || {
         let all = nodes.list(&ListParams::default()).await?;
-        Ok(all.items.len() == count && all.items.iter().all(takes_pods))
+        Ok(all.items.len() == count && all.items.iter().all(is_schedulable))
     })
     .await
 }
 
-/// Ready, and without the taints that admission and the controllers put on a node until it is.
-fn takes_pods(node: &Node) -> bool {
+/// Ready, and without the taints that admission and the controllers set on a node until it is ready.
+fn is_schedulable(node: &Node) -> bool {
     let ready = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let tainted = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).next().is_some();
     !tainted && ready.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")

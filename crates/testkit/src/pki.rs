@@ -1,4 +1,4 @@
-//! Certificates of a test cluster: one authority, the servers that it vouches for, and the users whom it knows.
+//! Certificates of a test cluster: a certificate authority, server certificates and client certificates.
 
 use std::{
     collections::HashMap,
@@ -14,8 +14,8 @@ use rcgen::{
 
 /// The certificate authority of one cluster.
 ///
-/// It remembers every client certificate that it issued, so that a proxy which ends a client's TLS connection can go
-/// on to the API server as that client.
+/// It keeps every client certificate that it issued, with the key: a proxy that terminates TLS connects to
+/// the API server as the same client.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
@@ -25,42 +25,38 @@ pub struct Authority {
 /// A certificate and its private key, both as PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// The certificate.
     pub certificate: String,
-    /// The private key.
     pub key: String,
 }
 
-/// A user of a cluster, as its client certificate names them.
+/// A user with a client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The user's name: the certificate's common name.
+    /// The common name of the certificate.
     pub user: String,
-    /// The user's group: the certificate's organisation. One at most, as the library that writes certificates keeps
-    /// only one.
+    /// The organisation of the certificate. At most one: rcgen keeps only one.
     pub group: Option<String>,
-    /// What proves it.
     pub credentials: Credentials,
 }
 
 impl Authority {
-    /// Makes a new authority with a key of its own.
+    /// Creates an authority with a new key.
     pub fn new() -> Result<Self> {
         let mut params = CertificateParams::default();
         params.distinguished_name = distinguished_name("bellwether-testkit", None);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let key = KeyPair::generate().context("cannot make the key of a certificate authority")?;
+        let key = KeyPair::generate().context("cannot generate the key of the certificate authority")?;
         let certificate = params.self_signed(&key).context("cannot sign a certificate authority")?.pem();
         Ok(Self { issuer: Issuer::new(params, key), certificate, clients: Mutex::default() })
     }
 
-    /// The authority's own certificate as PEM: what clients must trust.
+    /// The root certificate, as PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// Credentials for a server on loopback, reachable under the names of an API server.
+    /// Credentials for a server on loopback with the DNS names of an API server.
     pub fn server(&self) -> Result<Credentials> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut params = CertificateParams::new(names.map(String::from))?;
@@ -70,7 +66,7 @@ impl Authority {
         Ok(self.sign(params)?.1)
     }
 
-    /// A user with a client certificate, known to the cluster at once; what they may do is for RBAC to say.
+    /// A new user with a client certificate. RBAC decides what the user may do.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity> {
         let mut params = CertificateParams::default();
         params.distinguished_name = distinguished_name(user, group);
@@ -81,14 +77,14 @@ impl Authority {
         Ok(identity)
     }
 
-    /// The user to whom this authority issued the client certificate with these DER bytes.
+    /// Looks up the user by the DER bytes of the client certificate.
     pub fn client_with_certificate(&self, der: &[u8]) -> Option<Identity> {
         crate::lock(&self.clients).get(der).cloned()
     }
 
     fn sign(&self, mut params: CertificateParams) -> Result<(Vec<u8>, Credentials)> {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-        let key = KeyPair::generate().context("cannot make a key")?;
+        let key = KeyPair::generate().context("cannot generate a key")?;
         let certificate = params.signed_by(&key, &self.issuer).context("cannot sign a certificate")?;
         Ok((
             certificate.der().to_vec(),
@@ -97,7 +93,7 @@ impl Authority {
     }
 }
 
-/// The subject that Kubernetes reads: the common name is the user, the organisation a group.
+/// Kubernetes reads the user from the common name and a group from the organisation.
 fn distinguished_name(common_name: &str, organisation: Option<&str>) -> DistinguishedName {
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, common_name);

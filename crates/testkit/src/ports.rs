@@ -1,4 +1,4 @@
-//! Free loopback ports that stay ours.
+//! Reserves free loopback ports.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -8,11 +8,12 @@ use rustix::{
     net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt},
 };
 
-/// A port that nobody else on this machine gets while this value lives, whether or not its server runs.
+/// A port that no other process on this machine can take while this value lives, whether or not its server
+/// runs.
 ///
-/// A server that is killed and started again must find its port free, also while a second test run picks ports. So the
-/// port is held by a socket that is bound but does not listen, and the server shares it (`SO_REUSEPORT`): while the
-/// server is down, connections are refused, as they should be.
+/// A server that is killed and started again must find its port free, also while a second test run picks
+/// ports. So a socket that is bound but does not listen holds the port, and the server shares it
+/// (`SO_REUSEPORT`). While the server is down, connections are refused.
 pub(crate) struct Port {
     number: u16,
     _socket: OwnedFd,
@@ -26,7 +27,7 @@ impl Port {
             bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
             let bound: SocketAddrAny = getsockname(&socket)?;
             let Ok(SocketAddr::V4(address)) = SocketAddr::try_from(bound) else {
-                bail!("the socket is bound to no IPv4 address");
+                bail!("the socket is not bound to an IPv4 address");
             };
             Ok(Self { number: address.port(), _socket: socket })
         };
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserved_port_refuses_connections_and_others() {
+    fn a_reserved_port_refuses_connections_and_other_servers() {
         let port = Port::reserve().unwrap();
         assert_eq!(
             TcpStream::connect(port.address()).unwrap_err().kind(),

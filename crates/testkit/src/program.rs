@@ -1,4 +1,4 @@
-//! A program under watch: started, stopped, killed, paused and started again, and never left behind.
+//! A child process that a test starts, stops, kills and pauses, and that never outlives the test process.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,11 +18,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::guardian::Guardian;
 
-/// How long a program may take to end when asked politely.
+/// How long a program may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A program that a test runs: a part of a control plane, or what is tested. It ends when this is dropped, and also when
-/// the test's process ends in any other way.
+/// A part of a control plane, or the program under test. It is killed when this value is dropped or when the
+/// test process ends.
 pub struct Program {
     file: PathBuf,
     arguments: Vec<OsString>,
@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program that is not running yet. Both of its outputs go to one log.
+    /// Does not start the program. Standard output and standard error go to the same log.
     pub fn new(program: impl Into<PathBuf>) -> Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let log = format!("{}.log", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -45,29 +45,27 @@ impl Program {
         })
     }
 
-    /// With further arguments.
     #[must_use]
     pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
-    /// With a variable in its environment.
     #[must_use]
     pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Starts it, for the first time or again.
+    /// Starts the program. It may be started again after it has ended.
     pub fn start(&self) -> Result<()> {
         let mut slot = crate::lock(&self.child);
         if reap_if_ended(&mut slot) == Running::Yes {
             bail!("{} is running already", self.name());
         }
-        // The guardian's shell would say so too, but only in the log.
+        // Without this check, the error of the guardian's shell appears only in the log.
         if self.file.is_absolute() && !self.file.is_file() {
-            bail!("there is no program {}", self.file.display());
+            bail!("cannot run {}: file not found", self.file.display());
         }
         let log = File::options().create(true).append(true).open(&self.log)?;
         let child = Guardian::get()?
@@ -82,7 +80,7 @@ impl Program {
         Ok(())
     }
 
-    /// Asks it to end, kills it if it does not, and says how it ended.
+    /// Sends SIGTERM, and SIGKILL if the program does not end within 10 seconds.
     pub async fn stop(&self) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         let deadline = Instant::now() + GRACE;
@@ -92,57 +90,56 @@ impl Program {
         end(&mut crate::lock(&self.child)).with_context(|| format!("{} is not running", self.name()))
     }
 
-    /// `kill -9`: it ends at once and has no say in it. One that does not run is left as it is.
+    /// Sends SIGKILL. Does nothing if the program is not running.
     pub fn kill(&self) {
         end(&mut crate::lock(&self.child));
     }
 
-    /// Freezes it, and comes back when all of it stands still: its connections stay open, and nothing answers on them.
+    /// Sends SIGSTOP and returns when all threads have stopped. Connections stay open, but the program does
+    /// not answer on them.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
-        // One thread takes the signal and then stops the others, which under load work on for a while.
+        // One thread takes the signal and then stops the others. Under load, those run on for a while.
         if let Some(child) = crate::lock(&self.child).as_ref() {
             wait_until(child, WaitIdOptions::STOPPED | WaitIdOptions::EXITED);
         }
         Ok(())
     }
 
-    /// Lets it go on after a pause.
+    /// Sends SIGCONT.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }
 
-    /// Whether it was started and has not ended since, in whatever way.
     pub fn is_running(&self) -> bool {
         reap_if_ended(&mut crate::lock(&self.child)) == Running::Yes
     }
 
-    /// Its process id, while it runs.
+    /// The process id; `None` if the program is not running.
     pub fn id(&self) -> Option<u32> {
         let mut slot = crate::lock(&self.child);
         reap_if_ended(&mut slot);
         slot.as_ref().map(Child::id)
     }
 
-    /// The name of its file.
     pub fn name(&self) -> String {
         self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Everything that it has written so far, in all of its lives.
+    /// The output of all runs so far.
     pub fn log(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The end of the log: why it does not work.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn log_tail(&self) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        // Locked until the signal is sent, so that the process cannot be reaped, and its id mean another, meanwhile.
+        // Holds the lock until the signal is sent: a process that is reaped meanwhile could lose its id to
+        // another.
         let mut slot = crate::lock(&self.child);
         reap_if_ended(&mut slot);
         let child = slot.as_ref().with_context(|| format!("{} is not running", self.name()))?;
@@ -173,21 +170,21 @@ fn reap_if_ended(slot: &mut Option<Child>) -> Running {
     }
 }
 
-/// Looks without reaping: until it is reaped, its id means no other process.
+/// Does not reap the process: until it is reaped, its id cannot belong to another process.
 fn has_ended(child: &Child) -> bool {
     wait_until(child, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
 }
 
-/// Waits for a change without reaping, and says whether there was one.
+/// Waits for a change of state without reaping the process. Returns whether there was one.
 fn wait_until(child: &Child, change: WaitIdOptions) -> bool {
     matches!(waitid(WaitId::Pid(Pid::from_child(child)), change | WaitIdOptions::NOWAIT), Ok(Some(_)))
 }
 
-/// Kills what may still run, waits until it is dead, has the guardian forget it, and reaps it, in this order: a dead
-/// process registers itself no more, and one that is not reaped keeps its id.
+/// Kills the process, waits until it is dead, unregisters it and reaps it. The order matters: a dead process
+/// cannot register itself any more, and a process that is not reaped keeps its id.
 fn end(slot: &mut Option<Child>) -> Option<ExitStatus> {
     let mut child = slot.take()?;
-    // It fails only when the process has ended already.
+    // Fails only if the process has ended already.
     let _ = child.kill();
     wait_until(&child, WaitIdOptions::EXITED);
     if let Ok(guardian) = Guardian::get() {

@@ -1,4 +1,4 @@
-//! Users with just the rights that a test gives them, and namespaces to keep tests apart.
+//! RBAC rights of test users, and namespaces that isolate tests.
 
 use std::{
     process,
@@ -24,7 +24,7 @@ use crate::{
     wait::{PATIENCE, eventually},
 };
 
-/// Rights to use some verbs on some resources of one group. The core group is `""`.
+/// A PolicyRule for some resources of one API group. The core group is `""`.
 pub fn rule(verbs: &[&str], group: &str, resources: &[&str]) -> PolicyRule {
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     PolicyRule {
@@ -36,7 +36,7 @@ pub fn rule(verbs: &[&str], group: &str, resources: &[&str]) -> PolicyRule {
 }
 
 impl Cluster {
-    /// A new namespace. Its name begins with `purpose` and is used only once.
+    /// Creates a namespace with a unique name that begins with `purpose`.
     pub async fn namespace(&self, purpose: &str) -> Result<String> {
         let name = unique(purpose);
         let client = self.admin().client().await?;
@@ -46,7 +46,7 @@ impl Cluster {
         )
         .await?;
         if self.parts().any(|part| part == Part::ControllerManager) {
-            // Pods are refused until the controllers have given the namespace its default service account.
+            // The API server rejects Pods until the namespace has its default service account.
             let accounts: Api<ServiceAccount> = Api::namespaced(client, &name);
             eventually(PATIENCE, "the namespace has its default service account", async || {
                 Ok(accounts.get_opt("default").await?.is_some())
@@ -56,7 +56,7 @@ impl Cluster {
         Ok(name)
     }
 
-    /// A new service account and a token for it.
+    /// Creates a service account and a token for it.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Access> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin().client().await?, namespace);
         create(&accounts, ServiceAccount { metadata: named(name), ..Default::default() }).await?;
@@ -66,14 +66,15 @@ impl Cluster {
         };
         let granted = accounts.create_token_request(name, &PostParams::default(), &request).await?;
         let token =
-            granted.status.and_then(|status| status.token).context("the API server granted no token")?;
+            granted.status.and_then(|status| status.token).context("the API server returned no token")?;
         let user = format!("system:serviceaccount:{namespace}:{name}");
         Ok(Access { login: Login::Token { user, token }, ..self.admin().clone() })
     }
 
-    /// Gives a user rights, in one namespace or everywhere, and waits until they are in force.
+    /// Grants a user rights in one namespace or, without a namespace, in the whole cluster. Waits until the
+    /// API server enforces them.
     ///
-    /// They stay when what this gives back is dropped: see [`Grant::revoke`].
+    /// Dropping the returned value does not revoke them. See [`Grant::revoke`].
     pub async fn grant(
         &self,
         who: &Access,
@@ -93,7 +94,7 @@ impl Cluster {
             kind: kind.to_owned(),
             name: name.clone(),
         };
-        let questions = questions(who, namespace, &rules);
+        let reviews = access_reviews(who, namespace, &rules);
         if let Some(namespace) = namespace {
             let role = Role { metadata: named(&name), rules: Some(rules) };
             let binding = RoleBinding {
@@ -113,29 +114,30 @@ impl Cluster {
             create(&Api::all(client.clone()), role).await?;
             create(&Api::all(client.clone()), binding).await?;
         }
-        eventually(PATIENCE, "the rights are in force", async || {
-            for question in &questions {
-                if !is_allowed(&client, question).await? {
+        eventually(PATIENCE, "the rights are granted", async || {
+            for review in &reviews {
+                if !is_allowed(&client, review).await? {
                     return Ok(false);
                 }
             }
             Ok(true)
         })
         .await?;
-        Ok(Grant { admin: self.admin().clone(), namespace: namespace.map(str::to_owned), name, questions })
+        Ok(Grant { admin: self.admin().clone(), namespace: namespace.map(str::to_owned), name, reviews })
     }
 }
 
-/// Rights that a user has been given.
+/// The Role and RoleBinding (or ClusterRole and ClusterRoleBinding) behind [`Cluster::grant`].
 pub struct Grant {
     admin: Access,
     namespace: Option<String>,
     name: String,
-    questions: Vec<SubjectAccessReview>,
+    reviews: Vec<SubjectAccessReview>,
 }
 
 impl Grant {
-    /// Takes the rights back, and waits until they are gone: all those that the user has from nowhere else.
+    /// Deletes the role and its binding, and waits until the API server denies at least one of the rights.
+    /// The user may hold the others through another grant.
     pub async fn revoke(self) -> Result<()> {
         let client = self.admin.client().await?;
         let now = DeleteParams::default();
@@ -146,22 +148,22 @@ impl Grant {
             Api::<ClusterRoleBinding>::all(client.clone()).delete(&self.name, &now).await?;
             Api::<ClusterRole>::all(client.clone()).delete(&self.name, &now).await?;
         }
-        eventually(PATIENCE, "a right is gone", async || {
-            for question in &self.questions {
-                if !is_allowed(&client, question).await? {
+        eventually(PATIENCE, "a right is revoked", async || {
+            for review in &self.reviews {
+                if !is_allowed(&client, review).await? {
                     return Ok(true);
                 }
             }
-            Ok(self.questions.is_empty())
+            Ok(self.reviews.is_empty())
         })
         .await
     }
 }
 
-/// What to ask the API server to learn whether the rights are in force.
-fn questions(who: &Access, namespace: Option<&str>, rules: &[PolicyRule]) -> Vec<SubjectAccessReview> {
+/// One review for each verb and resource of the rules.
+fn access_reviews(who: &Access, namespace: Option<&str>, rules: &[PolicyRule]) -> Vec<SubjectAccessReview> {
     let each = |words: &Option<Vec<String>>| words.clone().unwrap_or_default();
-    let mut questions = Vec::new();
+    let mut reviews = Vec::new();
     for rule in rules {
         for (group, resource) in each(&rule.api_groups)
             .iter()
@@ -171,7 +173,7 @@ fn questions(who: &Access, namespace: Option<&str>, rules: &[PolicyRule]) -> Vec
                 Some((resource, subresource)) => (resource.to_owned(), Some(subresource.to_owned())),
                 None => (resource, None),
             };
-            questions.extend(rule.verbs.iter().map(|verb| SubjectAccessReview {
+            reviews.extend(rule.verbs.iter().map(|verb| SubjectAccessReview {
                 spec: SubjectAccessReviewSpec {
                     user: Some(who.user().to_owned()),
                     resource_attributes: Some(ResourceAttributes {
@@ -189,13 +191,13 @@ fn questions(who: &Access, namespace: Option<&str>, rules: &[PolicyRule]) -> Vec
             }));
         }
     }
-    questions
+    reviews
 }
 
-async fn is_allowed(client: &Client, question: &SubjectAccessReview) -> Result<bool> {
+async fn is_allowed(client: &Client, review: &SubjectAccessReview) -> Result<bool> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let answer = reviews.create(&PostParams::default(), question).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
+    let reviewed = reviews.create(&PostParams::default(), review).await?;
+    Ok(reviewed.status.is_some_and(|status| status.allowed))
 }
 
 async fn create<K>(api: &Api<K>, object: K) -> Result<()>

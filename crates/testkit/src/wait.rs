@@ -1,20 +1,22 @@
-//! Waiting for what a cluster does in its own time.
+//! Waits for a condition to become true.
 
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long tests wait for something before they fail. It takes seconds on an idle machine; on a busy one, with the control
-/// planes of other tests beside, it may take a hundred times as long, and the test must not fail because of that.
+/// How long tests wait for something before they fail. On an idle machine it takes seconds. On a busy one,
+/// with the control planes of other tests, it may take a hundred times as long.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The pauses between two looks: at first as short as this,
+/// The pause between two checks is a tenth of the time that has passed, but at least this long.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// then a tenth of the time that has passed, but never longer than this. A look often runs kubectl, and many tests wait.
+/// The upper limit of that pause. It must not be much shorter: a check often runs kubectl, and many tests
+/// wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks again and again until the answer is yes. An error counts as "not yet"; the last one is told if time runs out.
+/// Polls `holds` until it returns true. An error counts as false; if time runs out, the last error is
+/// reported.
 pub async fn eventually(
     within: Duration,
     what: &str,
@@ -23,17 +25,16 @@ pub async fn eventually(
     let begin = Instant::now();
     let deadline = begin + within;
     loop {
-        // Whoever is asked may never answer.
-        let look = timeout_at(deadline, holds()).await.unwrap_or_else(|_| Err(anyhow!("no answer")));
-        if matches!(look, Ok(true)) {
+        // A frozen API server never answers.
+        let result = timeout_at(deadline, holds()).await.unwrap_or_else(|_| Err(anyhow!("timed out")));
+        if matches!(result, Ok(true)) {
             return Ok(());
         }
         let pause = (begin.elapsed() / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-        // Another look would have no time.
+        // No time is left for another check.
         if Instant::now() + pause >= deadline {
-            let why =
-                look.err().map(|error| format!("; the last look failed: {error:#}")).unwrap_or_default();
-            bail!("it did not come true within {} s that {what}{why}", within.as_secs());
+            let last_error = result.err().map(|error| format!("; last error: {error:#}")).unwrap_or_default();
+            bail!("timed out after {} s waiting until {what}{last_error}", within.as_secs());
         }
         sleep(pause).await;
     }
@@ -44,28 +45,28 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_asks_until_the_answer_is_yes() {
-        let mut looks = 0;
-        let waited = eventually(Duration::from_secs(5), "it is so", async || {
-            looks += 1;
-            if looks == 1 {
-                bail!("not even there");
+    async fn it_polls_until_the_condition_holds() {
+        let mut checks = 0;
+        let waited = eventually(Duration::from_secs(5), "the Pod is ready", async || {
+            checks += 1;
+            if checks == 1 {
+                bail!("not found");
             }
-            Ok(looks == 3)
+            Ok(checks == 3)
         });
         waited.await.unwrap();
-        assert_eq!(looks, 3);
+        assert_eq!(checks, 3);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_gives_up_in_time_and_says_why() {
-        let never = eventually(Duration::from_secs(5), "it is so", async || bail!("no such thing")).await;
+    async fn a_timeout_reports_the_last_error() {
+        let never = eventually(Duration::from_secs(5), "the Pod is ready", async || bail!("not found")).await;
         assert_eq!(
             never.unwrap_err().to_string(),
-            "it did not come true within 5 s that it is so; the last look failed: no such thing"
+            "timed out after 5 s waiting until the Pod is ready; last error: not found"
         );
         let silent =
-            eventually(Duration::from_secs(5), "it is so", async || std::future::pending().await).await;
-        assert!(silent.unwrap_err().to_string().ends_with("the last look failed: no answer"));
+            eventually(Duration::from_secs(5), "the Pod is ready", async || std::future::pending().await);
+        assert!(silent.await.unwrap_err().to_string().ends_with("last error: timed out"));
     }
 }

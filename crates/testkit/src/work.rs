@@ -1,35 +1,37 @@
-//! Who has worked how long and has how much memory, as Linux tells it.
+//! CPU time and memory of processes, from `/proc`.
 
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// In so many parts Linux divides a second when it tells how long a process has worked.
+/// The unit of CPU times in `/proc`: ticks for each second (`USER_HZ`).
 const TICKS: f64 = 100.0;
 
-/// How many seconds a process has worked, on all cores together.
+/// The CPU time of a process on all cores, in seconds.
 pub fn work_of(process: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name of the program stands in brackets, and may have spaces in it.
-    let (_, after) = stat.rsplit_once(')').context("it has no name")?;
+    // The program name is in parentheses and may contain spaces.
+    let (_, after) = stat.rsplit_once(')').context("/proc/PID/stat has no program name")?;
     ticks(after.split_whitespace().skip(11).take(2))
 }
 
-/// How many seconds the cores were not ours to use: all have worked, or the host had given the core to somebody else.
+/// The CPU time of the whole machine on all cores, in seconds, including time that the hypervisor has stolen.
 pub fn work_of_all() -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat")?;
-    let times: Vec<_> = stat.lines().next().context("it is empty")?.split_whitespace().skip(1).collect();
-    // The fourth and the fifth are the times in which there was nothing to do; after the eighth, guests are counted again.
+    let times: Vec<_> =
+        stat.lines().next().context("/proc/stat is empty")?.split_whitespace().skip(1).collect();
+    // The fourth and the fifth field are idle and iowait. Those after the eighth (guests) are included in the
+    // first two.
     ticks(
         times.iter().take(8).enumerate().filter(|(place, _)| ![3, 4].contains(place)).map(|(_, time)| *time),
     )
 }
 
-/// How many bytes of memory a process has.
+/// The resident set size of a process, in bytes.
 pub fn memory_of(process: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
-    Ok(size.context("it has no memory")?.trim().parse::<f64>()? * 1024.0)
+    Ok(size.context("/proc/PID/status has no VmRSS")?.trim().parse::<f64>()? * 1024.0)
 }
 
 fn ticks<'a>(times: impl Iterator<Item = &'a str>) -> Result<f64> {

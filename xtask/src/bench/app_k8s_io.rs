@@ -1,4 +1,4 @@
-//! `cargo xtask bench app-k8s-io`: beside the controller of app.k8s.io that its users have.
+//! `cargo xtask bench app-k8s-io`: comparison with the controller of app.k8s.io.
 
 use std::{
     path::PathBuf,
@@ -9,18 +9,16 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use super::{build_ours, target};
-use crate::run::{cargo, root, say, step};
+use crate::run::{cargo, log, root, step};
 
-/// The module of that controller.
 const MODULE: &str = "sigs.k8s.io/application";
 
-/// What is done.
 #[derive(Debug, Args)]
 pub(crate) struct AppK8sIo {
-    /// Compare what both say of the same objects, and fail where they differ for no good reason
+    /// Compare the statuses of both controllers, and fail on unexpected differences
     #[arg(long)]
     compare: bool,
-    /// Measure how soon both follow a change, which takes a quarter of an hour
+    /// Measure the latency of both controllers (15 minutes)
     #[arg(long)]
     race: bool,
 }
@@ -35,7 +33,7 @@ impl AppK8sIo {
             if wanted || neither {
                 let mut program = Process::new(own.join("app-k8s-io"));
                 let ended = program.arg(&old).arg(own.join("bellwether")).arg(&module).arg(what).status()?;
-                ensure!(ended.success(), "the two do not agree, or could not be asked");
+                ensure!(ended.success(), "app-k8s-io {what} failed");
             }
         }
         Ok(())
@@ -49,20 +47,20 @@ fn go() -> Process {
     go
 }
 
-/// Builds the controller as it was released.
+/// Builds the controller from its released module.
 fn build() -> Result<PathBuf> {
-    say("building the controller of app.k8s.io, which takes some minutes the first time");
+    log("building the controller of app.k8s.io; the first time takes some minutes");
     let program = target()?.join("bench-peers").join("app-k8s-io");
     let arguments = ["build", "-trimpath", "-mod=readonly", "-buildvcs=false", "-o"];
     let built = go().args(arguments).arg(&program).arg(MODULE).status();
     ensure!(
-        built.context("Go is not installed: there is nobody to compare with")?.success(),
+        built.context("cannot run go. Install Go to build the controller of app.k8s.io.")?.success(),
         "go build failed"
     );
     Ok(program)
 }
 
-/// Where its module is, with its examples.
+/// The directory of the module, with its examples.
 fn module() -> Result<PathBuf> {
     let listed = go().args(["list", "-m", "-f", "{{.Dir}}", MODULE]).stderr(Stdio::inherit()).output()?;
     ensure!(listed.status.success(), "go list failed");

@@ -1,4 +1,4 @@
-//! `cargo xtask bench application`: how fast Applications follow their objects, in the engine alone and in a cluster.
+//! `cargo xtask bench application`: latency and cost of Applications, in the engine alone and in a cluster.
 
 use std::{collections::HashMap, fmt::Write as _, process::Command as Process};
 
@@ -6,10 +6,9 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Deserialize;
 
-use super::{build_ours, float, lines_of, micros, target};
-use crate::run::{cargo, print, say, step};
+use super::{Figure, build_ours, float, lines_of, micros, target};
+use crate::run::{cargo, log, print, step};
 
-/// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Application {
     /// Measure the engine alone
@@ -18,16 +17,16 @@ pub(crate) struct Application {
     /// Measure a controller on a real control plane
     #[arg(long)]
     cluster: bool,
-    /// How many objects there are in the cluster
+    /// Number of objects in the cluster
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1000..=100_000))]
     objects: u32,
-    /// How many of them belong to one Application
+    /// Number of objects in one Application
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     group: u32,
-    /// How many of them change in a second
+    /// Number of changes in a second
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rate: u32,
-    /// For how many seconds
+    /// Duration in seconds
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
 }
@@ -37,8 +36,8 @@ impl Application {
         let neither = !self.engine && !self.cluster;
         let own = build_ours()?;
         if self.engine || neither {
-            let times: Vec<Times> = each_population("engine-times")?;
-            let memory: Vec<Memory> = each_population("engine-memory")?;
+            let times: Vec<EngineTimes> = each_population("engine-times")?;
+            let memory: Vec<EngineMemory> = each_population("engine-memory")?;
             print(&format!("\n{}", engine(&times, &memory)?));
         }
         if self.cluster || neither {
@@ -54,7 +53,6 @@ impl Application {
         Ok(())
     }
 
-    /// The table of the controller on a control plane.
     fn controller(&self, figures: &HashMap<String, f64>) -> Result<String> {
         let mut text = format!(
             "A controller on a control plane with {} objects in {} Applications; {} changes a second\n",
@@ -63,7 +61,7 @@ impl Application {
             self.rate
         );
         write!(text, "{:>12}  {:<6}{:>9}  what", "", "", "goal")?;
-        for row in &ROWS {
+        for row in &FIGURES {
             let Some(value) = figures.get(row.figure) else { continue };
             let goal = row.goal.map(|goal| format!("{goal:.0}")).unwrap_or_default();
             let (value, digits) = (value / row.scale, row.digits);
@@ -73,16 +71,15 @@ impl Application {
     }
 }
 
-/// How many objects there are, and how many of them belong to one Application.
+/// The number of objects, and the number of objects in one Application.
 const POPULATIONS: [(u32, u32); 6] =
     [(1_000, 100), (10_000, 100), (100_000, 100), (1_000, 1_000), (10_000, 10_000), (100_000, 100_000)];
 
-/// The memory that an object may need, in bytes.
+/// The goal for the memory of an object, in bytes.
 const MEMORY: f64 = 1024.0;
 
-/// What the engine takes.
 #[derive(Debug, Deserialize)]
-struct Times {
+struct EngineTimes {
     objects: u64,
     applications: u64,
     read_ns: u64,
@@ -92,86 +89,78 @@ struct Times {
     words_ns: u64,
 }
 
-/// What the engine keeps.
 #[derive(Debug, Deserialize)]
-struct Memory {
+struct EngineMemory {
     objects: u64,
     bytes: u64,
 }
 
-/// What a controller does.
-#[derive(Debug, Deserialize)]
-struct Figure {
-    figure: String,
-    value: f64,
-}
-
-/// A line of the table.
-struct Row {
+/// A line of the table of the controller.
+struct FigureRow {
     figure: &'static str,
     what: &'static str,
     unit: &'static str,
-    /// So much of what was measured is one of the unit.
+    /// The measured value is divided by this.
     scale: f64,
     digits: usize,
-    /// At most so much.
+    /// The maximum.
     goal: Option<f64>,
 }
 
-const ROWS: [Row; 36] = [
-    Row::new("turn_p50_ms", "ms", 1, "from an accepted change to the status on a watch, half of them")
-        .at_most(20.0),
-    Row::new("turn_p99_ms", "ms", 1, "99 of 100").at_most(150.0),
-    Row::new("turn_max_ms", "ms", 1, "all of them"),
-    Row::new("turn_changes", "", 0, "changes, each of which makes an Application ready or unready"),
-    Row::new("turn_unseen", "", 0, "of which so many were overtaken by the next before they showed"),
-    Row::new("turn_rate", "1/s", 1, "of them in a second"),
-    Row::new("turn_writes", "", 2, "writes of a status for each change"),
-    Row::new("turn_events", "", 2, "Events for each change"),
-    Row::new("turn_step_ms", "ms", 2, "a step of the engine, on average"),
-    Row::new("turn_write_ms", "ms", 2, "a write, until the API server has answered, on average"),
-    Row::new("turn_accept_p50_ms", "ms", 1, "a change, until the API server has accepted it, half of them"),
-    Row::new("turn_accept_p99_ms", "ms", 1, "99 of 100"),
-    Row::new("turn_percent", "%", 1, "of a core for the controller, meanwhile"),
-    Row::new("turn_server_percent", "%", 1, "of a core for the API server and etcd"),
-    Row::new("turn_others_percent", "%", 1, "of a core that others had, on this machine or on its host"),
-    Row::new(
+const FIGURES: [FigureRow; 36] = [
+    FigureRow::new(
+        "turn_p50_ms",
+        "ms",
+        1,
+        "latency from an accepted change to the status on a watch, median",
+    )
+    .at_most(20.0),
+    FigureRow::new("turn_p99_ms", "ms", 1, "99th percentile").at_most(150.0),
+    FigureRow::new("turn_max_ms", "ms", 1, "maximum"),
+    FigureRow::new("turn_changes", "", 0, "changes, each of which makes an Application ready or not ready"),
+    FigureRow::new("turn_unseen", "", 0, "changes that the next change superseded"),
+    FigureRow::new("turn_rate", "1/s", 1, "changes in a second"),
+    FigureRow::new("turn_writes", "", 2, "status writes for each change"),
+    FigureRow::new("turn_events", "", 2, "Events for each change"),
+    FigureRow::new("turn_step_ms", "ms", 2, "engine step, mean"),
+    FigureRow::new("turn_write_ms", "ms", 2, "status write request, mean"),
+    FigureRow::new("turn_accept_p50_ms", "ms", 1, "change request, median"),
+    FigureRow::new("turn_accept_p99_ms", "ms", 1, "99th percentile"),
+    FigureRow::new("turn_percent", "%", 1, "of a core for the controller, meanwhile"),
+    FigureRow::new("turn_server_percent", "%", 1, "of a core for the API server and etcd"),
+    FigureRow::new("turn_others_percent", "%", 1, "of a core for other processes and the hypervisor"),
+    FigureRow::new(
         "words_p50_ms",
         "ms",
         1,
-        "the same when words alone change, which may wait for a second, half of them",
+        "latency if only messages change, which may wait for a second, median",
     ),
-    Row::new("words_p99_ms", "ms", 1, "99 of 100"),
-    Row::new("words_max_ms", "ms", 1, "all of them"),
-    Row::new("words_writes", "", 2, "writes of a status for each change"),
-    Row::new("burst_changes", "", 0, "changes of the objects of one Application in a burst"),
-    Row::new("burst_s", "s", 1, "in so long"),
-    Row::new("burst_writes", "", 0, "writes of its status").at_most(20.0),
-    Row::new("idle_changes", "", 0, "changes that mean nothing"),
-    Row::new("idle_writes", "", 0, "writes after them").at_most(0.0),
-    Row::new("idle_percent", "%", 2, "of a core when nothing happens").at_most(1.0),
-    Row::new("memory_empty", "MiB", 1, "of memory without objects").of(MIB).at_most(40.0),
-    Row::new("memory_full", "MiB", 1, "of memory with them").of(MIB),
-    Row::new("memory_each", "bytes", 0, "more for each object").at_most(MEMORY),
-    Row::new("memory_later", "MiB", 1, "of memory after all changes").of(MIB),
-    Row::new("restart_memory", "MiB", 1, "of memory after a restart").of(MIB),
-    Row::new("first_ready_s", "s", 2, "from the first start until it is ready"),
-    Row::new("first_right_s", "s", 2, "until all statuses are right"),
-    Row::new("restart_ready_s", "s", 2, "from a restart until it is ready"),
-    Row::new("restart_writes", "", 0, "writes by it").at_most(0.0),
-    Row::new(
-        "changed_right_s",
-        "s",
-        2,
-        "from a restart until all statuses are right, of which each was wrong",
-    )
-    .at_most(30.0),
-    Row::new("changed_writes", "", 0, "writes by it"),
+    FigureRow::new("words_p99_ms", "ms", 1, "99th percentile"),
+    FigureRow::new("words_max_ms", "ms", 1, "maximum"),
+    FigureRow::new("words_writes", "", 2, "status writes for each change"),
+    FigureRow::new("burst_changes", "", 0, "changes to the objects of one Application in a burst"),
+    FigureRow::new("burst_s", "s", 1, "duration of the burst"),
+    FigureRow::new("burst_writes", "", 0, "status writes").at_most(20.0),
+    FigureRow::new("idle_changes", "", 0, "changes without effect on a status"),
+    FigureRow::new("idle_writes", "", 0, "status writes after them").at_most(0.0),
+    FigureRow::new("idle_percent", "%", 2, "of a core while idle").at_most(1.0),
+    FigureRow::new("memory_empty", "MiB", 1, "memory without objects").of(MIB).at_most(40.0),
+    FigureRow::new("memory_full", "MiB", 1, "memory with all objects").of(MIB),
+    FigureRow::new("memory_each", "bytes", 0, "memory for each object").at_most(MEMORY),
+    FigureRow::new("memory_later", "MiB", 1, "memory after all changes").of(MIB),
+    FigureRow::new("restart_memory", "MiB", 1, "memory after a restart").of(MIB),
+    FigureRow::new("first_ready_s", "s", 2, "from the first start until ready"),
+    FigureRow::new("first_right_s", "s", 2, "from the first start until all statuses are right"),
+    FigureRow::new("restart_ready_s", "s", 2, "from a restart until ready"),
+    FigureRow::new("restart_writes", "", 0, "status writes after it").at_most(0.0),
+    FigureRow::new("changed_right_s", "s", 2, "from a restart with all statuses wrong until all are right")
+        .at_most(30.0),
+    FigureRow::new("changed_writes", "", 0, "status writes after it"),
 ];
 
 const MIB: f64 = 1_048_576.0;
 
-impl Row {
+impl FigureRow {
     const fn new(figure: &'static str, unit: &'static str, digits: usize, what: &'static str) -> Self {
         Self { figure, what, unit, scale: 1.0, digits, goal: None }
     }
@@ -185,11 +174,11 @@ impl Row {
     }
 }
 
-/// What a program says of each population, each in a process of its own, so that none inherits another's memory.
+/// Runs a program for each population, in a new process each time: memory must not carry over.
 fn each_population<T: for<'a> Deserialize<'a>>(program: &str) -> Result<Vec<T>> {
     let mut lines = Vec::new();
     for (objects, group) in POPULATIONS {
-        say(&format!("{program}: {objects} objects, {group} to an Application"));
+        log(&format!("{program}: {objects} objects, {group} in each Application"));
         let path = target()?.join("release").join(program);
         let mut process = Process::new(&path);
         process.args([objects, group].map(|number| number.to_string()));
@@ -200,11 +189,10 @@ fn each_population<T: for<'a> Deserialize<'a>>(program: &str) -> Result<Vec<T>> 
     Ok(lines)
 }
 
-/// The table of the engine alone.
-fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
+fn engine(times: &[EngineTimes], memory: &[EngineMemory]) -> Result<String> {
     let mut text = format!(
         "{:^23}{:>21}{:>21}{:>15}{:>26}\n",
-        "the engine alone", "one by one", "1,024 at a time", "its status", "all objects"
+        "engine alone", "single changes", "batches of 1,024", "one status", "all objects"
     );
     for (heading, width) in [("objects", 9), ("Applications", 14)] {
         write!(text, "{heading:>width$}")?;
@@ -212,24 +200,24 @@ fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
     for (heading, width) in [("µs", 9), ("per second", 12), ("µs", 9), ("per second", 12)] {
         write!(text, "{heading:>width$}")?;
     }
-    for (heading, width) in [("in words, µs", 15), ("read, µs each", 15), ("load, s", 9), ("bytes each", 12)]
+    for (heading, width) in [("render, µs", 15), ("decode, µs each", 16), ("load, s", 9), ("bytes each", 12)]
     {
         write!(text, "{heading:>width$}")?;
     }
     for (times, memory) in times.iter().zip(memory) {
-        let Times { objects, applications, one_ns, batch_ns, words_ns, read_ns, load_ns } = times;
+        let EngineTimes { objects, applications, one_ns, batch_ns, words_ns, read_ns, load_ns } = times;
         write!(text, "\n{objects:>9}{applications:>14}")?;
         for ns in [*one_ns, *batch_ns] {
             write!(text, "{:>9.2}{:>12.0}", micros(ns), 1e9 / float(ns))?;
         }
-        write!(text, "{:>15.0}{:>15.2}", micros(*words_ns), micros(*read_ns))?;
+        write!(text, "{:>15.0}{:>16.2}", micros(*words_ns), micros(*read_ns))?;
         write!(text, "{:>9.3}{:>12.0}", micros(*load_ns) / 1e6, memory.each())?;
     }
     let (least, most) = one_by_one(times);
     write!(
         text,
-        "\n\nOne by one, the slowest takes {:.1} times as long as the quickest. Goal: no longer with more objects.\nAn object \
-         takes at most {MEMORY:.0} bytes in {} of {}.",
+        "\n\nSingle changes: the slowest row takes {:.1} times as long as the fastest. Goal: independent of the number of \
+         objects.\nMemory: at most {MEMORY:.0} bytes for each object in {} of {} rows.",
         most / least,
         memory.iter().filter(|memory| memory.each() <= MEMORY).count(),
         memory.len()
@@ -237,14 +225,14 @@ fn engine(times: &[Times], memory: &[Memory]) -> Result<String> {
     Ok(text)
 }
 
-impl Memory {
+impl EngineMemory {
     fn each(&self) -> f64 {
         float(self.bytes) / float(self.objects)
     }
 }
 
-/// The least and the longest time of a change.
-fn one_by_one(times: &[Times]) -> (f64, f64) {
+/// The minimum and the maximum time of a single change.
+fn one_by_one(times: &[EngineTimes]) -> (f64, f64) {
     let all = times.iter().map(|times| float(times.one_ns));
     all.fold((f64::INFINITY, 0.0), |(least, most), time| (time.min(least), time.max(most)))
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask bench expr`: how fast expressions are compiled and evaluated, beside others that know CEL.
+//! `cargo xtask bench expr`: compiling and evaluating expressions, compared with other implementations of
+//! CEL.
 
 use std::{
     fmt::Write as _,
@@ -12,12 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{Peer, build_ours, float, has_go, lines_of, median, micros, target};
-use crate::run::{print, say};
+use crate::run::{log, print};
 
-/// An expression over the rows.
 struct Expression {
     text: &'static str,
-    /// Whether it does nothing but compare, as most rules do.
+    /// Whether it only compares values, as most rules do.
     compares: bool,
 }
 
@@ -49,17 +49,17 @@ const ROWS: usize = 64;
 
 const CEL_GO: Peer = Peer { name: "cel-go", module: "cel-go", goal: 3.0 };
 
-/// How often the programs take turns; the quickest turn counts.
+/// The programs run in turn; the fastest of these turns counts.
 const TURNS: usize = 3;
 
-/// What a program says of an expression. No program says everything.
+/// What a program measures for an expression. Each program sets only some of the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line {
-    /// What it gives for each row.
+struct ExpressionLine {
+    /// The result for each row.
     values: Vec<Json>,
     compile_ns: u64,
-    /// On all rows; so are those below.
+    /// For all rows, as are the fields below.
     ns: u64,
     object_ns: u64,
     allocs: u64,
@@ -71,17 +71,17 @@ pub(super) fn expr() -> Result<()> {
     if has_go() {
         programs.push(CEL_GO.build().context("cannot build the program for cel-go")?);
     } else {
-        say("Go is not installed: the table has no figures of cel-go.");
+        log("Go is not installed: the table has no figures of cel-go");
     }
     let rows = write_rows()?;
     let counted = measure(&own.join("expr-allocations"), &rows)?;
 
-    let mut results: Vec<Vec<Line>> = Vec::new();
+    let mut results: Vec<Vec<ExpressionLine>> = Vec::new();
     for turn in 1..=TURNS {
-        say(&format!("measuring, turn {turn} of {TURNS}"));
+        log(&format!("measuring, turn {turn} of {TURNS}"));
         for (position, program) in programs.iter().enumerate() {
             let lines = measure(program, &rows)?;
-            agree(&counted, &lines).with_context(|| format!("{} does other work", program.display()))?;
+            agree(&counted, &lines).with_context(|| format!("{} has other results", program.display()))?;
             match results.get_mut(position) {
                 Some(before) => {
                     before.iter_mut().zip(lines).for_each(|(before, line)| before.keep_quickest(&line));
@@ -96,7 +96,7 @@ pub(super) fn expr() -> Result<()> {
     let rows: Vec<_> = EXPRESSIONS
         .iter()
         .enumerate()
-        .map(|(row, expression)| Row {
+        .map(|(row, expression)| ExpressionRow {
             expression,
             ours: &results[0][row],
             cel: &results[1][row],
@@ -107,7 +107,7 @@ pub(super) fn expr() -> Result<()> {
     Ok(())
 }
 
-impl Line {
+impl ExpressionLine {
     fn keep_quickest(&mut self, other: &Self) {
         self.compile_ns = self.compile_ns.min(other.compile_ns);
         self.ns = self.ns.min(other.ns);
@@ -115,7 +115,7 @@ impl Line {
     }
 }
 
-/// Writes the objects that the expressions are evaluated on, one in each line, and says where.
+/// Writes the input objects to a file, one in each line, and returns its path.
 fn write_rows() -> Result<PathBuf> {
     let directory = target()?.join("bench-peers");
     fs::create_dir_all(&directory)?;
@@ -125,7 +125,7 @@ fn write_rows() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// An object like others of its kind, in a state of its own.
+/// An object with a state that depends on its number.
 fn row(number: usize) -> Json {
     let pick = |choices: [&'static str; 4]| choices[number % 4];
     let replicas = 1 + number % 7;
@@ -181,47 +181,47 @@ fn row(number: usize) -> Json {
     })
 }
 
-/// What a program says of the expressions, a line each.
-fn measure(program: &Path, rows: &Path) -> Result<Vec<Line>> {
+/// Runs a program on the expressions. It prints a line for each expression.
+fn measure(program: &Path, rows: &Path) -> Result<Vec<ExpressionLine>> {
     let expressions = EXPRESSIONS.iter().map(|expression| expression.text);
-    let lines: Vec<Line> = lines_of(Process::new(program).arg(rows).args(expressions))
+    let lines: Vec<ExpressionLine> = lines_of(Process::new(program).arg(rows).args(expressions))
         .with_context(|| format!("cannot measure with {}", program.display()))?;
-    ensure!(lines.len() == EXPRESSIONS.len(), "{} left expressions out", program.display());
+    ensure!(lines.len() == EXPRESSIONS.len(), "{} did not measure all expressions", program.display());
     Ok(lines)
 }
 
-/// Fails if two programs give different values, for then their times cannot be compared.
-fn agree(ours: &[Line], theirs: &[Line]) -> Result<()> {
+/// Fails if two programs have different results: their times would not be comparable.
+fn agree(ours: &[ExpressionLine], theirs: &[ExpressionLine]) -> Result<()> {
     for ((expression, ours), theirs) in EXPRESSIONS.iter().zip(ours).zip(theirs) {
         let text = expression.text;
         ensure!(
             ours.values.len() == ROWS && theirs.values.len() == ROWS,
-            "`{text}` was not evaluated on all rows"
+            "`{text}` was not evaluated for all rows"
         );
         for (row, (ours, theirs)) in ours.values.iter().zip(&theirs.values).enumerate() {
-            ensure!(ours == theirs, "`{text}` on row {row} is {theirs} there, and {ours} to us");
+            ensure!(ours == theirs, "`{text}`, row {row}: {theirs}, want {ours}");
         }
     }
     Ok(())
 }
 
-/// What is known of an expression.
-struct Row<'a> {
+/// The figures of all programs for an expression.
+struct ExpressionRow<'a> {
     expression: &'a Expression,
-    ours: &'a Line,
-    cel: &'a Line,
-    cel_go: Option<&'a Line>,
+    ours: &'a ExpressionLine,
+    cel: &'a ExpressionLine,
+    cel_go: Option<&'a ExpressionLine>,
 }
 
-impl Row<'_> {
-    /// How many times as long cel-go takes to evaluate it as we do over facts.
+impl ExpressionRow<'_> {
+    /// The evaluation time of cel-go divided by Bellwether's over facts.
     fn times(&self) -> Option<f64> {
         self.cel_go.map(|line| float(line.ns) / float(self.ours.ns))
     }
 }
 
-fn table(rows: &[Row<'_>]) -> Result<String> {
-    let mut text = format!("{:^28}{:^49}\n", "compile, µs", "evaluate on a row, ns");
+fn table(rows: &[ExpressionRow<'_>]) -> Result<String> {
+    let mut text = format!("{:^28}{:^49}\n", "compile, µs", "evaluate one row, ns");
     for (heading, width) in [("ours", 8), ("cel", 10), ("cel-go", 10)] {
         write!(text, "{heading:>width$}")?;
     }
@@ -242,11 +242,11 @@ fn table(rows: &[Row<'_>]) -> Result<String> {
     Ok(text)
 }
 
-/// Whether comparisons are as fast as we want them. Times depend on the machine, so this fails nothing.
-fn goals(rows: &[Row<'_>]) -> Result<String> {
+/// Times depend on the machine, so a missed goal is not a failure.
+fn goals(rows: &[ExpressionRow<'_>]) -> Result<String> {
     let comparisons: Vec<_> = rows.iter().filter(|row| row.expression.compares).collect();
     let mut text = format!(
-        "Goal: a comparison allocates nothing, reached by {} of {}.",
+        "Goal: a comparison does not allocate, reached by {} of {} expressions.",
         comparisons.iter().filter(|row| row.ours.allocs == 0).count(),
         comparisons.len()
     );
@@ -254,8 +254,8 @@ fn goals(rows: &[Row<'_>]) -> Result<String> {
     if !times.is_empty() {
         write!(
             text,
-            "\nMedian: comparisons over facts are {:.1} times as fast as those of {}. Goal: at least {:.0} times, \
-             reached by {} of {}.",
+            "\nMedian: comparisons over facts are {:.1} times as fast as in {}. Goal: at least {:.0} times, \
+             reached by {} of {} expressions.",
             median(&times),
             CEL_GO.name,
             CEL_GO.goal,
@@ -266,12 +266,11 @@ fn goals(rows: &[Row<'_>]) -> Result<String> {
     Ok(text)
 }
 
-/// The part of one row in what all rows take.
+/// The mean for one row.
 fn each(all: u64) -> f64 {
     float(all) / float(ROWS as u64)
 }
 
-/// A number, if there is one.
 fn written(number: Option<f64>, digits: usize) -> String {
     number.map_or_else(|| "-".to_owned(), |number| format!("{number:.digits$}"))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench rollup`: what a change to one of many components costs.
+//! `cargo xtask bench rollup`: the cost of a change to one of many components.
 
 use std::{fmt::Write as _, process::Command as Process};
 
@@ -7,24 +7,23 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{build_ours, lines_of, micros};
-use crate::run::{cargo, print, say, step};
+use crate::run::{cargo, log, print, step};
 
-/// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Rollup {
-    /// How many changes are made on each control plane
+    /// Number of changes on each control plane
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     changes: u32,
 }
 
-/// So many components there are for the engine alone,
+/// The numbers of components for the engine alone.
 const ALONE: [u32; 5] = [5, 50, 500, 5_000, 50_000];
 
-/// and on a control plane. A status lists a hundred of them at most.
+/// The numbers of components on a control plane. A status lists at most a hundred of them.
 const LIVE: [u32; 3] = [5, 100, 5_000];
 
 #[derive(Debug, Deserialize)]
-struct Times {
+struct RollupTimes {
     components: u64,
     one_ns: u64,
     words_ns: u64,
@@ -32,7 +31,7 @@ struct Times {
 }
 
 #[derive(Debug, Deserialize)]
-struct Live {
+struct LiveTimes {
     components: u64,
     changes: u64,
     half_ms: f64,
@@ -45,41 +44,41 @@ impl Rollup {
     pub(super) fn run(&self) -> Result<()> {
         let own = build_ours()?;
         step(&mut cargo(&["build", "--release", "--package", "bellwether"]))?;
-        let mut times: Vec<Times> = Vec::new();
+        let mut times: Vec<RollupTimes> = Vec::new();
         for components in ALONE {
-            say(&format!("the engine alone, {components} components"));
+            log(&format!("engine alone, {components} components"));
             let mut program = Process::new(own.join("rollup-times"));
             program.arg(components.to_string());
-            times.extend(lines_of::<Times>(&mut program).context("cannot measure the engine")?);
+            times.extend(lines_of::<RollupTimes>(&mut program).context("cannot measure the engine")?);
         }
-        let mut live: Vec<Live> = Vec::new();
+        let mut live: Vec<LiveTimes> = Vec::new();
         for components in LIVE {
-            say(&format!("a controller, {components} components"));
+            log(&format!("controller, {components} components"));
             let mut program = Process::new(own.join("rollup-live"));
             program
                 .arg(own.join("bellwether"))
                 .args([components, self.changes].map(|number| number.to_string()));
-            live.extend(lines_of::<Live>(&mut program).context("cannot measure a controller")?);
+            live.extend(lines_of::<LiveTimes>(&mut program).context("cannot measure a controller")?);
         }
         print(&format!("\n{}", table(&times, &live)?));
         Ok(())
     }
 }
 
-fn table(times: &[Times], live: &[Live]) -> Result<String> {
+fn table(times: &[RollupTimes], live: &[LiveTimes]) -> Result<String> {
     let mut text = format!(
-        "{:>12}{:>16}{:>20}{:>10}   the engine alone",
-        "components", "a change, µs", "its status, µs", "writes"
+        "{:>12}{:>16}{:>20}{:>10}   engine alone",
+        "components", "change, µs", "render status, µs", "writes"
     );
-    for Times { components, one_ns, words_ns, writes } in times {
+    for RollupTimes { components, one_ns, words_ns, writes } in times {
         write!(text, "\n{components:>12}{:>16.2}{:>20.0}{writes:>10}", micros(*one_ns), micros(*words_ns))?;
     }
     write!(
         text,
-        "\n\n{:>12}{:>16}{:>20}{:>10}{:>14}   a controller on a control plane",
-        "components", "half, ms", "the longest, ms", "writes", "memory, MiB"
+        "\n\n{:>12}{:>16}{:>20}{:>10}{:>14}   controller on a control plane",
+        "components", "median, ms", "maximum, ms", "writes", "memory, MiB"
     )?;
-    for Live { components, changes, half_ms, longest_ms, writes, memory } in live {
+    for LiveTimes { components, changes, half_ms, longest_ms, writes, memory } in live {
         let memory = memory / 1_048_576.0;
         write!(
             text,

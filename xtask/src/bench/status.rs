@@ -1,40 +1,32 @@
-//! `cargo xtask bench status`: how long a person waits for `bellwether status`.
+//! `cargo xtask bench status`: the duration of `bellwether status`.
 
 use std::{fmt::Write as _, process::Command as Process};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use serde::Deserialize;
 
-use super::{build_ours, lines_of};
+use super::{Figure, build_ours, lines_of};
 use crate::run::{cargo, print, step};
 
-/// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// How many objects there are
+    /// Number of objects
     #[arg(long, default_value_t = 10_000)]
     objects: u32,
-    /// How many of them belong to one Application
+    /// Number of objects in one Application
     #[arg(long, default_value_t = 20)]
     group: u32,
-    /// How often to ask
+    /// Number of runs
     #[arg(long, default_value_t = 10)]
     times: u32,
 }
 
-#[derive(Debug, Deserialize)]
-struct Figure {
-    figure: String,
-    value: f64,
-}
-
-/// What is told, with its unit and its goal.
+/// Figure, unit, description.
 const ROWS: [(&str, &str, &str); 4] = [
-    ("half_s", "s", "from the command to its end, half of them (goal: 2)"),
-    ("best_s", "s", "the quickest"),
-    ("worst_s", "s", "the slowest"),
-    ("lists", "", "lists that it asks for (goal: one for each kind: Applications, HealthRules, Deployments)"),
+    ("half_s", "s", "duration of the command, median (goal: 2)"),
+    ("best_s", "s", "minimum"),
+    ("worst_s", "s", "maximum"),
+    ("lists", "", "list requests (goal: one for each kind: Applications, HealthRules, Deployments)"),
 ];
 
 impl Status {

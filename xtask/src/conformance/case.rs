@@ -1,4 +1,4 @@
-//! One case: an object, what others say of it, and whether we say the same.
+//! One case: an object, the expected status, and the comparison with Bellwether's verdict.
 
 use std::sync::Arc;
 
@@ -12,29 +12,27 @@ use bellwether_model::{Object, State};
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-/// An object, and what others say of it.
 pub(super) struct Case {
     pub(super) id: String,
     pub(super) now: Timestamp,
-    /// Their word for the state; nothing if they have no opinion.
+    /// The expected status; `None` if the other project does not assess the kind.
     status: Option<String>,
-    /// Their message, where it must be ours.
+    /// The expected message, where it must match.
     message: Option<String>,
-    /// The conditions that there must be: their type, status and reason.
+    /// Type, status and reason of required conditions.
     conditions: Vec<[String; 3]>,
-    /// The types of conditions that there must not be.
+    /// Types of forbidden conditions.
     absent: Vec<String>,
     /// Flux's expressions: current, in progress, failed.
     expressions: [Option<String>; 3],
-    /// Flux's error, if it is one.
+    /// The error that Flux reports.
     error: Option<String>,
     pub(super) object: Vec<u8>,
 }
 
-/// What we say, and whether they say so too.
 pub(super) struct Outcome {
     pub(super) agrees: bool,
-    /// They call it bad and we call it good.
+    /// Failed is expected, but the verdict is Ready.
     pub(super) false_green: bool,
     pub(super) expected: String,
     pub(super) got: String,
@@ -44,11 +42,11 @@ impl Case {
     pub(super) fn read(line: &str) -> Result<Self> {
         let mut case: Json = serde_json::from_str(line)?;
         let now = match &case["now"] {
-            Json::String(now) => now.parse().with_context(|| format!("{now} is no time"))?,
+            Json::String(now) => now.parse().with_context(|| format!("invalid time {now}"))?,
             _ => Timestamp::now(),
         };
         Ok(Self {
-            id: text(&case["id"]).context("a case without an id")?,
+            id: text(&case["id"]).context("missing id")?,
             now,
             status: text(&case["status"]),
             message: text(&case["message"]),
@@ -73,7 +71,7 @@ fn entries(value: &Json) -> impl Iterator<Item = &Json> {
     value.as_array().into_iter().flatten()
 }
 
-/// The dialect kstatus beside kstatus.
+/// Compares the kstatus dialect with kstatus.
 pub(super) fn kstatus(case: &Case, ours: &kstatus::Assessment) -> Outcome {
     let theirs = case.status.as_deref().unwrap_or("none");
     let got = format!("{:?}", ours.status);
@@ -100,10 +98,10 @@ pub(super) fn kstatus(case: &Case, ours: &kstatus::Assessment) -> Outcome {
     }
 }
 
-/// The dialect argo beside Argo CD.
+/// Compares the argo dialect with Argo CD.
 pub(super) fn argo(case: &Case, ours: Option<&argo::Health>) -> Outcome {
     let got = ours.map(|health| format!("{:?}", health.status));
-    let word = |status: Option<&str>| status.unwrap_or("no opinion").to_owned();
+    let word = |status: Option<&str>| status.unwrap_or("none").to_owned();
     Outcome {
         agrees: got == case.status,
         false_green: case.status.as_deref() == Some("Degraded") && got.as_deref() == Some("Healthy"),
@@ -112,8 +110,8 @@ pub(super) fn argo(case: &Case, ours: Option<&argo::Health>) -> Outcome {
     }
 }
 
-/// Whether our state says the same as the word of Argo CD. It has none for what is being deleted, and gives up where we
-/// still wait.
+/// Whether a state corresponds to a health status of Argo CD. Argo CD has no status for deletion, and is
+/// Unknown or Missing in cases where Bellwether is InProgress.
 fn means(status: &str, state: State) -> bool {
     match status {
         "Healthy" => state == State::Ready,
@@ -126,7 +124,7 @@ fn means(status: &str, state: State) -> bool {
     }
 }
 
-/// Our own verdict beside Argo CD's.
+/// Compares Bellwether's verdict with that of Argo CD.
 pub(super) fn native(case: &Case, verdict: &Verdict) -> Outcome {
     let status = case.status.as_deref().unwrap_or("none");
     Outcome {
@@ -143,7 +141,7 @@ pub(super) fn native(case: &Case, verdict: &Verdict) -> Outcome {
     }
 }
 
-/// A rule with Flux's expressions beside Flux: the status, or the error word for word.
+/// Compares a rule with Flux's expressions with Flux: the status, or the exact error.
 pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
     let [current, in_progress, failed] = case.expressions.clone();
     let rule = UserRule {
@@ -163,7 +161,7 @@ pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
             };
             (got, Some(verdict))
         }
-        Err(flaws) => (flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), None),
+        Err(errors) => (errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), None),
     };
     let expected = case.error.clone().or_else(|| case.status.clone()).unwrap_or_default();
     Outcome {
@@ -174,7 +172,7 @@ pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
     }
 }
 
-/// Enough of a message to recognise it.
+/// The beginning of a message, without control characters.
 fn bounded(message: &str) -> String {
     const LONGEST: usize = 160;
     let mut characters =

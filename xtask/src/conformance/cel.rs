@@ -1,7 +1,7 @@
-//! `cargo xtask conformance cel`: CEL's own conformance suite, case by case, through our evaluator.
+//! `cargo xtask conformance cel`: runs the CEL conformance suite.
 //!
-//! The suite is a Go module, which Go reads for us. The files that show whether an expression means here what it means
-//! elsewhere have a bar; the others are told.
+//! The suite is a Go module, and a Go program converts it. The files about the semantics of expressions have
+//! a threshold; the others are only reported.
 
 mod bridge;
 mod case;
@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use self::case::{Case, LeftOut, Verdict};
+use self::case::{CelCase, CelOutcome, SkipReason};
 use crate::run::print;
 
 #[derive(Debug, Args)]
@@ -23,8 +23,8 @@ pub(super) struct Cel {
     list: Option<String>,
 }
 
-/// The files that must reach the bar.
-const BARRED: [&str; 12] = [
+/// The files with a threshold.
+const REQUIRED: [&str; 12] = [
     "basic",
     "comparisons",
     "conversions",
@@ -39,15 +39,14 @@ const BARRED: [&str; 12] = [
     "timestamps",
 ];
 
-/// The least part of the cases that apply, in percent.
-const BAR: usize = 95;
+/// The minimum of passed cases, in percent of those that apply.
+const THRESHOLD: usize = 95;
 
-/// How many of a file's cases pass.
 #[derive(Debug, Default)]
-struct Score {
+struct FileScore {
     passed: usize,
     failed: usize,
-    left_out: BTreeMap<LeftOut, usize>,
+    skipped: BTreeMap<SkipReason, usize>,
 }
 
 impl Cel {
@@ -59,37 +58,41 @@ impl Cel {
     }
 }
 
-/// Tells how many of each file's cases pass, and fails if too few do.
-pub(super) fn table(tell: fn(&str)) -> Result<()> {
+/// Prints the number of passed cases for each file, and fails if a file is below its threshold.
+pub(super) fn table(output: fn(&str)) -> Result<()> {
     let Some(cases) = suite::read()? else { return Ok(()) };
-    let mut scores = BTreeMap::<&str, Score>::new();
-    let mut total = Score::default();
+    let mut scores = BTreeMap::<&str, FileScore>::new();
+    let mut total = FileScore::default();
     for case in &cases {
-        let verdict = case.judge(bridge::evaluate);
-        scores.entry(&case.file).or_default().count(&verdict);
-        total.count(&verdict);
+        let outcome = case.run(bridge::evaluate);
+        scores.entry(&case.file).or_default().count(&outcome);
+        total.count(&outcome);
     }
-    tell(&format!(
-        "{:<15} {:>5} {:>6} {:>6} {:>8} {:>8}  bar",
-        "CEL", "cases", "passed", "failed", "left out", "percent"
+    output(&format!(
+        "{:<15} {:>5} {:>6} {:>6} {:>8} {:>8}  threshold",
+        "CEL", "cases", "passed", "failed", "skipped", "percent"
     ));
     for (file, score) in &scores {
-        tell(&score.line(file));
+        output(&score.line(file));
     }
-    tell(&total.line("all"));
-    let low: Vec<_> = BARRED.into_iter().filter(|file| !scores.get(file).is_some_and(Score::holds)).collect();
+    output(&total.line("all"));
+    let low: Vec<_> =
+        REQUIRED.into_iter().filter(|file| !scores.get(file).is_some_and(FileScore::holds)).collect();
     if low.is_empty() {
         return Ok(());
     }
-    bail!("below the bar: {}; `cargo xtask conformance cel --list FILE` shows the cases", low.join(", "))
+    bail!(
+        "below the threshold: {}. Run `cargo xtask conformance cel --list FILE` to see the cases.",
+        low.join(", ")
+    )
 }
 
 fn list(file: &str) -> Result<()> {
     let Some(cases) = suite::read()? else { return Ok(()) };
-    let cases: Vec<&Case> = cases.iter().filter(|case| case.file == file).collect();
+    let cases: Vec<&CelCase> = cases.iter().filter(|case| case.file == file).collect();
     ensure!(!cases.is_empty(), "the suite has no file {file}");
     for case in cases {
-        if let Verdict::Failed { expected, got } = case.judge(bridge::evaluate) {
+        if let CelOutcome::Failed { expected, got } = case.run(bridge::evaluate) {
             print(&format!(
                 "{}/{}  {}\n    expected {expected}\n    got      {got}",
                 case.section, case.name, case.expr
@@ -99,45 +102,45 @@ fn list(file: &str) -> Result<()> {
     Ok(())
 }
 
-impl Score {
-    fn count(&mut self, verdict: &Verdict) {
-        match verdict {
-            Verdict::Passed => self.passed += 1,
-            Verdict::Failed { .. } => self.failed += 1,
-            Verdict::LeftOut(why) => *self.left_out.entry(*why).or_default() += 1,
+impl FileScore {
+    fn count(&mut self, outcome: &CelOutcome) {
+        match outcome {
+            CelOutcome::Passed => self.passed += 1,
+            CelOutcome::Failed { .. } => self.failed += 1,
+            CelOutcome::Skipped(why) => *self.skipped.entry(*why).or_default() += 1,
         }
     }
 
-    /// The cases that mean something here.
+    /// The number of cases that were evaluated.
     fn applies(&self) -> usize {
         self.passed + self.failed
     }
 
-    /// Whether enough of them pass. If there are none, the suite was misread.
+    /// Whether enough cases pass. A file without cases was not read correctly.
     fn holds(&self) -> bool {
-        self.applies() > 0 && self.passed * 100 >= self.applies() * BAR
+        self.applies() > 0 && self.passed * 100 >= self.applies() * THRESHOLD
     }
 
     fn line(&self, file: &str) -> String {
-        let left_out: usize = self.left_out.values().sum();
+        let skipped: usize = self.skipped.values().sum();
         let percent = match (self.passed * 1000).checked_div(self.applies()) {
             Some(per_mille) => format!("{}.{}", per_mille / 10, per_mille % 10),
             None => "-".to_owned(),
         };
-        let barred = BARRED.contains(&file);
-        let bar = if barred { format!("{BAR} %") } else { String::new() };
+        let required = REQUIRED.contains(&file);
+        let threshold = if required { format!("{THRESHOLD} %") } else { String::new() };
         let mut line = format!(
-            "{file:<15} {:>5} {:>6} {:>6} {left_out:>8} {percent:>8}  {bar:<4}",
-            self.applies() + left_out,
+            "{file:<15} {:>5} {:>6} {:>6} {skipped:>8} {percent:>8}  {threshold:<4}",
+            self.applies() + skipped,
             self.passed,
             self.failed,
         );
-        if barred && !self.holds() {
+        if required && !self.holds() {
             line.push_str("  BELOW");
         }
-        for (index, (why, count)) in self.left_out.iter().enumerate() {
+        for (index, (why, count)) in self.skipped.iter().enumerate() {
             let _ =
-                write!(line, "{}{count} for {}", if index == 0 { "  left out: " } else { ", " }, why.name());
+                write!(line, "{}{count} for {}", if index == 0 { "  skipped: " } else { ", " }, why.name());
         }
         line.trim_end().to_owned()
     }
@@ -148,12 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_must_reach_the_bar_with_what_applies() {
-        for (passed, failed, left_out, expected) in
+    fn a_file_must_reach_the_threshold_with_the_cases_that_apply() {
+        for (passed, failed, skipped, expected) in
             [(95, 5, 0, true), (94, 6, 0, false), (94, 5, 100, false), (19, 1, 0, true), (0, 0, 3, false)]
         {
-            let left_out = BTreeMap::from([(LeftOut::Messages, left_out)]);
-            let score = Score { passed, failed, left_out };
+            let skipped = BTreeMap::from([(SkipReason::Messages, skipped)]);
+            let score = FileScore { passed, failed, skipped };
             assert_eq!(score.holds(), expected, "{}", score.line("basic"));
             assert_eq!(score.line("basic").contains("BELOW"), !expected, "{}", score.line("basic"));
             assert!(!score.line("dynamic").contains("BELOW"));
@@ -161,21 +164,21 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_what_was_left_out_and_why() {
-        let mut score = Score::default();
-        for verdict in [
-            Verdict::Passed,
-            Verdict::Passed,
-            Verdict::Failed { expected: "1".into(), got: "2".into() },
-            Verdict::LeftOut(LeftOut::Messages),
-            Verdict::LeftOut(LeftOut::Packages),
-            Verdict::LeftOut(LeftOut::Messages),
+    fn a_line_has_the_reasons_of_skipped_cases() {
+        let mut score = FileScore::default();
+        for outcome in [
+            CelOutcome::Passed,
+            CelOutcome::Passed,
+            CelOutcome::Failed { expected: "1".into(), got: "2".into() },
+            CelOutcome::Skipped(SkipReason::Messages),
+            CelOutcome::Skipped(SkipReason::Packages),
+            CelOutcome::Skipped(SkipReason::Messages),
         ] {
-            score.count(&verdict);
+            score.count(&outcome);
         }
         assert_eq!(
             score.line("optionals"),
-            "optionals           6      2      1        3     66.6        left out: 2 for protobuf messages, 1 for variables in \
+            "optionals           6      2      1        3     66.6        skipped: 2 for protobuf messages, 1 for variables in \
              packages"
         );
     }

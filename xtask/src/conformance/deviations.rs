@@ -1,35 +1,31 @@
-//! The cases that we see differently from those who wrote them, and why.
+//! Known deviations: cases where Bellwether's verdict differs on purpose.
 //!
-//! The documentation tells the same by situation: `docs/health-rules.md`.
+//! `docs/health-rules.md` documents them for users.
 
-/// The case, and why our answer stands.
+/// The case, and the reason.
 const DEVIATIONS: &[(&str, &str)] = &[
     (
         "kubectl-status/job-suspended",
-        "made with a release of kstatus that does not know suspended Jobs; kstatus' own newer test, core_test/SuspendedJob, \
-         says Current of the same situation, and no version says both",
+        "recorded with a release of kstatus without support for suspended Jobs; the newer test core_test/SuspendedJob of \
+         kstatus expects Current",
     ),
-    ("astra.netapp.io/ResticVolumeBackup#3", "it is being deleted"),
-    ("kafka.strimzi.io/KafkaBridge#1", "it is being deleted"),
-    ("kafka.strimzi.io/KafkaBridge#2", "it is being deleted"),
+    ("astra.netapp.io/ResticVolumeBackup#3", "the object is being deleted"),
+    ("kafka.strimzi.io/KafkaBridge#1", "the object is being deleted"),
+    ("kafka.strimzi.io/KafkaBridge#2", "the object is being deleted"),
     (
         "core.spinkube.dev/SpinApp#2",
-        "Progressing because of NewReplicaSetAvailable is how a roll-out says that it is over",
+        "Progressing=True with reason NewReplicaSetAvailable means that the rollout is complete",
     ),
-    (
-        "gateway.networking.k8s.io/HTTPRoute#4",
-        "a parent that the spec still names has not seen the newest generation",
-    ),
-    ("operator.knative.dev/KnativeEventing#2", "a status that nobody can read is unknown, not broken"),
-    ("flink.apache.org/FlinkDeployment#2", "its job was suspended on purpose"),
-    ("flink.apache.org/FlinkDeployment#3", "its job was suspended on purpose"),
-    ("_.cnrm.cloud.google.com/_#1", "it waits for what it depends on, which nobody has suspended"),
-    ("openfaas.com/Function#3", "it is not healthy, and nothing in it says that somebody suspended it"),
-    ("rabbitmq.com/Exchange#0", "the conditions speak of an older generation"),
-    ("rabbitmq.com/Exchange#2", "the conditions speak of an older generation"),
+    ("gateway.networking.k8s.io/HTTPRoute#4", "a parent in the spec has not observed the latest generation"),
+    ("operator.knative.dev/KnativeEventing#2", "an invalid status is Unknown, not Failed"),
+    ("flink.apache.org/FlinkDeployment#2", "the user suspended the job"),
+    ("flink.apache.org/FlinkDeployment#3", "the user suspended the job"),
+    ("_.cnrm.cloud.google.com/_#1", "the object waits for a dependency that is not suspended"),
+    ("openfaas.com/Function#3", "not healthy, and no field says that it is suspended"),
+    ("rabbitmq.com/Exchange#0", "the conditions are about an older generation"),
+    ("rabbitmq.com/Exchange#2", "the conditions are about an older generation"),
 ];
 
-/// Why we see the case differently, if we mean to.
 pub(super) fn why(id: &str) -> Option<&'static str> {
     DEVIATIONS.iter().find(|(own, _)| *own == id).map(|(_, why)| *why)
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask conformance`: our verdicts beside those that other projects wrote down for their objects, and our
-//! evaluator on the suite that CEL has for evaluators.
+//! `cargo xtask conformance`: compares verdicts with the test cases of other projects, and runs the CEL
+//! conformance suite.
 //!
-//! The cases are not part of this repository. Where they are, every figure has a bar that it must not fall below.
+//! The cases are not part of this repository. Every row has a threshold.
 
 mod case;
 mod cel;
@@ -23,49 +23,48 @@ use bellwether_model::{Object, Plan};
 use clap::{Args, Subcommand, ValueEnum};
 
 use self::case::{Case, Outcome};
-use crate::run::{print, root, say};
+use crate::run::{log, print, root};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Conformance {
     #[command(subcommand)]
     suite: Option<Suite>,
-    /// Where the cases are; else where BELLWETHER_CONFORMANCE points, else ../shared/conformance beside this repository
+    /// Directory of the cases; the default is BELLWETHER_CONFORMANCE, then ../shared/conformance
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
-    /// Print the cases of one row that disagree, instead of the table
+    /// Print the cases of one row that differ, instead of the table
     #[arg(long, value_name = "ROW")]
     list: Option<Row>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Suite {
-    /// CEL's own suite alone; needs Go
+    /// Run only the CEL conformance suite; needs Go
     Cel(cel::Cel),
 }
 
-/// A row of the table: whose cases, judged in which way.
+/// A row of the table: a set of cases, and the rules to assess them with.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Row {
-    /// The dialect kstatus on its own cases
+    /// The kstatus dialect on the cases of kstatus
     Kstatus,
-    /// The dialect kstatus on the cases of kubectl-status, which have messages
+    /// The kstatus dialect on the cases of kubectl-status, which include messages
     KubectlStatus,
-    /// The dialect argo on the cases of Argo CD's built-in checks
+    /// The argo dialect on the cases of Argo CD's built-in checks
     Gitops,
-    /// Our rules on Argo CD's cases
+    /// Bellwether's rules on the cases of Argo CD
     Native,
-    /// Our generic rules alone on Argo CD's cases
+    /// Bellwether's generic rules only, on the cases of Argo CD
     Generic,
-    /// Rules with Flux's expressions on Flux's cases, errors included
+    /// HealthRules with Flux expressions on the cases of Flux, including errors
     Flux,
 }
 
-/// What must hold for a row.
-struct Bar {
-    /// The least part of the cases that agrees, in percent; of 100, those that are listed as seen differently may be missing.
+struct Threshold {
+    /// The minimum of matching cases, in percent. With 100, known deviations may still differ.
     agree: usize,
-    /// The most cases that we call good and the others bad.
+    /// The maximum of cases that are Ready here and failed there.
     false_green: usize,
 }
 
@@ -91,17 +90,17 @@ impl Row {
         }
     }
 
-    fn bar(self) -> Bar {
+    fn threshold(self) -> Threshold {
         match self {
             Self::Kstatus | Self::KubectlStatus | Self::Gitops | Self::Flux => {
-                Bar { agree: 100, false_green: 0 }
+                Threshold { agree: 100, false_green: 0 }
             }
-            Self::Native => Bar { agree: 98, false_green: 0 },
-            Self::Generic => Bar { agree: 76, false_green: 7 },
+            Self::Native => Threshold { agree: 98, false_green: 0 },
+            Self::Generic => Threshold { agree: 76, false_green: 7 },
         }
     }
 
-    fn judge(self, case: &Case, object: &Object<'_>) -> Outcome {
+    fn assess(self, case: &Case, object: &Object<'_>) -> Outcome {
         match self {
             Self::Kstatus | Self::KubectlStatus => case::kstatus(case, &kstatus::assess(object, case.now)),
             Self::Gitops => case::argo(case, argo::assess(object).as_ref()),
@@ -114,13 +113,12 @@ impl Row {
     }
 }
 
-/// How many of the cases agree.
 struct Score {
     row: Row,
     cases: usize,
     agree: usize,
     false_green: usize,
-    /// Those that disagree and are listed as seen differently.
+    /// Known deviations.
     listed: usize,
 }
 
@@ -134,19 +132,19 @@ impl Conformance {
     }
 }
 
-/// Fails if a figure falls below its bar.
+/// Fails if a row is below its threshold.
 pub(crate) fn check() -> Result<()> {
-    say("\n$ conformance");
-    everything(None, say)
+    log("\n$ conformance");
+    everything(None, log)
 }
 
-/// Both tables, even if the first has a figure below its bar.
-fn everything(cases: Option<PathBuf>, tell: fn(&str)) -> Result<()> {
-    let verdicts = find_cases(cases).map_or(Ok(()), |cases| table(&cases, tell));
-    verdicts.and(cel::table(tell))
+/// Prints both tables, even if the first fails.
+fn everything(cases: Option<PathBuf>, output: fn(&str)) -> Result<()> {
+    let verdicts = find_cases(cases).map_or(Ok(()), |cases| table(&cases, output));
+    verdicts.and(cel::table(output))
 }
 
-/// The directory of the cases, if there is one; the developer is told if there is none.
+/// The directory of the cases. Prints a line if it does not exist.
 fn find_cases(named: Option<PathBuf>) -> Option<PathBuf> {
     let directory = named
         .or_else(|| env::var_os("BELLWETHER_CONFORMANCE").map(PathBuf::from))
@@ -154,18 +152,18 @@ fn find_cases(named: Option<PathBuf>) -> Option<PathBuf> {
     if directory.is_dir() {
         return Some(directory);
     }
-    say(&format!("conformance skipped: there are no cases in {}", directory.display()));
+    log(&format!("conformance skipped: directory {} not found", directory.display()));
     None
 }
 
-fn table(directory: &Path, tell: fn(&str)) -> Result<()> {
-    tell(&format!(
+fn table(directory: &Path, output: fn(&str)) -> Result<()> {
+    output(&format!(
         "{:<15} {:>5} {:>6} {:>8} {:>12}  {}",
-        "row", "cases", "agree", "percent", "false green", "bar"
+        "row", "cases", "agree", "percent", "false green", "threshold"
     ));
     let mut low = Vec::new();
     for row in Row::value_variants() {
-        let outcomes = judge(directory, *row)?;
+        let outcomes = assess_all(directory, *row)?;
         let score = Score {
             row: *row,
             cases: outcomes.len(),
@@ -176,7 +174,7 @@ fn table(directory: &Path, tell: fn(&str)) -> Result<()> {
                 .filter(|(case, outcome)| !outcome.agrees && deviations::why(&case.id).is_some())
                 .count(),
         };
-        tell(&score.line());
+        output(&score.line());
         if !score.holds() {
             low.push(row.name());
         }
@@ -184,39 +182,42 @@ fn table(directory: &Path, tell: fn(&str)) -> Result<()> {
     if low.is_empty() {
         return Ok(());
     }
-    bail!("below the bar: {}; `cargo xtask conformance --list ROW` shows the cases", low.join(", "))
+    bail!(
+        "below the threshold: {}. Run `cargo xtask conformance --list ROW` to see the cases.",
+        low.join(", ")
+    )
 }
 
 impl Score {
-    /// The least number of cases that reaches the bar.
-    fn least(&self) -> usize {
-        match self.row.bar().agree {
+    /// The minimum number of matching cases.
+    fn minimum(&self) -> usize {
+        match self.row.threshold().agree {
             100 => self.cases - self.listed,
             percent => (self.cases * percent).div_ceil(100),
         }
     }
 
     fn holds(&self) -> bool {
-        self.agree >= self.least() && self.false_green <= self.row.bar().false_green
+        self.agree >= self.minimum() && self.false_green <= self.row.threshold().false_green
     }
 
     fn line(&self) -> String {
-        let bar = self.row.bar();
+        let threshold = self.row.threshold();
         let per_mille = (self.agree * 1000).checked_div(self.cases).unwrap_or(1000);
         let mut line = format!(
-            "{:<15} {:>5} {:>6} {:>6}.{} {:>12}  {} of them ({} %), {} false green",
+            "{:<15} {:>5} {:>6} {:>6}.{} {:>12}  {} cases ({} %), {} false green",
             self.row.name(),
             self.cases,
             self.agree,
             per_mille / 10,
             per_mille % 10,
             self.false_green,
-            self.least(),
-            bar.agree,
-            bar.false_green,
+            self.minimum(),
+            threshold.agree,
+            threshold.false_green,
         );
         if self.listed > 0 {
-            let _ = write!(line, ", {} listed as seen differently", self.listed);
+            let _ = write!(line, ", {} known deviations", self.listed);
         }
         if !self.holds() {
             line.push_str("  BELOW");
@@ -226,7 +227,7 @@ impl Score {
 }
 
 fn list(directory: &Path, row: Row) -> Result<()> {
-    for (case, outcome) in judge(directory, row)? {
+    for (case, outcome) in assess_all(directory, row)? {
         if outcome.agrees {
             continue;
         }
@@ -235,14 +236,14 @@ fn list(directory: &Path, row: Row) -> Result<()> {
             marks.push_str("  FALSE GREEN");
         }
         if let Some(why) = deviations::why(&case.id) {
-            let _ = write!(marks, "  (listed: {why})");
+            let _ = write!(marks, "  (known deviation: {why})");
         }
         print(&format!("{}  expected {}, got {}{marks}", case.id, outcome.expected, outcome.got));
     }
     Ok(())
 }
 
-fn judge(directory: &Path, row: Row) -> Result<Vec<(Case, Outcome)>> {
+fn assess_all(directory: &Path, row: Row) -> Result<Vec<(Case, Outcome)>> {
     let path = directory.join(row.file());
     let lines = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     // Flux's expressions may read anything.
@@ -254,7 +255,7 @@ fn judge(directory: &Path, row: Row) -> Result<Vec<(Case, Outcome)>> {
             let place = || format!("{}, line {}", path.display(), index + 1);
             let case = Case::read(line).with_context(place)?;
             let object = Object::from_json(&case.object, &plan).with_context(place)?;
-            let outcome = row.judge(&case, &object);
+            let outcome = row.assess(&case, &object);
             Ok((case, outcome))
         })
         .collect()
@@ -266,18 +267,18 @@ mod tests {
 
     use super::*;
 
-    /// Whether a case agrees, and whether it is a false green.
+    /// Whether a case matches, and whether it is a false green.
     fn outcome(row: Row, kind: &str, mut expectation: Json) -> (bool, bool) {
         expectation["id"] = "it".into();
         expectation["object"] = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "it"}});
         let case = Case::read(&expectation.to_string()).unwrap();
         let object = Object::from_json(&case.object, &Plan::everything()).unwrap();
-        let outcome = row.judge(&case, &object);
+        let outcome = row.assess(&case, &object);
         (outcome.agrees, outcome.false_green)
     }
 
     #[test]
-    fn a_case_agrees_in_all_that_it_asks_for() {
+    fn a_case_matches_in_all_fields_that_it_names() {
         let claim = |reason| json!([{"type": "Reconciling", "status": "True", "reason": reason}]);
         for (row, kind, expectation, expected) in [
             (Row::Kstatus, "Service", json!({"status": "Current", "absent": ["Stalled"]}), (true, false)),
@@ -317,12 +318,7 @@ mod tests {
             (Row::Gitops, "Service", json!({"status": "Degraded"}), (false, true)),
             (Row::Gitops, "Service", json!({"status": null}), (false, false)),
             (Row::Gitops, "ConfigMap", json!({"status": null}), (true, false)),
-            (
-                Row::Native,
-                "Service",
-                json!({"status": "Healthy", "message": "of no interest"}),
-                (true, false),
-            ),
+            (Row::Native, "Service", json!({"status": "Healthy", "message": "ignored"}), (true, false)),
             (Row::Native, "Service", json!({"status": "Degraded"}), (false, true)),
         ] {
             assert_eq!(outcome(row, kind, expectation.clone()), expected, "{row:?} {kind} {expectation}");
@@ -330,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_must_reach_its_bar() {
+    fn a_row_must_reach_its_threshold() {
         for (row, cases, agree, false_green, listed, expected) in [
             (Row::Kstatus, 58, 58, 0, 0, true),
             (Row::Kstatus, 58, 57, 0, 0, false),
@@ -350,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_never_rounded_up_to_its_bar() {
+    fn a_percentage_is_never_rounded_up_to_its_threshold() {
         let score = Score { row: Row::Native, cases: 1123, agree: 1100, false_green: 0, listed: 0 };
         assert!(!score.holds() && score.line().contains("97.9"), "{}", score.line());
     }

@@ -1,4 +1,4 @@
-//! What is answered on which path, as a client sees it that is none too clever.
+//! Status code and body of every path, as a plain HTTP/1.1 client sees them.
 
 #![expect(clippy::expect_used, reason = "a mistake in the client fails the test that uses it")]
 
@@ -15,7 +15,6 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// A process that knows some groups.
 #[derive(Default)]
 struct Known {
     waits_for: Vec<String>,
@@ -35,7 +34,7 @@ impl Process for Known {
         let answer = match &*group.name.name {
             "well" => Answer::Known(Box::new(summary(group, true))),
             "broken" => Answer::Known(Box::new(summary(group, false))),
-            "late" => Answer::Unknown("it is not known yet which Pod there are".to_owned()),
+            "late" => Answer::Unknown("Pods have not been listed yet".to_owned()),
             name => Answer::Absent(format!("{} {name} not found", group.kind.kind().kind)),
         };
         Box::pin(async { answer })
@@ -60,7 +59,7 @@ fn summary(group: &GroupRef, healthy: bool) -> StatusSummary {
     }
 }
 
-/// What is answered: the head, and the body.
+/// The head and the body of the response.
 async fn ask(process: Known, method: &str, path: &str) -> (String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -84,7 +83,7 @@ async fn get(process: Known, path: &str) -> (u16, String) {
     (code(&head), body)
 }
 
-/// The code, and the body of an answer that is JSON.
+/// The status code and the body of a response that must be JSON.
 async fn json_at(process: Known, path: &str) -> (u16, Value) {
     let (head, body) = ask(process, "GET", path).await;
     assert!(head.contains("content-type: application/json"), "{head}");
@@ -109,7 +108,7 @@ fn conditions(status: &str) -> Value {
 #[case::late("/readyz/applications/shop/late", 503, json!({
     "apiGroup": "bellwether.dev", "kind": "Application",
     "namespace": "shop", "name": "late", "healthy": false,
-    "message": "it is not known yet which Pod there are",
+    "message": "Pods have not been listed yet",
 }))]
 #[case::absent("/readyz/applications/shop/other", 404, json!({
     "apiGroup": "bellwether.dev", "kind": "Application",
@@ -135,16 +134,16 @@ async fn groups(#[case] path: &str, #[case] code: u16, #[case] body: Value) {
     assert_eq!(json_at(Known::default(), path).await, (code, body));
 }
 
-/// What comes in the place of a name is a name, or is refused; it never ends the server.
+/// Any text is a name, invalid UTF-8 is a bad request, and neither ends the server.
 #[rstest]
 #[case::encoded("/readyz/rollups/we%6Cl", 200)]
 #[case::a_slash("/readyz/rollups/a%2Fb", 404)]
 #[case::a_query("/readyz/rollups/well?verbose", 200)]
 #[case::markup("/readyz/rollups/%3Cscript%3E%22", 404)]
 #[case::a_way_up("/readyz/rollups/..%2f..%2fetc", 404)]
-#[case::nothing_seen("/readyz/applications/%00/%0A", 404)]
-#[case::no_text("/readyz/rollups/%FF%FE", 400)]
-#[case::half_of_it_no_text("/readyz/applications/shop/%C3", 400)]
+#[case::control_characters("/readyz/applications/%00/%0A", 404)]
+#[case::not_utf_8("/readyz/rollups/%FF%FE", 400)]
+#[case::half_of_it_not_utf_8("/readyz/applications/shop/%C3", 400)]
 #[case::half_an_escape("/readyz/rollups/%4", 404)]
 #[tokio::test]
 async fn strange_names(#[case] path: &str, #[case] expected: u16) {
@@ -154,7 +153,7 @@ async fn strange_names(#[case] path: &str, #[case] expected: u16) {
 }
 
 #[tokio::test]
-async fn a_name_without_end() {
+async fn a_very_long_name() {
     let path = format!("/readyz/rollups/{}", "a".repeat(20_000));
     let (code, body) = json_at(Known::default(), &path).await;
     assert_eq!((code, &body["healthy"]), (404, &json!(false)));
@@ -167,7 +166,7 @@ async fn a_name_without_end() {
 #[case::too_deep("/readyz/applications/shop/web/pods")]
 #[case::another_kind("/readyz/pods/web")]
 #[tokio::test]
-async fn paths_that_there_are_none_of(#[case] path: &str) {
+async fn unknown_paths(#[case] path: &str) {
     assert_eq!(get(Known::default(), path).await, (404, String::new()));
 }
 
@@ -188,7 +187,7 @@ async fn heads(#[case] path: &str, #[case] expected: u16) {
 }
 
 #[tokio::test]
-async fn by_itself_it_speaks_for_itself() {
+async fn by_default_readyz_reports_the_process() {
     assert_eq!(get(Known::default(), "/healthz").await, (200, "ok\n".to_owned()));
     assert_eq!(get(Known::default(), "/metrics").await, (200, "# EOF\n".to_owned()));
     assert_eq!(get(Known::default(), "/readyz").await, (200, "ok\n".to_owned()));
@@ -196,14 +195,14 @@ async fn by_itself_it_speaks_for_itself() {
     assert_eq!(get(waits, "/readyz").await, (503, "one\ntwo\n".to_owned()));
 }
 
-/// Where it speaks for a group, what it waits for itself is of no account; and the path is there though the group is not.
+/// With a group configured, the readiness of the process does not count, and a missing group is 503, not 404.
 #[rstest]
 #[case::well("well", 200)]
 #[case::broken("broken", 503)]
 #[case::late("late", 503)]
 #[case::absent("other", 503)]
 #[tokio::test]
-async fn it_speaks_for_another(#[case] name: &str, #[case] expected: u16) {
+async fn readyz_reports_a_configured_rollup(#[case] name: &str, #[case] expected: u16) {
     let group = GroupRef::new(OwnKind::Rollup, NamespacedName::new("", name));
     let process = || Known { waits_for: vec!["one".to_owned()], speaks_for: Some(group.clone()) };
     let (code, body) = json_at(process(), "/readyz").await;

@@ -1,4 +1,4 @@
-//! What a request asks of the API server, read from its method and address as the API server itself reads them.
+//! Verb, resource, namespace and name of a request, parsed from its method and URL as the API server does.
 
 use std::fmt;
 
@@ -7,55 +7,45 @@ use percent_encoding::percent_decode_str;
 
 use super::query::Query;
 
-/// What a request asks for.
+/// The `RequestInfo` of a request, in the terms of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// What shall be done.
     pub verb: Verb,
-    /// With what; none for paths such as `/version` and `/readyz`, and for discovery.
+    /// `None` for discovery and for paths such as `/version` and `/readyz`.
     pub resource: Option<Resource>,
-    /// The path, where there is no resource.
+    /// The path of a non-resource request.
     pub path: Option<String>,
-    /// In which namespace. A `Namespace` object counts as being in itself.
+    /// The namespace of a `Namespace` object is its own name.
     pub namespace: Option<String>,
-    /// With which object: by the path, or by a list's or watch's field selector. A `create` has its name in the body,
-    /// and none here.
+    /// From the path, or from the field selector of a list or watch. `None` for a `create`, which has the
+    /// name in its body.
     pub name: Option<String>,
 }
 
-/// What is done, in the words of RBAC.
+/// The verbs of RBAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Reads one object, or a path that is no resource.
+    /// Also the verb of non-resource reads.
     Get,
-    /// Reads a collection.
     List,
-    /// Follows a collection, or one object in it.
     Watch,
-    /// Makes an object.
     Create,
-    /// Replaces an object.
     Update,
-    /// Changes an object in part; server-side apply too.
+    /// Includes server-side apply.
     Patch,
-    /// Removes one object.
     Delete,
-    /// Removes a collection.
     DeleteCollection,
-    /// Whatever else HTTP knows.
+    /// Any other HTTP method.
     Other,
 }
 
-/// The resource that a request is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resource {
-    /// The API group, empty for the core group.
+    /// Empty for the core group.
     pub group: String,
-    /// The version in the group.
     pub version: String,
-    /// The resource's name in paths, such as `deployments`.
+    /// The name in paths, such as `deployments`.
     pub plural: String,
-    /// The part of an object, such as `status`.
     pub subresource: Option<String>,
 }
 
@@ -71,9 +61,9 @@ impl fmt::Display for Resource {
 }
 
 impl Resource {
-    /// Whether it is the one that is written like this. It is asked for every request on record, and so makes no text
-    /// to compare with.
-    pub(super) fn is_written(&self, text: &str) -> bool {
+    /// Compares with the form of [`Display`](fmt::Display) without allocating: it runs for every recorded
+    /// request.
+    pub(super) fn is_named(&self, text: &str) -> bool {
         let (object, subresource) = match text.split_once('/') {
             Some((object, subresource)) => (object, Some(subresource)),
             None => (text, None),
@@ -158,7 +148,7 @@ fn verb(method: &Method) -> Verb {
 mod tests {
     use super::*;
 
-    /// A call in one line: verb, resource or path, namespace and name, `-` for what is not there.
+    /// A call in one line: verb, resource or path, namespace and name, `-` for what is missing.
     fn read(request: &str) -> String {
         let (method, uri) = request.split_once(' ').unwrap();
         let call = Call::of(&method.parse().unwrap(), &uri.parse().unwrap());
@@ -171,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_as_the_api_server_reads_them() {
+    fn requests_are_parsed_as_the_api_server_parses_them() {
         for (request, expected) in [
             ("GET /api/v1/pods", "List v1 pods - -"),
             ("GET /api/v1/pods?watch=true", "Watch v1 pods - -"),
@@ -220,16 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_known_by_its_own_words_alone() {
+    fn a_resource_has_exactly_one_name() {
         let (method, pods) = (Method::GET, "/api/v1/namespaces/s/pods/w".parse().unwrap());
         let scale = "/apis/apps.x.io/v1/namespaces/s/sets/w/scale".parse().unwrap();
         for uri in [pods, scale] {
             let resource = Call::of(&method, &uri).resource.unwrap();
-            assert!(resource.is_written(&resource.to_string()));
+            assert!(resource.is_named(&resource.to_string()));
             for other in
                 ["pod", "pods.apps", "pods/log", "sets.apps.x.io", "sets/scale", "sets.apps/scale", ""]
             {
-                assert!(!resource.is_written(other), "{resource} is not {other}");
+                assert!(!resource.is_named(other), "{resource} is not {other}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Headers on their way through: what belongs to one connection alone stays behind.
+//! Rewrites the headers of forwarded messages.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
@@ -8,7 +8,7 @@ use http::{
     },
 };
 
-const OF_ONE_CONNECTION: [HeaderName; 8] = [
+const HOP_BY_HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     PROXY_AUTHENTICATE,
@@ -19,7 +19,7 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// Removes what is about the connection and not about the message.
+/// Removes hop-by-hop headers, including those that the `Connection` header names.
 pub(super) fn strip_connection(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -28,18 +28,18 @@ pub(super) fn strip_connection(headers: &mut HeaderMap) {
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in named.iter().chain(&OF_ONE_CONNECTION) {
+    for name in named.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
 }
 
-/// Makes a client's headers those of a request to the API server whose body is at hand.
+/// Rewrites the headers of a client for a request to the API server whose body is buffered.
 pub(super) fn for_upstream(headers: &mut HeaderMap, host: HeaderValue) {
     strip_connection(headers);
     headers.remove(CONTENT_LENGTH);
     headers.remove(EXPECT);
     headers.insert(HOST, host);
-    // Faults count lines, so there must be lines: no compression, and JSON wherever the client would take it.
+    // Faults count lines, so bodies must have lines: no compression, and JSON wherever the client accepts it.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if let Some(json) = json_only(headers) {
         headers.insert(ACCEPT, json);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_the_connection_stays_behind() {
+    fn hop_by_hop_headers_are_removed() {
         let mut passing = headers(&[
             ("connection", "keep-alive, x-private"),
             ("keep-alive", "timeout=5"),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn api_servers_are_asked_for_lines() {
+    fn the_api_server_is_asked_for_uncompressed_json() {
         let protobuf = "application/vnd.kubernetes.protobuf,application/json;as=Table;v=v1, application/json";
         for (accept, expected) in [
             (protobuf, "application/json;as=Table;v=v1,application/json"),

@@ -1,4 +1,4 @@
-//! Which faults are in force, and what they have done.
+//! The faults that are injected now, and how often each has struck.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,109 +6,109 @@ use tokio::sync::watch;
 
 use super::{
     fault::Fault,
-    requests::{Asked, Requests},
+    requests::{RequestAttributes, Requests},
 };
 use crate::lock;
 
-/// The faults in force, the oldest first.
+/// The injected faults, oldest first.
 #[derive(Clone, Default)]
-pub(super) struct Faults(Arc<Mutex<Vec<Arc<Threat>>>>);
+pub(super) struct Faults(Arc<Mutex<Vec<Arc<ActiveFault>>>>);
 
-struct Threat {
+struct ActiveFault {
     requests: Requests,
     fault: Fault,
     strikes: watch::Sender<usize>,
     done: watch::Sender<usize>,
-    /// Open as long as the fault is in force; nothing is sent.
-    in_force: watch::Receiver<()>,
+    /// Closes when the fault is lifted. Carries no values.
+    lifted: watch::Receiver<()>,
 }
 
 impl Faults {
     pub(super) fn inject(&self, requests: Requests, fault: Fault) -> Injected {
-        let (end, in_force) = watch::channel(());
+        let (lift, lifted) = watch::channel(());
         let (strikes, done) = (watch::Sender::new(0), watch::Sender::new(0));
-        let threat = Arc::new(Threat { requests, fault, strikes, done, in_force });
-        lock(&self.0).push(threat.clone());
-        Injected { faults: self.clone(), threat, _end: end }
+        let active = Arc::new(ActiveFault { requests, fault, strikes, done, lifted });
+        lock(&self.0).push(active.clone());
+        Injected { faults: self.clone(), active, _lift: lift }
     }
 
-    /// The strike that this request gets: from the oldest fault that means it and has strikes left.
-    pub(super) fn strike(&self, asked: &Asked) -> Option<Strike> {
-        let threats = lock(&self.0);
-        let threat = threats.iter().find(|threat| {
-            threat.fault.concerns(&asked.call)
-                && threat.requests.matches(asked)
-                && *threat.strikes.borrow() < threat.requests.limit()
+    /// Strikes this request with the oldest fault that matches it and has strikes left.
+    pub(super) fn strike(&self, request: &RequestAttributes) -> Option<Strike> {
+        let all = lock(&self.0);
+        let active = all.iter().find(|active| {
+            active.fault.concerns(&request.call)
+                && active.requests.matches(request)
+                && *active.strikes.borrow() < active.requests.limit()
         })?;
-        threat.strikes.send_modify(|strikes| *strikes += 1);
-        Some(Strike(threat.clone()))
+        active.strikes.send_modify(|strikes| *strikes += 1);
+        Some(Strike(active.clone()))
     }
 }
 
-/// A fault upon one request.
-pub(super) struct Strike(Arc<Threat>);
+/// A fault that strikes one request.
+pub(super) struct Strike(Arc<ActiveFault>);
 
 impl Strike {
     pub(super) fn fault(&self) -> Fault {
         self.0.fault
     }
 
-    /// Says that the server's part in the request is over.
+    /// Records that the server has handled the request. See [`Injected::done`].
     pub(super) fn done(&self) {
         self.0.done.send_modify(|done| *done += 1);
     }
 
-    /// Waits until the fault is no longer in force.
+    /// Waits until the fault is lifted.
     pub(super) fn lifted(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut in_force = self.0.in_force.clone();
-        async move { while in_force.changed().await.is_ok() {} }
+        let mut lifted = self.0.lifted.clone();
+        async move { while lifted.changed().await.is_ok() {} }
     }
 }
 
-/// A fault that is in force until this is dropped.
+/// Keeps a fault injected until it is dropped.
 ///
-/// What it holds back until then goes on; other requests that it has struck stay struck.
+/// Dropping it releases held responses and events. Other struck requests stay struck.
 #[must_use = "the fault ends when this is dropped"]
 pub struct Injected {
     faults: Faults,
-    threat: Arc<Threat>,
-    /// Closes the channel from which those who are held back learn of the end.
-    _end: watch::Sender<()>,
+    active: Arc<ActiveFault>,
+    /// Dropping it closes the channel on which held responses and events wait.
+    _lift: watch::Sender<()>,
 }
 
 impl Injected {
-    /// How many requests it has struck so far.
+    /// How many requests the fault has struck so far.
     pub fn strikes(&self) -> usize {
-        *self.threat.strikes.borrow()
+        *self.active.strikes.borrow()
     }
 
-    /// Waits until it has struck at least so many requests.
+    /// Waits until the fault has struck at least this many requests.
     pub async fn struck(&self, times: usize) {
-        reached(&self.threat.strikes, times).await;
+        reached(&self.active.strikes, times).await;
     }
 
-    /// Waits until at least so many of the struck requests are done, whatever their clients know of it.
+    /// Waits until the server has handled at least this many of the struck requests.
     ///
-    /// With [`LoseResponse`](Fault::LoseResponse) and [`HoldResponse`](Fault::HoldResponse) a request is done when the
-    /// API server has carried it out and given its whole answer, with other faults when an answer has begun, be it the
-    /// API server's or the fault's own. It is never done if its client goes before that, if the API server is away, or
-    /// if a [`HalfOpen`](Fault::HalfOpen) keeps it from the API server.
+    /// With [`LoseResponse`](Fault::LoseResponse) and [`HoldResponse`](Fault::HoldResponse), a request is
+    /// done when the API server has sent its complete response. With other faults it is done when a response
+    /// has begun, either that of the API server or that of the fault. It is never done if the client
+    /// disconnects before, if the API server is down, or if [`HalfOpen`](Fault::HalfOpen) does not forward
+    /// it.
     pub async fn done(&self, times: usize) {
-        reached(&self.threat.done, times).await;
+        reached(&self.active.done, times).await;
     }
 
-    /// Ends the fault.
     pub fn lift(self) {}
 }
 
 async fn reached(count: &watch::Sender<usize>, times: usize) {
-    // The sender is borrowed, so the channel cannot close meanwhile.
+    // The sender is borrowed, so the channel cannot close.
     let _ = count.subscribe().wait_for(|count| *count >= times).await;
 }
 
 impl Drop for Injected {
     fn drop(&mut self) {
-        lock(&self.faults.0).retain(|threat| !Arc::ptr_eq(threat, &self.threat));
+        lock(&self.faults.0).retain(|active| !Arc::ptr_eq(active, &self.active));
     }
 }
 
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
     use crate::proxy::call::Call;
 
-    fn asked(uri: &str) -> Asked {
+    fn request(uri: &str) -> RequestAttributes {
         let call = Call::of(&Method::GET, &uri.parse().unwrap());
-        Asked { call, user: "alice".to_owned(), user_agent: None }
+        RequestAttributes { call, user: "alice".to_owned(), user_agent: None }
     }
 
     fn struck(faults: &Faults, uri: &str) -> Option<Fault> {
-        faults.strike(&asked(uri)).map(|strike| strike.fault())
+        faults.strike(&request(uri)).map(|strike| strike.fault())
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_does_not_strike_where_it_can_do_nothing() {
+    fn a_fault_does_not_strike_requests_that_it_cannot_affect() {
         let faults = Faults::default();
         let gone = faults.inject(Requests::all(), Fault::ErrorEvent(StatusCode::GONE));
         let behind = faults.inject(Requests::all(), Fault::Past { resource_version: 1 });
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_have_their_events_held_and_others_their_answers() {
+    fn hold_events_strikes_watches_and_hold_response_other_requests() {
         let faults = Faults::default();
         let _answers = faults.inject(Requests::all(), Fault::HoldResponse);
         let _events = faults.inject(Requests::all(), Fault::HoldEvents);
@@ -165,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn a_strike_sees_the_end_of_its_fault() {
+    fn a_strike_notices_that_its_fault_is_lifted() {
         let faults = Faults::default();
         let fault = faults.inject(Requests::all(), Fault::HoldResponse);
-        let strike = faults.strike(&asked("/version")).unwrap();
+        let strike = faults.strike(&request("/version")).unwrap();
         let mut lifted = Box::pin(strike.lifted());
         assert!(lifted.as_mut().now_or_never().is_none());
         assert!(fault.done(1).now_or_never().is_none());

@@ -1,7 +1,7 @@
-//! Answers that go wrong after some of their lines.
+//! Response bodies that are delayed, held or cut after some of their lines.
 //!
-//! A watch is a stream of lines, one event each; every other JSON answer is a single line, with or without a line break
-//! at its end.
+//! A watch is a stream of lines, one event each. Every other JSON response is a single line, with or without
+//! a line break at its end.
 
 use std::time::Duration;
 
@@ -15,28 +15,29 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Body;
 
-/// Time for the last bytes to leave: a server does not send what it has when it learns that the rest will never come.
+/// Time to send the last bytes: hyper drops buffered data when the body returns an error.
 const LAST_BYTES: Duration = Duration::from_millis(100);
 
-/// The answer to a watch with its events changed; a refusal stays as it is.
+/// Changes the body of a successful watch response. Errors stay unchanged.
 pub(super) fn of_events(answer: Response<Body>, change: impl FnOnce(Body) -> Body) -> Response<Body> {
     if answer.status().is_success() { answer.map(change) } else { answer }
 }
 
-/// Every line late by so much, in order. The wait begins when a line comes, so that many lines wait together.
+/// Delays every line and keeps the order. The delay of each line starts when it arrives, so delays do not add
+/// up.
 pub(super) fn delay(body: Body, by: Duration) -> Body {
-    let late = lines(body).map(move |line| {
+    let delayed = lines(body).map(move |line| {
         let due = Instant::now() + by;
         async move {
             sleep_until(due).await;
             line
         }
     });
-    to_body(late.buffered(usize::MAX))
+    to_body(delayed.buffered(usize::MAX))
 }
 
-/// Every line held back until the release, in order; the end, good or bad, waits only for lines before it. They are taken
-/// in all the while: an API server drops a client that does not listen.
+/// Holds every line until the release, in order. The end of the body waits only for lines before it. The
+/// upstream is read all the while, because an API server drops a client that does not read.
 pub(super) fn hold(body: Body, release: impl Future<Output = ()> + Send + 'static) -> Body {
     let release = release.shared();
     let held = lines(body).map(move |line| {
@@ -51,23 +52,23 @@ pub(super) fn hold(body: Body, release: impl Future<Output = ()> + Send + 'stati
     to_body(held.buffered(usize::MAX))
 }
 
-/// So many whole lines, half of the next, and the end of the connection.
+/// Sends `after` whole lines and half of the next, then breaks the connection.
 pub(super) fn cut_mid_line(body: Body, after: usize) -> Body {
     let some = lines(body).take(after.saturating_add(1)).enumerate().map(move |(index, line)| {
         line.map(|line| if index == after { line.slice(..line.len() / 2) } else { line })
     });
     to_body(some.chain(stream::once(async {
         sleep(LAST_BYTES).await;
-        Err(anyhow!("the fault proxy cuts the answer here"))
+        Err(anyhow!("fault proxy: response cut"))
     })))
 }
 
-/// So many whole lines, and then nothing, not even an end.
+/// Sends `after` whole lines, then nothing; the body never ends.
 pub(super) fn fall_silent(body: Body, after: usize) -> Body {
     to_body(lines(body).take(after).chain(stream::pending()))
 }
 
-/// Some lines before those of a watch.
+/// Inserts `first` before the events of a watch.
 pub(super) fn prepend(first: Bytes, body: Body) -> Body {
     to_body(stream::once(async { Ok(first) }).chain(BodyDataStream::new(body)))
 }
@@ -76,11 +77,11 @@ fn to_body(chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Body {
     StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data))).boxed_unsync()
 }
 
-/// The lines of a body, each with its line break; what comes after the last break is a line too.
+/// Splits a body into lines, each with its line break. What follows the last break is a line too.
 fn lines(body: Body) -> impl Stream<Item = Result<Bytes>> {
     let unread = (BodyDataStream::new(body), BytesMut::new());
     stream::try_unfold(unread, |(mut chunks, mut line)| async move {
-        // Where the search for a line break goes on, so that a long line is not searched again for every chunk.
+        // The search continues here, so that a long line is not searched again for every chunk.
         let mut searched = 0;
         loop {
             if let Some(end) = line[searched..].iter().position(|&byte| byte == b'\n') {
@@ -111,7 +112,7 @@ mod tests {
         to_body(stream::iter(chunks))
     }
 
-    /// What arrives, and whether the end does.
+    /// The text that arrives, and whether the body ends in order.
     async fn arrived(body: Body) -> (String, bool) {
         let (mut text, mut body) = (String::new(), BodyDataStream::new(body));
         loop {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_do_not_depend_on_how_they_come() {
+    async fn lines_do_not_depend_on_chunks() {
         for (chunks, expected) in [
             (&["one\ntwo\n"][..], &["one\n", "two\n"][..]),
             (&["o", "ne", "\n", "\ntw", "o"], &["one\n", "\n", "two"]),
@@ -147,14 +148,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_has_no_end() {
+    async fn a_silent_body_never_ends() {
         let mut silent = BodyDataStream::new(fall_silent(body(&["one\ntwo\n"]), 1));
         assert_eq!(silent.next().await.unwrap().unwrap(), "one\n");
         assert!(tokio::time::timeout(Duration::from_hours(24), silent.next()).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn late_lines_wait_together() {
+    async fn delays_of_lines_do_not_add_up() {
         let start = Instant::now();
         assert_eq!(
             arrived(delay(body(&["one\n", "two\nthree"]), Duration::from_secs(5))).await.0,
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_waits_only_for_held_lines() {
+    async fn the_end_waits_only_for_held_lines() {
         let never = || std::future::pending();
         assert_eq!(arrived(hold(body(&[]), never())).await, (String::new(), true));
         let broken = to_body(stream::once(async { Err(anyhow!("broken")) }));
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn held_lines_are_taken_in_and_none_is_lost() {
+    async fn held_lines_are_read_and_none_is_lost() {
         let (mut lines, taken_in) = mpsc::channel(0);
         let (release, released) = oneshot::channel();
         let held = hold(to_body(taken_in), released.map(|_| ()));

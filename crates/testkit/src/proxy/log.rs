@@ -1,4 +1,4 @@
-//! What went through a proxy.
+//! The record of requests to a proxy.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,69 +10,67 @@ use jiff::Timestamp;
 
 use super::{
     call::Call,
-    requests::{Asked, Requests},
+    requests::{RequestAttributes, Requests},
 };
 use crate::lock;
 
-/// How many requests stay on record: hours of a quiet client, minutes of a flood, and never all of the memory.
+/// How many requests are kept. It bounds memory.
 const KEPT: usize = 100_000;
 
 /// A request that reached the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// When it came.
+    /// The time of arrival.
     pub at: Timestamp,
-    /// What it asked for.
     pub call: Call,
-    /// Who sent it; `unknown` for a token that does not say, `system:anonymous` for nobody.
+    /// `unknown` for a token without a subject, `system:anonymous` without credentials.
     pub user: String,
-    /// The program that sent it, in its own words.
     pub user_agent: Option<String>,
-    /// Its path and query.
+    /// Path and query.
     pub uri: String,
-    /// The HTTP that the client speaks.
+    /// The HTTP version of the client's connection.
     pub version: Version,
-    /// The status that the client was answered; none as long as it was not, or if it never was.
+    /// `None` if the client has not received a response (yet).
     pub status: Option<StatusCode>,
-    /// Whether a fault struck it.
+    /// Whether a fault struck the request.
     pub struck: bool,
 }
 
-/// The requests since the proxy's start, or since they were last forgotten.
+/// The requests since the start of the proxy or the last [`forget`](Log::forget).
 #[derive(Default)]
-pub(super) struct Log(Mutex<Pages>);
+pub(super) struct Log(Mutex<Entries>);
 
 #[derive(Default)]
-struct Pages {
-    /// How many came before the first that is still on record.
-    gone: usize,
-    /// The latest, in the order in which they came.
+struct Entries {
+    /// How many older requests were dropped.
+    dropped: usize,
+    /// In the order of arrival.
     latest: VecDeque<Recorded>,
-    /// How often each was asked, also of those that are no longer on record. Clients ask for the same things over and
-    /// over, so that this is short and quickly added up.
-    tally: HashMap<Asked, usize>,
+    /// The number of equal requests, including dropped ones. Clients repeat the same requests, so the map is
+    /// small.
+    counts: HashMap<RequestAttributes, usize>,
 }
 
-/// The number of an entry, good also after older ones are gone.
+/// The number of an entry. It stays valid when older entries are dropped.
 #[derive(Clone, Copy)]
 pub(super) struct Entry(usize);
 
 impl Log {
-    pub(super) fn open(&self, asked: Asked, request: Recorded) -> Entry {
-        let mut pages = lock(&self.0);
-        *pages.tally.entry(asked).or_default() += 1;
-        if pages.latest.len() == KEPT {
-            pages.latest.pop_front();
-            pages.gone += 1;
+    pub(super) fn open(&self, attributes: RequestAttributes, request: Recorded) -> Entry {
+        let mut entries = lock(&self.0);
+        *entries.counts.entry(attributes).or_default() += 1;
+        if entries.latest.len() == KEPT {
+            entries.latest.pop_front();
+            entries.dropped += 1;
         }
-        pages.latest.push_back(request);
-        Entry(pages.gone + pages.latest.len() - 1)
+        entries.latest.push_back(request);
+        Entry(entries.dropped + entries.latest.len() - 1)
     }
 
     pub(super) fn answered(&self, Entry(number): Entry, status: StatusCode) {
-        let mut pages = lock(&self.0);
-        let index = number.checked_sub(pages.gone);
-        if let Some(request) = index.and_then(|index| pages.latest.get_mut(index)) {
+        let mut entries = lock(&self.0);
+        let index = number.checked_sub(entries.dropped);
+        if let Some(request) = index.and_then(|index| entries.latest.get_mut(index)) {
             request.status = Some(status);
         }
     }
@@ -82,15 +80,15 @@ impl Log {
     }
 
     pub(super) fn count(&self, which: &Requests) -> usize {
-        let pages = lock(&self.0);
-        pages.tally.iter().filter(|(asked, _)| which.matches(asked)).map(|(_, times)| times).sum()
+        let entries = lock(&self.0);
+        entries.counts.iter().filter(|(request, _)| which.matches(request)).map(|(_, count)| count).sum()
     }
 
     pub(super) fn forget(&self) {
-        let mut pages = lock(&self.0);
-        pages.gone += pages.latest.len();
-        pages.latest.clear();
-        pages.tally.clear();
+        let mut entries = lock(&self.0);
+        entries.dropped += entries.latest.len();
+        entries.latest.clear();
+        entries.counts.clear();
     }
 }
 
@@ -115,12 +113,13 @@ mod tests {
 
     fn open(log: &Log, uri: &str) -> Entry {
         let request = request(uri);
-        let asked = Asked { call: request.call.clone(), user: request.user.clone(), user_agent: None };
-        log.open(asked, request)
+        let attributes =
+            RequestAttributes { call: request.call.clone(), user: request.user.clone(), user_agent: None };
+        log.open(attributes, request)
     }
 
     #[test]
-    fn an_answer_to_a_forgotten_request_is_no_answer_to_another() {
+    fn a_response_to_a_forgotten_request_is_not_recorded_for_another() {
         let log = Log::default();
         let old = open(&log, "/api/v1/pods");
         log.forget();
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_bounded_and_the_count_is_not() {
+    fn the_record_is_bounded_but_not_the_count() {
         let log = Log::default();
         let oldest = open(&log, "/version");
         for _ in 0..KEPT {

@@ -1,4 +1,4 @@
-//! A proxy before an API server which passes everything on as it is, until it is told to break something.
+//! A proxy in front of an API server that forwards everything unchanged until a test injects a fault.
 
 mod call;
 mod fault;
@@ -41,14 +41,13 @@ use injected::Faults;
 use log::Log;
 use upstream::Upstream;
 
-/// The body of an answer on its way to a client. An error breaks the connection.
+/// The body of a response to a client. An error breaks the connection.
 type Body = UnsyncBoxBody<Bytes, anyhow::Error>;
 
 /// A proxy between clients and a real API server.
 ///
-/// It speaks HTTP/1.1 and HTTP/2, goes on to the API server as the very client that came, keeps a record of what was
-/// asked, and breaks what it is told to break. Connections that become something else than HTTP, as those of `exec`
-/// and `port-forward` do, are refused.
+/// It speaks HTTP/1.1 and HTTP/2, connects to the API server with the identity of the client, and records
+/// every request. It rejects upgraded connections, such as those of `exec` and `port-forward`.
 ///
 /// Dropping it closes its port and all its connections.
 ///
@@ -68,40 +67,41 @@ pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
     cuts: mpsc::UnboundedSender<Cut>,
-    /// The one task that owns all others, which end with it.
+    /// The task that owns all other tasks of the proxy.
     _server: JoinSet<()>,
 }
 
-/// Asks for a cut; the answer comes when it is made.
+/// A request to cut all connections. The channel confirms that it is done.
 type Cut = oneshot::Sender<()>;
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     authority: Arc<Authority>,
     upstream: SocketAddr,
-    /// The API server as the proxy itself reaches it, with every right.
-    insider: Upstream,
+    /// The API server, reached as a user in `system:masters`.
+    admin: Upstream,
     faults: Faults,
     log: Log,
 }
 
 impl FaultProxy {
-    /// Starts a proxy before the API server of a cluster.
+    /// Starts a proxy in front of the API server of a cluster.
     pub async fn before(cluster: &Cluster) -> Result<Self> {
         Self::start(cluster.authority().clone(), cluster.address()).await
     }
 
-    /// Starts a proxy on a free port of loopback, before the API server at this address.
+    /// Starts a proxy on a free loopback port, in front of the API server at this address.
     pub async fn start(authority: Arc<Authority>, upstream: SocketAddr) -> Result<Self> {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port for a fault proxy")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .context("cannot open a port for a fault proxy")?;
         let address = listener.local_addr()?;
         let tls = tls::acceptor(&authority)?;
-        let itself = authority.client("bellwether-fault-proxy", Some("system:masters"))?;
-        let insider = Upstream::new(upstream, &authority, Some(&itself))?;
+        let admin = authority.client("bellwether-fault-proxy", Some("system:masters"))?;
+        let admin = Upstream::new(upstream, &authority, Some(&admin))?;
         let shared =
-            Arc::new(Shared { authority, upstream, insider, faults: Faults::default(), log: Log::default() });
-        let (cuts, asked_cuts) = mpsc::unbounded_channel();
+            Arc::new(Shared { authority, upstream, admin, faults: Faults::default(), log: Log::default() });
+        let (cuts, cut_requests) = mpsc::unbounded_channel();
 
         let mut server = JoinSet::new();
         let sessions = shared.clone();
@@ -109,55 +109,55 @@ impl FaultProxy {
             let serve = |socket| {
                 let session = session::serve(socket, tls.clone(), sessions.clone());
                 async {
-                    // How a connection ends is the client's to tell; a broken one is what proxies are here for.
+                    // Broken connections are the purpose of this proxy; the test checks the error at the
+                    // client.
                     let _ = session.await;
                 }
             };
-            accept(listener, asked_cuts, serve).await;
+            accept(listener, cut_requests, serve).await;
         });
         Ok(Self { address, shared, cuts, _server: server })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets a fault strike requests from now on, until what this gives back is dropped.
+    /// Injects a fault into matching requests until the returned value is dropped.
     ///
-    /// One fault at most strikes a request when it comes: of those that mean it and have strikes left, the one that was
-    /// injected first. What runs already runs on; [`cut_all`](Self::cut_all) makes clients come again.
+    /// At most one fault strikes a request: of those that match and have strikes left, the one that was
+    /// injected first. Requests in flight are not affected; [`cut_all`](Self::cut_all) makes clients
+    /// reconnect.
     pub fn inject(&self, requests: Requests, fault: Fault) -> Injected {
         self.shared.faults.inject(requests, fault)
     }
 
-    /// What has been asked so far, in the order in which it came: the last 100,000 requests.
+    /// The last 100,000 requests, in the order of their arrival.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.log.requests()
     }
 
-    /// How many such requests have come so far, also of those that are no longer on record.
+    /// Counts matching requests, including those that are no longer recorded.
     pub fn count(&self, which: &Requests) -> usize {
         self.shared.log.count(which)
     }
 
-    /// Empties the record of requests, and counts from nought.
+    /// Clears the record of requests and their count.
     pub fn forget(&self) {
         self.shared.log.forget();
     }
 
-    /// Cuts every connection over which anything was asked, in the middle of whatever goes over it. When this returns,
-    /// all of them are cut; new ones are welcome.
+    /// Cuts every open connection, in the middle of whatever it carries, and returns when all are closed. New
+    /// connections are accepted.
     pub async fn cut_all(&self) {
-        let (cut, is_made) = oneshot::channel();
-        // Without a server there are no connections.
+        let (cut, done) = oneshot::channel();
+        // Sending fails only if the server has ended, and with it all connections.
         if self.cuts.send(cut).is_ok() {
-            let _ = is_made.await;
+            let _ = done.await;
         }
     }
 }
 
-/// Takes connections in for ever.
 async fn accept<S>(
     listener: TcpListener,
     mut cuts: mpsc::UnboundedReceiver<Cut>,
@@ -168,17 +168,17 @@ async fn accept<S>(
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // A cut comes first: many who connect at once must not keep it waiting.
+            // Cuts have priority: many new connections must not delay one.
             biased;
             Some(cut) = cuts.recv() => {
                 connections.shutdown().await;
-                // Who asked may have gone.
+                // The caller may have been dropped.
                 let _ = cut.send(());
             }
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => drop(connections.spawn(serve(socket))),
-                // The process has too many files open: some will be closed.
+                // Too many open files: retry after some have been closed.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             },
         }

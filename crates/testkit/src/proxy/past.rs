@@ -1,4 +1,4 @@
-//! Reads answered by an API server that is behind the others.
+//! Reads as a stale API server answers them.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -17,19 +17,19 @@ use super::{
     upstream::Upstream,
 };
 
-/// The state in which it is, and who asks for it.
-pub(super) struct Past<'a> {
+/// A read of the state at `resource_version`.
+pub(super) struct StaleRead<'a> {
     pub(super) resource_version: u64,
     pub(super) call: &'a Call,
     pub(super) strike: &'a Strike,
-    /// The API server as the client reaches it: it decides what the client may see.
+    /// The API server, reached as the client. It checks the client's rights.
     pub(super) client: &'a Upstream,
-    /// The API server as a user reaches it who may see everything. Where one read is put together from others, a client
-    /// needs no more rights than for that one.
-    pub(super) insider: &'a Upstream,
+    /// The API server, reached as an administrator, for reads that the client did not request and may not be
+    /// allowed.
+    pub(super) admin: &'a Upstream,
 }
 
-/// A collection as it was.
+/// A list at an exact resourceVersion.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Snapshot {
@@ -38,29 +38,29 @@ struct Snapshot {
     items: Vec<Value>,
 }
 
-impl Past<'_> {
+impl StaleRead<'_> {
     pub(super) async fn answer(&self, request: Request<Bytes>) -> Result<Response<Body>> {
         let query = Query::of(request.uri());
-        let asked = query.get("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(0);
-        if asked > self.resource_version {
-            return self.not_yet(request, &query, asked).await;
+        let wanted = query.get("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(0);
+        if wanted > self.resource_version {
+            return self.too_new(request, &query, wanted).await;
         }
         match self.call.verb {
             Verb::Get => self.get(request).await,
             Verb::List => self.list(request, query).await,
             Verb::Watch if query.is_true("sendInitialEvents") => self.watch(request, query, true).await,
-            Verb::Watch if asked == 0 => self.watch(request, query, false).await,
-            _ => self.client.ask(request).await,
+            Verb::Watch if wanted == 0 => self.watch(request, query, false).await,
+            _ => self.client.send(request).await,
         }
     }
 
-    /// The answer to who asks for what has not happened yet.
-    async fn not_yet(&self, request: Request<Bytes>, query: &Query, asked: u64) -> Result<Response<Body>> {
-        let too_large = status::too_large_resource_version(asked, self.resource_version);
+    /// The response to a request for a newer resourceVersion.
+    async fn too_new(&self, request: Request<Bytes>, query: &Query, wanted: u64) -> Result<Response<Body>> {
+        let too_large = status::too_large_resource_version(wanted, self.resource_version);
         match self.call.verb {
             Verb::Watch if query.is_true("sendInitialEvents") => status::event(&too_large),
             Verb::Watch => {
-                let changes = self.client.ask(request).await?;
+                let changes = self.client.send(request).await?;
                 Ok(lines::of_events(changes, |events| lines::hold(events, self.strike.lifted())))
             }
             _ => status::answer(&too_large),
@@ -68,28 +68,28 @@ impl Past<'_> {
     }
 
     async fn list(&self, mut request: Request<Bytes>, query: Query) -> Result<Response<Body>> {
-        // The token of a further page carries the resource version of the first, and who asks for one state exactly
-        // gets it from an API server that has it.
+        // A continue token carries the resourceVersion of the first page, and an exact read is the same on
+        // every API server.
         let exact = query.get("resourceVersionMatch") == Some("Exact");
         if query.get("continue").is_none() && !exact {
-            *request.uri_mut() = self.exactly(query).on(request.uri().path())?;
+            *request.uri_mut() = self.exactly(query).to_uri(request.uri().path())?;
         }
-        self.client.ask(request).await
+        self.client.send(request).await
     }
 
     async fn get(&self, request: Request<Bytes>) -> Result<Response<Body>> {
-        let name = self.call.name.as_deref().context("a get has a name")?;
+        let name = self.call.name.as_deref().context("a get without a name")?;
         let path = collection(request.uri().path(), self.call).to_owned();
         let query = Query::default().with("fieldSelector", format!("metadata.name={name}"));
         let accept = plain_json(&request);
 
-        let present = self.client.ask(request).await?;
-        if !present.status().is_success() && present.status() != StatusCode::NOT_FOUND {
-            return Ok(present);
+        let current = self.client.send(request).await?;
+        if !current.status().is_success() && current.status() != StatusCode::NOT_FOUND {
+            return Ok(current);
         }
         let snapshot = match self.snapshot(&path, query, &accept).await? {
             Ok(snapshot) => snapshot,
-            Err(refusal) => return Ok(refusal),
+            Err(error) => return Ok(error),
         };
         let Some(object) = snapshot.objects().next() else {
             let resource = self.call.resource.as_ref().map(ToString::to_string);
@@ -99,7 +99,7 @@ impl Past<'_> {
         Ok(status::json_response(StatusCode::OK, serde_json::to_vec(&object)?))
     }
 
-    /// A watch that begins with the state of then, and goes on with all that has happened since.
+    /// A watch that begins with the stale state and continues with all events since.
     async fn watch(
         &self,
         mut request: Request<Bytes>,
@@ -110,9 +110,9 @@ impl Past<'_> {
         let accept = plain_json(&request);
         let query = query.without(&["sendInitialEvents", "resourceVersionMatch"]);
         let since = query.clone().with("resourceVersion", self.resource_version.to_string());
-        *request.uri_mut() = since.on(&path)?;
+        *request.uri_mut() = since.to_uri(&path)?;
         request.headers_mut().insert(ACCEPT, accept.clone());
-        let changes = self.client.ask(request).await?;
+        let changes = self.client.send(request).await?;
         if !changes.status().is_success() {
             return Ok(changes);
         }
@@ -120,7 +120,7 @@ impl Past<'_> {
         let query = query.without(&["watch", "allowWatchBookmarks", "timeoutSeconds"]);
         let snapshot = match self.snapshot(&path, query, &accept).await? {
             Ok(snapshot) => snapshot,
-            Err(refusal) => return Ok(refusal),
+            Err(error) => return Ok(error),
         };
         let mut events = Vec::new();
         let end =
@@ -133,7 +133,7 @@ impl Past<'_> {
         Ok(changes.map(|body| lines::prepend(events.into(), body)))
     }
 
-    /// The collection as it was, or what the API server has against showing it.
+    /// The list at `resource_version`, or the error response of the API server.
     async fn snapshot(
         &self,
         path: &str,
@@ -142,14 +142,14 @@ impl Past<'_> {
     ) -> Result<Result<Snapshot, Response<Body>>> {
         let mut request = Request::new(Bytes::new());
         *request.method_mut() = Method::GET;
-        *request.uri_mut() = self.exactly(query).on(path)?;
+        *request.uri_mut() = self.exactly(query).to_uri(path)?;
         request.headers_mut().insert(ACCEPT, list_of(accept));
-        let response = self.insider.ask(request).await?;
+        let response = self.admin.send(request).await?;
         if !response.status().is_success() {
             return Ok(Err(response));
         }
         let document = response.into_body().collect().await?.to_bytes();
-        Ok(Ok(serde_json::from_slice(&document).context("cannot read a list")?))
+        Ok(Ok(serde_json::from_slice(&document).context("cannot decode a list")?))
     }
 
     fn exactly(&self, query: Query) -> Query {
@@ -158,7 +158,7 @@ impl Past<'_> {
 }
 
 impl Snapshot {
-    /// The objects as they stand alone: in a list of built-in kinds they leave their own kind to the list.
+    /// The items with `kind` and `apiVersion`, which lists of built-in kinds leave out.
     fn objects(self) -> impl Iterator<Item = Value> {
         let (kind, api_version) = (self.item_kind().to_owned(), self.api_version);
         self.items.into_iter().map(move |mut object| {
@@ -170,7 +170,7 @@ impl Snapshot {
         })
     }
 
-    /// What a bookmark carries that ends the initial events.
+    /// The object of the bookmark that ends the initial events.
     fn end(&self, resource_version: u64) -> Value {
         json!({
             "kind": self.item_kind(),
@@ -187,7 +187,7 @@ impl Snapshot {
     }
 }
 
-/// The path of the collection in which a call's object is.
+/// The path of the collection that contains the object of the call.
 fn collection<'a>(path: &'a str, call: &Call) -> &'a str {
     let subresource = call.resource.as_ref().is_some_and(|resource| resource.subresource.is_some());
     let mut path = path.trim_end_matches('/');
@@ -203,7 +203,7 @@ const METADATA: HeaderValue =
 const METADATA_LIST: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 
-/// The plainest form of answer that suits the client: objects or their metadata, but no tables.
+/// Full objects or their metadata, as the client prefers, but never tables.
 fn plain_json(request: &Request<Bytes>) -> HeaderValue {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accept.contains("as=PartialObjectMetadata") { METADATA } else { JSON }

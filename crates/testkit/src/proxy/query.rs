@@ -1,9 +1,7 @@
-//! The query of an API request, read and rewritten.
-
 use anyhow::{Context, Result};
 use http::Uri;
 
-/// The parameters behind a path's question mark, in their order.
+/// The query parameters of a URL, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -12,14 +10,14 @@ impl Query {
         Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// A parameter's first value; an empty value is as good as none.
+    /// The first value of a parameter; `None` if it is empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Whether a boolean parameter is true. API servers take everything but `false` and `0` for true, the bare name
-    /// included.
+    /// Whether a boolean parameter is true. API servers take everything but `false` and `0` for true,
+    /// including the bare name.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.0
             .iter()
@@ -27,7 +25,7 @@ impl Query {
             .is_some_and(|(_, value)| !value.eq_ignore_ascii_case("false") && value != "0")
     }
 
-    /// The name that a field selector asks for, if it asks for exactly one.
+    /// The value of `metadata.name` in the field selector.
     pub(super) fn selected_name(&self) -> Option<&str> {
         self.get("fieldSelector")?.split(',').find_map(|term| {
             let name = term.strip_prefix("metadata.name=")?;
@@ -48,10 +46,9 @@ impl Query {
         self
     }
 
-    /// The address of a path with this query.
-    pub(super) fn on(&self, path: &str) -> Result<Uri> {
+    pub(super) fn to_uri(&self, path: &str) -> Result<Uri> {
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish();
-        format!("{path}?{query}").parse().context("cannot rewrite a request's address")
+        format!("{path}?{query}").parse().context("cannot rewrite the URL of a request")
     }
 }
 
@@ -64,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn booleans_are_read_as_api_servers_read_them() {
+    fn booleans_are_parsed_as_api_servers_parse_them() {
         for (text, expected) in [
             ("watch=true", true),
             ("watch=1", true),
@@ -81,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_selector_may_ask_for_one_name() {
+    fn a_field_selector_may_select_one_name() {
         for (text, expected) in [
             ("fieldSelector=metadata.name%3Dweb", Some("web")),
             ("fieldSelector=metadata.name==web", Some("web")),
@@ -95,9 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn a_rewritten_query_keeps_what_was_not_touched() {
+    fn a_rewritten_query_keeps_the_other_parameters() {
         let query = query("labelSelector=a%3Db%2Cc&limit=5&resourceVersion=0");
-        let uri = query.without(&["limit"]).with("resourceVersion", "7").on("/api/v1/pods").unwrap();
+        let uri = query.without(&["limit"]).with("resourceVersion", "7").to_uri("/api/v1/pods").unwrap();
         assert_eq!(uri, "/api/v1/pods?labelSelector=a%3Db%2Cc&resourceVersion=7");
     }
 }

@@ -1,18 +1,18 @@
-//! Which requests are meant.
+//! Selects requests.
 
 use super::call::{Call, Verb};
 
-/// All of a request that decides whether it is meant.
+/// The attributes of a request that [`Requests`] can match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct RequestAttributes {
     pub(super) call: Call,
     pub(super) user: String,
     pub(super) user_agent: Option<String>,
 }
 
-/// Says which requests a fault shall strike, or which recorded ones to count.
+/// Selects the requests that a fault strikes, or the recorded requests to count.
 ///
-/// It begins with [`all`](Self::all) of them; each further word leaves fewer.
+/// It starts with [`all`](Self::all) requests; each further method narrows the selection.
 ///
 /// ```
 /// # use bellwether_testkit::{Requests, Verb};
@@ -32,68 +32,66 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Every request, those for discovery and the API server's health included.
+    /// Every request, including discovery and health checks.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The requests with one verb on one resource.
+    /// Requests with one verb on one resource.
     pub fn of(verb: Verb, resource: &str) -> Self {
         Self::all().verb(verb).resource(resource)
     }
 
-    /// The requests that change something: create, update, patch, delete and the deletion of collections.
+    /// Create, update, patch, delete and deletecollection.
     pub fn writes() -> Self {
         let verbs = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
         Self { verbs: verbs.into(), ..Self::all() }
     }
 
-    /// Only those with this verb, or with another one given in the same way.
+    /// Only requests with this verb. If called several times, any of the verbs matches.
     #[must_use]
     pub fn verb(mut self, verb: Verb) -> Self {
         self.verbs.push(verb);
         self
     }
 
-    /// Only those on this resource: `pods`, `deployments.apps`, `deployments.apps/status`. A subresource is a resource
-    /// of its own, as in RBAC.
+    /// Only requests on this resource: `pods`, `deployments.apps`, `deployments.apps/status`. As in RBAC, a
+    /// subresource is a resource of its own.
     #[must_use]
     pub fn resource(self, resource: &str) -> Self {
         Self { resource: Some(resource.to_owned()), ..self }
     }
 
-    /// Only those about no resource whose path is this one or below it: `/apis` means `/apis/apps/v1` as well, but
-    /// neither `/api` nor any Deployment. Discovery is `/api` and `/apis`.
+    /// Only non-resource requests at or below this path: `/apis` matches `/apis/apps/v1`, but neither `/api`
+    /// nor any Deployment. Discovery is `/api` and `/apis`.
     #[must_use]
     pub fn path(self, path: &str) -> Self {
         Self { path: Some(path.trim_end_matches('/').to_owned()), ..self }
     }
 
-    /// Only those in this namespace.
     #[must_use]
     pub fn namespace(self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self }
     }
 
-    /// Only those for the object of this name. What has its name in the body alone, as a `create` does, is left out.
+    /// Only requests for the object with this name. Never matches a `create`, which has the name in its body.
     #[must_use]
     pub fn name(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 
-    /// Only those of this user.
     #[must_use]
     pub fn user(self, user: &str) -> Self {
         Self { user: Some(user.to_owned()), ..self }
     }
 
-    /// Only those of programs whose own words about themselves contain this.
+    /// Only requests whose User-Agent header contains `part`.
     #[must_use]
     pub fn user_agent(self, part: &str) -> Self {
         Self { user_agent: Some(part.to_owned()), ..self }
     }
 
-    /// Only so many of them, the first that come. It limits a fault's strikes; counting takes no notice of it.
+    /// Limits the strikes of a fault to the first `limit` requests. Counting ignores it.
     #[must_use]
     pub fn times(self, limit: usize) -> Self {
         Self { limit: Some(limit), ..self }
@@ -103,20 +101,22 @@ impl Requests {
         self.limit.unwrap_or(usize::MAX)
     }
 
-    pub(super) fn matches(&self, asked: &Asked) -> bool {
-        let call = &asked.call;
+    pub(super) fn matches(&self, request: &RequestAttributes) -> bool {
+        let call = &request.call;
         let equal = |wanted: &str, found: &String| wanted == found;
         (self.verbs.is_empty() || self.verbs.contains(&call.verb))
-            && agree(self.resource.as_deref(), call.resource.as_ref(), |wanted, it| it.is_written(wanted))
+            && agree(self.resource.as_deref(), call.resource.as_ref(), |wanted, it| it.is_named(wanted))
             && agree(self.path.as_deref(), call.path.as_ref(), |wanted, it| is_at_or_below(wanted, it))
             && agree(self.namespace.as_deref(), call.namespace.as_ref(), equal)
             && agree(self.name.as_deref(), call.name.as_ref(), equal)
-            && agree(self.user.as_deref(), Some(&asked.user), equal)
-            && agree(self.user_agent.as_deref(), asked.user_agent.as_ref(), |wanted, it| it.contains(wanted))
+            && agree(self.user.as_deref(), Some(&request.user), equal)
+            && agree(self.user_agent.as_deref(), request.user_agent.as_ref(), |wanted, it| {
+                it.contains(wanted)
+            })
     }
 }
 
-/// Whether nothing is wanted, or something that is found.
+/// True if `wanted` is not set, or if `found` is set and fits it.
 fn agree<T>(wanted: Option<&str>, found: Option<&T>, fits: impl Fn(&str, &T) -> bool) -> bool {
     wanted.is_none_or(|wanted| found.is_some_and(|found| fits(wanted, found)))
 }
@@ -131,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(method: &Method, uri: &str) -> Asked {
-        Asked {
+    fn request(method: &Method, uri: &str) -> RequestAttributes {
+        RequestAttributes {
             call: Call::of(method, &uri.parse().unwrap()),
             user: "alice".to_owned(),
             user_agent: Some("kubectl/v1.36 (linux)".to_owned()),
@@ -140,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn every_word_leaves_fewer_requests() {
-        let asked = asked(&Method::GET, "/apis/apps/v1/namespaces/shop/deployments/web");
+    fn each_method_narrows_the_selection() {
+        let request = request(&Method::GET, "/apis/apps/v1/namespaces/shop/deployments/web");
         for (requests, expected) in [
             (Requests::all(), true),
             (Requests::of(Verb::Get, "deployments.apps"), true),
@@ -157,12 +157,12 @@ mod tests {
             (Requests::all().user("bob"), false),
             (Requests::all().user_agent("bellwether"), false),
         ] {
-            assert_eq!(requests.matches(&asked), expected, "{requests:?}");
+            assert_eq!(requests.matches(&request), expected, "{requests:?}");
         }
     }
 
     #[test]
-    fn a_path_is_meant_with_all_below_it() {
+    fn a_path_includes_all_paths_below_it() {
         for (path, uri, expected) in [
             ("/apis", "/apis", true),
             ("/apis", "/apis/?timeout=32s", true),
@@ -174,13 +174,13 @@ mod tests {
             ("/", "/", true),
             ("/", "/api/v1/pods", false),
         ] {
-            let asked = asked(&Method::GET, uri);
-            assert_eq!(Requests::all().path(path).matches(&asked), expected, "{path} {uri}");
+            let request = request(&Method::GET, uri);
+            assert_eq!(Requests::all().path(path).matches(&request), expected, "{path} {uri}");
         }
     }
 
     #[test]
-    fn writes_are_what_changes_something() {
+    fn writes_exclude_reads_and_watches() {
         let (one, many) = ("/api/v1/namespaces/shop/pods/web", "/api/v1/namespaces/shop/pods");
         for (method, uri, expected) in [
             (Method::POST, many, true),
@@ -192,7 +192,7 @@ mod tests {
             (Method::GET, many, false),
             (Method::GET, "/api/v1/pods?watch=1", false),
         ] {
-            assert_eq!(Requests::writes().matches(&asked(&method, uri)), expected, "{method} {uri}");
+            assert_eq!(Requests::writes().matches(&request(&method, uri)), expected, "{method} {uri}");
         }
     }
 }

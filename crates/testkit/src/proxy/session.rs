@@ -1,4 +1,4 @@
-//! One client on one connection.
+//! The connection of one client.
 
 use std::{
     future::pending,
@@ -27,14 +27,14 @@ use super::{
     injected::Strike,
     lines,
     log::Recorded,
-    past::Past,
-    requests::Asked,
+    past::StaleRead,
+    requests::RequestAttributes,
     status,
     upstream::Upstream,
 };
 use crate::lock;
 
-/// Serves a client until it goes.
+/// Serves a client until it disconnects.
 pub(super) async fn serve(socket: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) -> Result<()> {
     socket.set_nodelay(true)?;
     let socket = tls.accept(socket).await?;
@@ -53,8 +53,8 @@ pub(super) async fn serve(socket: TcpStream, tls: TlsAcceptor, shared: Arc<Share
         .map_err(anyhow::Error::from_boxed)
 }
 
-/// Runs the requests of an HTTP/2 connection, which come side by side. They end with the connection, whose task owns
-/// them; hyper keeps its executor in every one of them, so that an owner here would own itself.
+/// Runs the concurrent requests of an HTTP/2 connection. The task of the connection owns them, so they end
+/// with it. The reference is weak because hyper keeps a clone of the executor in every request.
 #[derive(Clone)]
 struct Streams(Weak<Mutex<JoinSet<()>>>);
 
@@ -70,7 +70,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
 
 struct Session {
     shared: Arc<Shared>,
-    /// Who the client's certificate says they are.
+    /// The user of the client certificate.
     user: Option<String>,
     upstream: Upstream,
 }
@@ -79,62 +79,62 @@ impl Session {
     fn of(certificate: Option<&[u8]>, shared: Arc<Shared>) -> Result<Self> {
         let known = |der| shared.authority.client_with_certificate(der);
         let identity = certificate
-            .map(|der| known(der).context("the certificate is none that this authority remembers"))
+            .map(|der| known(der).context("this authority has not issued the client certificate"))
             .transpose()?;
         let upstream = Upstream::new(shared.upstream, &shared.authority, identity.as_ref())?;
         Ok(Self { shared, user: identity.map(|identity| identity.user), upstream })
     }
 
-    /// Answers a request. An error breaks its connection, or in HTTP/2 its stream: so does an API server that is not
-    /// there, for a proxy that said so in its own words would be something that no client ever meets.
+    /// Answers a request. An error breaks the connection, or in HTTP/2 the stream. If the API server is down,
+    /// the connection breaks too: a 502 of the proxy would be a response that clients of an API server never
+    /// get.
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>> {
-        let asked = Asked {
+        let attributes = RequestAttributes {
             call: Call::of(request.method(), request.uri()),
             user: self.user.clone().unwrap_or_else(|| user_of(request.headers())),
             user_agent: header(request.headers(), &USER_AGENT).map(str::to_owned),
         };
-        let call = asked.call.clone();
-        let strike = self.shared.faults.strike(&asked);
+        let call = attributes.call.clone();
+        let strike = self.shared.faults.strike(&attributes);
         let record = Recorded {
             at: Timestamp::now(),
             call: call.clone(),
-            user: asked.user.clone(),
-            user_agent: asked.user_agent.clone(),
+            user: attributes.user.clone(),
+            user_agent: attributes.user_agent.clone(),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
             version: request.version(),
             status: None,
             struck: strike.is_some(),
         };
-        let entry = self.shared.log.open(asked, record);
+        let entry = self.shared.log.open(attributes, record);
         let (head, body) = request.into_parts();
         let request = Request::from_parts(head, body.collect().await?.to_bytes());
         let response = match strike {
-            None => self.pass_on(&call, request).await?,
-            Some(strike) => self.suffer(&strike, &call, request).await?,
+            None => self.forward(&call, request).await?,
+            Some(strike) => self.apply(&strike, &call, request).await?,
         };
         self.shared.log.answered(entry, response.status());
         Ok(response)
     }
 
-    /// Answers a request that a fault has struck.
-    async fn suffer(&self, strike: &Strike, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
+    async fn apply(&self, strike: &Strike, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
         let response = match strike.fault() {
             Fault::Delay(time) => {
                 sleep(time).await;
-                self.pass_on(call, request).await?
+                self.forward(call, request).await?
             }
             Fault::DelayEvents(time) => {
-                lines::of_events(self.pass_on(call, request).await?, |events| lines::delay(events, time))
+                lines::of_events(self.forward(call, request).await?, |events| lines::delay(events, time))
             }
-            Fault::HoldEvents => lines::of_events(self.pass_on(call, request).await?, |events| {
+            Fault::HoldEvents => lines::of_events(self.forward(call, request).await?, |events| {
                 lines::hold(events, strike.lifted())
             }),
             Fault::CutMidLine { after_lines } => {
-                self.pass_on(call, request).await?.map(|body| lines::cut_mid_line(body, after_lines))
+                self.forward(call, request).await?.map(|body| lines::cut_mid_line(body, after_lines))
             }
             Fault::HalfOpen { after_lines: 0 } if call.verb != Verb::Watch => pending().await,
             Fault::HalfOpen { after_lines } => {
-                self.pass_on(call, request).await?.map(|body| lines::fall_silent(body, after_lines))
+                self.forward(call, request).await?.map(|body| lines::fall_silent(body, after_lines))
             }
             Fault::Answer { status: code, retry_after } => {
                 let failure = status::failure(code, call, injected(code));
@@ -144,32 +144,31 @@ impl Session {
                 })?
             }
             Fault::ErrorEvent(code) => status::event(&status::failure(code, call, injected(code)))?,
-            Fault::LoseResponse | Fault::HoldResponse => whole(self.pass_on(call, request).await?).await?,
+            Fault::LoseResponse | Fault::HoldResponse => whole(self.forward(call, request).await?).await?,
             Fault::Past { resource_version } => {
-                let (client, insider) = (&self.upstream, &self.shared.insider);
-                Past { resource_version, call, strike, client, insider }.answer(request).await?
+                let (client, admin) = (&self.upstream, &self.shared.admin);
+                StaleRead { resource_version, call, strike, client, admin }.answer(request).await?
             }
         };
         strike.done();
         match strike.fault() {
-            Fault::LoseResponse => bail!("the fault proxy loses this answer"),
+            Fault::LoseResponse => bail!("fault proxy: response lost"),
             Fault::HoldResponse => strike.lifted().await,
             _ => {}
         }
         Ok(response)
     }
 
-    async fn pass_on(&self, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
+    async fn forward(&self, call: &Call, request: Request<Bytes>) -> Result<Response<Body>> {
         if request.headers().contains_key(UPGRADE) {
-            let message =
-                "The fault proxy passes on no upgraded connections, such as those of exec and port-forward.";
+            let message = "The fault proxy does not support upgraded connections, such as those of exec and port-forward.";
             return status::answer(&status::failure(StatusCode::NOT_IMPLEMENTED, call, message.to_owned()));
         }
-        self.upstream.ask(request).await
+        self.upstream.send(request).await
     }
 }
 
-/// An answer of which nothing is still to come.
+/// Reads the whole body of a response.
 async fn whole(response: Response<Body>) -> Result<Response<Body>> {
     let (head, body) = response.into_parts();
     let body = Full::new(body.collect().await?.to_bytes()).map_err(|never| match never {});
@@ -177,10 +176,11 @@ async fn whole(response: Response<Body>) -> Result<Response<Body>> {
 }
 
 fn injected(code: StatusCode) -> String {
-    format!("{code}, says the fault proxy")
+    format!("fault proxy: {code}")
 }
 
-/// Who a client without a certificate says they are. The API server will check it; here it is for the record alone.
+/// The user of a client without a certificate, from its token. Only for the record: the API server checks the
+/// token.
 fn user_of(headers: &HeaderMap) -> String {
     let Some(authorization) = header(headers, &AUTHORIZATION) else {
         return "system:anonymous".to_owned();

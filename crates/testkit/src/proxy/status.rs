@@ -1,4 +1,4 @@
-//! Failures in the words of an API server.
+//! `Status` errors as an API server returns them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::{
     call::{Call, Verb},
 };
 
-/// A failure of a call, with the reason and the details that an API server would give.
+/// An error with the reason and the details that an API server would set.
 pub(super) fn failure(code: StatusCode, call: &Call, message: String) -> Status {
     let resource = call.resource.as_ref();
     Status {
@@ -35,7 +35,7 @@ pub(super) fn failure(code: StatusCode, call: &Call, message: String) -> Status 
     }
 }
 
-/// What an API server says that has not yet seen the resource version it was asked for.
+/// The error of an API server that has not seen the requested resourceVersion yet.
 pub(super) fn too_large_resource_version(asked: u64, current: u64) -> Status {
     Status {
         status: Some("Failure".to_owned()),
@@ -55,14 +55,13 @@ pub(super) fn too_large_resource_version(asked: u64, current: u64) -> Status {
     }
 }
 
-/// Tells the client when to come back.
 pub(super) fn retry_after(mut status: Status, wait: Duration) -> Status {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     status.details.get_or_insert_default().retry_after_seconds = i32::try_from(seconds).ok();
     status
 }
 
-/// The failure as the whole answer.
+/// The error as the response.
 pub(super) fn answer(status: &Status) -> Result<Response<Body>> {
     let code = status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
     let mut response = json_response(StatusCode::from_u16(code)?, serde_json::to_vec(status)?);
@@ -72,14 +71,14 @@ pub(super) fn answer(status: &Status) -> Result<Response<Body>> {
     Ok(response)
 }
 
-/// The failure as the one event of a watch.
+/// The error as the only event of a watch.
 pub(super) fn event(status: &Status) -> Result<Response<Body>> {
     let mut line = serde_json::to_vec(&json!({ "type": "ERROR", "object": status }))?;
     line.push(b'\n');
     Ok(json_response(StatusCode::OK, line))
 }
 
-/// An answer with a JSON document, or lines of such documents.
+/// A response with a JSON document, or with one document in each line.
 pub(super) fn json_response(status: StatusCode, document: Vec<u8>) -> Response<Body> {
     let body = Full::new(Bytes::from(document)).map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);

@@ -1,7 +1,6 @@
-//! Both ends of a proxy's TLS.
+//! TLS to clients and to the API server.
 //!
-//! The cryptography is named here and not left to a default of the process, which is for the program under test to
-//! choose.
+//! The crypto provider is explicit: the process default belongs to the program under test.
 
 use std::sync::Arc;
 
@@ -16,13 +15,13 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::pki::{Authority, Credentials, Identity};
 
-/// The end that clients see: an API server which knows the authority's users, and lets others in without a name.
+/// Accepts clients with a certificate of the authority, and clients without a certificate.
 pub(super) fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
     let (certificates, key) = parse(&authority.server()?)?;
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority)?), provider())
         .allow_unauthenticated()
         .build()
-        .context("cannot check client certificates")?;
+        .context("cannot verify client certificates")?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(clients)
@@ -31,7 +30,7 @@ pub(super) fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The end that the API server sees: the client themself.
+/// Connects to the API server with the identity of the client.
 pub(super) fn connector(authority: &Authority, identity: Option<&Identity>) -> Result<TlsConnector> {
     let config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?

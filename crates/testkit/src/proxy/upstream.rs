@@ -1,4 +1,4 @@
-//! The way on to the API server.
+//! Connections to the API server.
 
 use std::{
     net::SocketAddr,
@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 use super::{Body, headers, tls};
 use crate::pki::{Authority, Identity};
 
-/// The API server, as one user reaches it.
+/// The API server, reached as one user.
 pub(super) struct Upstream {
     address: SocketAddr,
     tls: TlsConnector,
@@ -37,11 +37,11 @@ impl Upstream {
         Ok(Self { address, tls: tls::connector(authority, identity)? })
     }
 
-    /// Passes a request on and gives back what the API server says, as it says it.
+    /// Forwards a request and returns the response unchanged.
     ///
-    /// Every request has a connection of its own, which ends with the answer's body: when a client goes, its request
-    /// ends upstream as well, and no fault reaches another request.
-    pub(super) async fn ask(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
+    /// Every request has its own connection, which ends with the body of the response. When a client
+    /// disconnects, its request ends upstream as well, and no fault affects another request.
+    pub(super) async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         headers::for_upstream(request.headers_mut(), HeaderValue::try_from(self.address.to_string())?);
         *request.uri_mut() = origin_form(request.uri())?;
         *request.version_mut() = http::Version::HTTP_11;
@@ -49,32 +49,33 @@ impl Upstream {
         let socket = TcpStream::connect(self.address).await.context("cannot reach the API server")?;
         socket.set_nodelay(true)?;
         let name = ServerName::IpAddress(self.address.ip().into());
-        let socket = self.tls.connect(name, socket).await.context("the API server refuses TLS")?;
+        let socket =
+            self.tls.connect(name, socket).await.context("the TLS handshake with the API server failed")?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
         let mut task = JoinSet::new();
         task.spawn(async {
-            // An error here is the answer's error as well, and is met there.
+            // The body of the response returns the same error.
             let _ = connection.await;
         });
 
         let mut response = sender.send_request(request.map(Full::new)).await?;
         headers::strip_connection(response.headers_mut());
-        Ok(response.map(|body| Answer { body, _connection: task }.boxed_unsync()))
+        Ok(response.map(|body| ResponseBody { body, _connection: task }.boxed_unsync()))
     }
 }
 
-/// HTTP/2 carries the host in the address, HTTP/1.1 must not.
+/// HTTP/2 has the host in the URL, HTTP/1.1 must not.
 fn origin_form(uri: &Uri) -> Result<Uri> {
-    uri.path_and_query().map_or("/", |it| it.as_str()).parse().context("cannot pass on a request's address")
+    uri.path_and_query().map_or("/", |it| it.as_str()).parse().context("cannot forward the URL of a request")
 }
 
-/// An answer's body together with its connection, which dropping ends.
-struct Answer {
+/// The body of a response, and its connection, which ends when this is dropped.
+struct ResponseBody {
     body: Incoming,
     _connection: JoinSet<()>,
 }
 
-impl hyper::body::Body for Answer {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = anyhow::Error;
 

@@ -1,4 +1,4 @@
-//! Control planes start, work, break and come back.
+//! Control planes start, work, fail and recover.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn available(deployments: &Api<Deployment>, replicas: i32) -> Result<bool>
 }
 
 #[tokio::test]
-async fn three_clusters_at_once_know_nothing_of_each_other() -> Result<()> {
+async fn concurrent_clusters_are_independent() -> Result<()> {
     let clusters =
         try_join_all(["east", "west", "north"].map(|name| Cluster::builder().name(name).start())).await?;
     let mut identities = Vec::new();
@@ -50,16 +50,16 @@ async fn three_clusters_at_once_know_nothing_of_each_other() -> Result<()> {
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
         maps.create(&PostParams::default(), &config_map("who", cluster.name())?).await?;
         let system: Namespace = Api::all(client).get("kube-system").await?;
-        identities.push(system.metadata.uid.context("a namespace without uid")?);
+        identities.push(system.metadata.uid.context("the namespace has no uid")?);
     }
     for cluster in &clusters {
         let maps: Api<ConfigMap> = Api::namespaced(cluster.admin().client().await?, "default");
-        let data = maps.get("who").await?.data.context("a ConfigMap without data")?;
+        let data = maps.get("who").await?.data.context("the ConfigMap has no data")?;
         assert_eq!(data["key"], cluster.name());
     }
     identities.sort();
     identities.dedup();
-    assert_eq!(identities.len(), 3, "each is a cluster of its own");
+    assert_eq!(identities.len(), 3, "the cluster identities differ");
     Ok(())
 }
 
@@ -83,7 +83,7 @@ async fn a_deployment_becomes_available_and_is_garbage_collected() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
+async fn a_user_has_the_granted_rights_and_no_others() -> Result<()> {
     let cluster = shared::cluster().await?;
     let namespace = cluster.namespace("rights").await?;
     let elsewhere = cluster.namespace("rights").await?;
@@ -104,7 +104,7 @@ async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
         assert!(other.list(&ListParams::default()).await.is_err(), "only one namespace was granted");
 
         granted.revoke().await?;
-        assert!(maps.list(&ListParams::default()).await.is_err(), "the right was taken back");
+        assert!(maps.list(&ListParams::default()).await.is_err(), "the right was revoked");
 
         cluster.grant(&user, None, here).await?;
         maps.list(&ListParams::default()).await?;
@@ -114,7 +114,7 @@ async fn a_user_may_do_what_was_granted_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn parts_die_and_come_back_with_their_data() -> Result<()> {
+async fn a_killed_part_keeps_its_data() -> Result<()> {
     let cluster = Cluster::start().await?;
     let client = cluster.admin().client().await?;
     let maps: Api<ConfigMap> = Api::namespaced(client, "default");
@@ -123,16 +123,16 @@ async fn parts_die_and_come_back_with_their_data() -> Result<()> {
         Ok(maps.get("kept").await?.data.is_some_and(|data| data["key"] == "through everything"))
     };
 
-    let before = cluster.process_id(Part::ApiServer).context("it runs")?;
+    let before = cluster.process_id(Part::ApiServer).context("the API server is not running")?;
     cluster.kill_part(Part::ApiServer)?;
     assert_eq!(cluster.process_id(Part::ApiServer), None);
-    assert!(maps.get("kept").await.is_err(), "a dead API server answers nothing");
+    assert!(maps.get("kept").await.is_err(), "the API server is down");
     cluster.start_part(Part::ApiServer).await?;
     assert_ne!(cluster.process_id(Part::ApiServer), Some(before));
     assert!(data_is_there().await?, "after kill -9 of the API server");
 
     cluster.kill_part(Part::Etcd)?;
-    let refused = cluster.pause_part(Part::Etcd).expect_err("it does not run");
+    let refused = cluster.pause_part(Part::Etcd).expect_err("etcd is not running");
     assert_eq!(refused.to_string(), "etcd is not running");
     cluster.start_part(Part::Etcd).await?;
     eventually(SOON, "the API server finds its etcd again", data_is_there).await?;
@@ -141,12 +141,12 @@ async fn parts_die_and_come_back_with_their_data() -> Result<()> {
     cluster.stop_part(Part::Etcd).await?;
     cluster.start_part(Part::Etcd).await?;
     cluster.start_part(Part::ApiServer).await?;
-    assert!(data_is_there().await?, "after an orderly stop of both");
+    assert!(data_is_there().await?, "after SIGTERM of both");
     Ok(())
 }
 
 #[tokio::test]
-async fn every_part_that_does_something_is_missed_until_it_is_back() -> Result<()> {
+async fn each_part_does_nothing_while_it_is_down() -> Result<()> {
     let cluster = Cluster::builder().nodes(1).start().await?;
     let namespace = cluster.namespace("parts").await?;
     let client = cluster.admin().client().await?;
@@ -159,25 +159,25 @@ async fn every_part_that_does_something_is_missed_until_it_is_back() -> Result<(
     cluster.pause_part(Part::Kwok)?;
     deployments.create(&PostParams::default(), &deployment(1)?).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(all_pods().await?.is_empty(), "nobody makes Pods");
+    assert!(all_pods().await?.is_empty(), "the controller manager is down");
 
     cluster.start_part(Part::ControllerManager).await?;
-    eventually(SOON, "there is a Pod", async || Ok(all_pods().await?.len() == 1)).await?;
+    eventually(SOON, "the Pod exists", async || Ok(all_pods().await?.len() == 1)).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-    assert_eq!(node(&all_pods().await?[0]), None, "nobody puts it on a node");
+    assert_eq!(node(&all_pods().await?[0]), None, "the scheduler is down");
 
     cluster.start_part(Part::Scheduler).await?;
     eventually(SOON, "the Pod has a node", async || Ok(node(&all_pods().await?[0]).is_some())).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(!available(&deployments, 1).await?, "nobody runs it");
+    assert!(!available(&deployments, 1).await?, "kwok is paused");
 
     cluster.resume_part(Part::Kwok)?;
     eventually(SOON, "the Deployment is available", async || available(&deployments, 1).await).await
 }
 
 #[tokio::test]
-async fn of_two_parts_the_one_that_died_is_blamed() -> Result<()> {
+async fn a_failed_start_names_the_part_that_died() -> Result<()> {
     let cluster = Cluster::start().await?;
     cluster.kill_part(Part::ApiServer)?;
     let (started, killed) = tokio::join!(cluster.start_part(Part::ApiServer), async {
@@ -185,29 +185,29 @@ async fn of_two_parts_the_one_that_died_is_blamed() -> Result<()> {
         cluster.kill_part(Part::Etcd)
     });
     killed?;
-    let blame = started.expect_err("an API server needs its etcd").to_string();
-    assert!(blame.starts_with("etcd of cluster ended:"), "{blame}");
-    assert!(cluster.log(Part::ApiServer)?.contains("v1."), "the others' words can be read too");
+    let error = started.expect_err("the API server needs etcd").to_string();
+    assert!(error.starts_with("etcd of cluster cluster ended:"), "{error}");
+    assert!(cluster.log(Part::ApiServer)?.contains("v1."), "the log of the other part is available");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_paused_api_server_is_silent_until_it_goes_on() -> Result<()> {
+async fn a_paused_api_server_answers_after_it_is_resumed() -> Result<()> {
     let cluster = Cluster::start().await?;
     let namespaces: Api<Namespace> = Api::all(cluster.admin().client().await?);
     namespaces.get("default").await?;
     cluster.pause_part(Part::ApiServer)?;
     let silent = tokio::time::timeout(Duration::from_secs(2), namespaces.get("default")).await;
-    assert!(silent.is_err(), "neither an answer nor an error, but {silent:?}");
+    assert!(silent.is_err(), "expected a timeout, got {silent:?}");
     cluster.resume_part(Part::ApiServer)?;
     tokio::time::timeout(SOON, namespaces.get("default")).await??;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_part_that_is_not_there_cannot_be_broken() -> Result<()> {
+async fn killing_a_missing_part_is_an_error() -> Result<()> {
     let cluster = shared::cluster().await?;
-    let error = cluster.kill_part(Part::Scheduler).expect_err("it has none");
+    let error = cluster.kill_part(Part::Scheduler).expect_err("the cluster has no scheduler");
     assert_eq!(error.to_string(), "cluster shared was started without Scheduler");
     Ok(())
 }

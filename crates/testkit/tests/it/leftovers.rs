@@ -1,4 +1,4 @@
-//! However a process that started a cluster ends, no process, port or directory of the cluster stays.
+//! However the test process ends, no process, port or directory of its cluster remains.
 
 use std::{
     env,
@@ -13,12 +13,12 @@ use bellwether_testkit::{Cluster, PATIENCE, eventually};
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Tells the victim how to end. Without it, the victim is no test at all.
+/// How the victim ends. Without this variable the victim does nothing.
 const ENDING: &str = "BELLWETHER_TESTKIT_ENDING";
 
-/// The process that ends badly: this very test binary, run again with only this test.
+/// The process that ends badly: this test binary, run again with only this test.
 #[tokio::test]
-#[ignore = "started by the tests below, in a process of its own"]
+#[ignore = "the tests below run it in a separate process"]
 async fn victim() -> Result<()> {
     let Ok(ending) = env::var(ENDING) else {
         return Ok(());
@@ -28,14 +28,14 @@ async fn victim() -> Result<()> {
     println!("\n{}", serde_json::to_string(&(cluster.directory(), cluster.address(), ids))?);
     match ending.as_str() {
         "success" => Ok(()),
-        "panic" => panic!("as ordered"),
-        // Destructors do not run: so it is for a shared cluster, which is never dropped.
+        "panic" => panic!("requested by the test"),
+        // Destructors do not run, as for a shared cluster, which is never dropped.
         "exit" => std::process::exit(0),
         _ => std::future::pending().await,
     }
 }
 
-/// What the victim said of its cluster.
+/// What the victim reported of its cluster.
 struct Remains {
     directory: PathBuf,
     address: SocketAddr,
@@ -51,12 +51,12 @@ impl Remains {
     }
 }
 
-/// Ends with the test that started it, also when that fails.
+/// Killed when dropped, also when the test fails.
 struct Victim(Child);
 
 impl Drop for Victim {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -76,11 +76,11 @@ fn start_victim(ending: &str) -> Result<(Victim, Remains)> {
         else {
             continue;
         };
-        assert_eq!(ids.len(), 3, "etcd, the API server and the controllers");
+        assert_eq!(ids.len(), 3, "etcd, API server and controller manager");
         let processes = ids.into_iter().filter_map(Pid::from_raw).collect();
         return Ok((victim, Remains { directory, address, processes }));
     }
-    bail!("the victim said nothing of its cluster")
+    bail!("the victim did not report its cluster")
 }
 
 #[rstest]
@@ -94,7 +94,7 @@ fn start_victim(ending: &str) -> Result<(Victim, Remains)> {
 async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Signal>) -> Result<()> {
     let (mut victim, remains) = start_victim(ending)?;
     if let Some(signal) = signal {
-        assert!(remains.any(), "the cluster is there while its process runs");
+        assert!(remains.any(), "the cluster exists while its process runs");
         kill_process(Pid::from_child(&victim.0), signal)?;
     }
     victim.0.wait()?;

@@ -1,4 +1,4 @@
-//! The testkit against itself: what it starts is real, what it breaks breaks, and nothing is left behind.
+//! Tests of the testkit: control planes work, faults break what they should, and nothing is left behind.
 
 mod cluster;
 mod leftovers;

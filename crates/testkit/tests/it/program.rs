@@ -1,4 +1,4 @@
-//! A program that a test runs, through all its lives.
+//! Start, pause, stop, kill and restart of a program.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
     let ticks = || program.log().lines().filter(|line| *line == "tick").count();
     let goes_on = async || {
         let before = ticks();
-        eventually(PATIENCE, "it goes on", async || Ok(ticks() > before)).await
+        eventually(PATIENCE, "the program ticks", async || Ok(ticks() > before)).await
     };
     assert!(!program.is_running());
     assert_eq!(program.pause().unwrap_err().to_string(), "sh is not running");
@@ -25,7 +25,7 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
     assert_eq!(program.start().unwrap_err().to_string(), "sh is running already");
 
     program.pause()?;
-    // The one that was on its way may still be written.
+    // A tick in flight may still be written.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let paused = ticks();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -33,7 +33,7 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
     program.resume()?;
     goes_on().await?;
 
-    assert_eq!(program.stop().await?.code(), Some(7), "it was asked, and had its say");
+    assert_eq!(program.stop().await?.code(), Some(7), "its handler of SIGTERM ran");
     assert!(program.log().contains("asked"), "{}", program.log());
     assert!(!program.is_running());
 
@@ -41,22 +41,22 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
     goes_on().await?;
     program.kill();
     assert_eq!((program.is_running(), program.id()), (false, None));
-    assert_eq!(program.log().matches("asked").count(), 1, "kill -9 asks nobody");
+    assert_eq!(program.log().matches("asked").count(), 1, "SIGKILL does not run the handler");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_program_that_ends_by_itself_is_noticed() -> Result<()> {
+async fn a_program_that_exits_is_not_running() -> Result<()> {
     let program = Program::new("/bin/true")?;
     program.start()?;
-    eventually(PATIENCE, "it has ended", async || Ok(!program.is_running())).await?;
+    eventually(PATIENCE, "the program has ended", async || Ok(!program.is_running())).await?;
     assert_eq!(program.resume().unwrap_err().to_string(), "true is not running");
     program.start()
 }
 
 #[test]
-fn a_program_that_there_is_none_of() -> Result<()> {
-    let error = Program::new("/there/is/no/such/program")?.start().unwrap_err();
-    assert_eq!(error.to_string(), "there is no program /there/is/no/such/program");
+fn a_missing_program_cannot_be_started() -> Result<()> {
+    let error = Program::new("/missing/program")?.start().unwrap_err();
+    assert_eq!(error.to_string(), "cannot run /missing/program: file not found");
     Ok(())
 }

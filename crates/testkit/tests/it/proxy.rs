@@ -1,4 +1,4 @@
-//! The fault proxy before a real API server: what it passes on arrives, and each fault breaks what it says and no more.
+//! The fault proxy in front of a real API server: each fault breaks what it should and nothing else.
 
 mod answers;
 mod choice;
@@ -25,19 +25,18 @@ use kube::{
 use serde_json::json;
 use tokio::time::timeout;
 
-/// Longer than anything takes that is not broken.
+/// Longer than any step of a passing test.
 const SOON: Duration = bellwether_testkit::PATIENCE;
 
-/// Long enough to be sure that nothing comes.
+/// How long a test waits to be sure that nothing arrives.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Waits for what must not take for ever, even when a test fails.
 async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
-    timeout(SOON, what).await.context("it took too long")
+    timeout(SOON, what).await.context("timed out")
 }
 
-/// A namespace of config maps, seen through a proxy and directly.
-struct Stage {
+/// A namespace with ConfigMaps, read through a proxy and directly.
+struct Fixture {
     cluster: &'static Cluster,
     namespace: String,
     proxy: FaultProxy,
@@ -46,8 +45,8 @@ struct Stage {
     direct: Api<ConfigMap>,
 }
 
-impl Stage {
-    async fn set(purpose: &str) -> Result<Self> {
+impl Fixture {
+    async fn new(purpose: &str) -> Result<Self> {
         let cluster = shared::cluster().await?;
         let namespace = cluster.namespace(purpose).await?;
         let proxy = FaultProxy::before(cluster).await?;
@@ -62,32 +61,32 @@ impl Stage {
         })
     }
 
-    /// Makes a config map behind the proxy's back, and says at which resource version.
+    /// Creates a ConfigMap directly, and returns its resourceVersion.
     async fn create(&self, name: &str) -> Result<String> {
         let created = self.direct.create(&PostParams::default(), &config_map(name)?).await?;
-        created.resource_version().context("an object has a resource version")
+        created.resource_version().context("the object has no resourceVersion")
     }
 
-    /// Changes a config map behind the proxy's back.
+    /// Changes a ConfigMap directly.
     async fn change(&self, name: &str) -> Result<()> {
         let change = Patch::Merge(json!({ "data": { "key": "new" } }));
         self.direct.patch(name, &PatchParams::default(), &change).await?;
         Ok(())
     }
 
-    /// The present resource version.
+    /// The current resourceVersion.
     async fn now(&self) -> Result<String> {
         let list = self.direct.list(&ListParams::default()).await?;
-        list.metadata.resource_version.context("a list has a resource version")
+        list.metadata.resource_version.context("the list has no resourceVersion")
     }
 
-    /// The path of the namespace's config maps as they are now: the same bytes for ever. Without that, a list carries the
-    /// version of the whole cluster, to which other tests write.
+    /// The path of an exact list at the current resourceVersion: it always returns the same bytes. Other
+    /// lists carry the resourceVersion of the cluster, to which other tests write.
     async fn path_of_now(&self) -> Result<String> {
         Ok(self.path(&format!("resourceVersion={}&resourceVersionMatch=Exact", self.now().await?)))
     }
 
-    /// The path of the namespace's config maps, with a query.
+    /// The path of the ConfigMaps in the namespace, with a query.
     fn path(&self, query: &str) -> String {
         format!("/api/v1/namespaces/{}/configmaps?{query}", self.namespace)
     }
@@ -99,13 +98,13 @@ fn config_map(name: &str) -> Result<ConfigMap> {
 
 type Events = BoxStream<'static, kube::Result<WatchEvent<ConfigMap>>>;
 
-/// Watches without bookmarks, which come when they like.
+/// Watches without bookmarks, which would arrive at unpredictable times.
 async fn watch(maps: &Api<ConfigMap>, since: &str) -> Result<Events> {
     let parameters = WatchParams::default().disable_bookmarks();
     Ok(soon(maps.watch(&parameters, since)).await??.boxed())
 }
 
-/// The next event in a word or two: what happened to which object.
+/// The next event as text, such as `added NAME`.
 async fn next(
     events: &mut (impl Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin),
 ) -> Result<String> {
@@ -121,13 +120,13 @@ async fn next(
     })
 }
 
-/// Makes sure that nothing comes of something, not even an end.
+/// Checks that the future does not complete.
 async fn nothing_comes<T>(of: impl Future<Output = T>) -> Result<()> {
-    ensure!(timeout(SILENCE, of).await.is_err(), "something came");
+    ensure!(timeout(SILENCE, of).await.is_err(), "expected a timeout");
     Ok(())
 }
 
-/// Everything that arrives of an answer, and whether its end was in order.
+/// The text of a response, and whether it ends in order.
 async fn arrived(client: &Client, uri: &str) -> Result<(String, bool)> {
     let request = Request::get(uri).body(Body::empty())?;
     let mut body = soon(client.send(request)).await??.into_body();
@@ -147,8 +146,8 @@ async fn names(maps: &Api<ConfigMap>) -> Result<Vec<String>> {
     Ok(list.iter().map(ResourceExt::name_any).collect())
 }
 
-/// Waits until the API server serves so many watches of a resource, by its own count. The resource must be one that
-/// nothing else watches in the shared cluster.
+/// Waits until the API server's metrics count this many watches of a resource. Nothing else in the shared
+/// cluster may watch the resource.
 async fn watches_served(access: &Access, resource: &str, expected: usize) -> Result<()> {
     let client = access.client().await?;
     let resource = format!("resource=\"{resource}\"");

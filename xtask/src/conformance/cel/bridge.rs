@@ -1,13 +1,12 @@
-//! A case through our evaluator: its values become ours, and ours become the suite's again.
+//! Evaluates a case, and converts values between the suite and `bellwether_expr`.
 
 use bellwether_expr::{Absence, Fuel, Program, Scope, Text, Val, Variables};
 
-use super::{case::Case, value::Tagged};
+use super::{case::CelCase, value::Tagged};
 
-/// What comes of a case.
-pub(super) fn evaluate(case: &Case) -> Result<Tagged, String> {
+pub(super) fn evaluate(case: &CelCase) -> Result<Tagged, String> {
     let scope = Scope::variables(case.bindings.keys().map(String::as_str), Absence::AsInCel);
-    let program = Program::cel(&case.expr, &scope).map_err(|mistake| format!("not compiled: {mistake}"))?;
+    let program = Program::cel(&case.expr, &scope).map_err(|error| format!("cannot compile: {error}"))?;
     let variables =
         Variables(case.bindings.values().map(|value| ours(value).map(Some)).collect::<Result<_, _>>()?);
     let mut fuel = Fuel::USUAL;
@@ -15,7 +14,6 @@ pub(super) fn evaluate(case: &Case) -> Result<Tagged, String> {
     value.map(|value| theirs(&value)).map_err(|stop| program.describe(&stop))
 }
 
-/// A value of the suite as one of ours.
 fn ours(value: &Tagged) -> Result<Val<'_>, String> {
     Ok(match value {
         Tagged::Null => Val::Null,
@@ -32,11 +30,12 @@ fn ours(value: &Tagged) -> Result<Val<'_>, String> {
         }
         Tagged::Timestamp(moment) => Val::Timestamp(*moment),
         Tagged::Duration(length) => Val::Duration(*length),
-        Tagged::Type(_) | Tagged::Message(_) => return Err(format!("no variable can be {value}")),
+        Tagged::Type(_) | Tagged::Message(_) => {
+            return Err(format!("{value} cannot be the value of a variable"));
+        }
     })
 }
 
-/// A value of ours as one of the suite.
 fn theirs(value: &Val<'_>) -> Tagged {
     match value {
         Val::Null => Tagged::Null,
@@ -76,8 +75,8 @@ mod tests {
     #[case(json!({"map": [[{"uint": "1"}, {"double": "1.5"}], [{"string": "a"}, "null"]]}))]
     #[case(json!({"timestamp": "0001-01-01T00:00:00Z"}))]
     #[case(json!({"duration": "-0.500000000"}))]
-    fn a_variable_is_what_the_suite_says(#[case] value: Json) {
-        let case = |expr: &str| -> Case {
+    fn a_variable_has_the_value_of_its_binding(#[case] value: Json) {
+        let case = |expr: &str| -> CelCase {
             let fields = json!({
                 "file": "it", "section": "it", "name": "it", "expr": expr, "expect": "error", "bindings": {"x": value},
             });
@@ -90,7 +89,7 @@ mod tests {
     #[rstest]
     #[case("type(1u)", "uint")]
     #[case("type(timestamp('2026-01-01T00:00:00Z'))", "google.protobuf.Timestamp")]
-    fn a_type_is_known_by_its_name(#[case] expr: &str, #[case] name: &str) {
+    fn a_type_is_compared_by_its_name(#[case] expr: &str, #[case] name: &str) {
         let fields = json!({"file": "it", "section": "it", "name": "it", "expr": expr, "expect": "error"});
         let case = serde_json::from_value(fields).unwrap();
         assert_eq!(evaluate(&case), Ok(Tagged::Type(name.to_owned())));

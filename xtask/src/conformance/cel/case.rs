@@ -1,4 +1,4 @@
-//! One case of the suite: an expression, what its names stand for, and what must come of it.
+//! One case of the suite: an expression, its variables, and the expected result.
 
 use std::collections::BTreeMap;
 
@@ -6,47 +6,45 @@ use serde::Deserialize;
 
 use super::value::Tagged;
 
-/// A case, as the program that reads the suite tells it.
+/// A case as the Go program prints it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Case {
+pub(super) struct CelCase {
     pub(super) file: String,
     pub(super) section: String,
     pub(super) name: String,
     pub(super) expr: String,
-    /// The values of the variables.
     #[serde(default)]
     pub(super) bindings: BTreeMap<String, Tagged>,
-    /// The package that names are looked up in.
+    /// The package in which names are resolved.
     #[serde(default)]
     container: String,
     #[serde(default)]
     disable_check: bool,
     #[serde(default)]
     disable_macros: bool,
-    /// The names that are declared, those with values among them.
+    /// The declared names, with or without a value.
     #[serde(default)]
     type_env_names: Vec<String>,
-    /// It makes sense only where there are protobuf messages.
+    /// Whether the case requires protobuf messages.
     #[serde(default)]
     protobuf: bool,
     expect: Expect,
 }
 
-/// What must come of a case.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Expect {
     Value(Tagged),
     Error,
-    /// That the checker deduces a certain type.
+    /// The checker deduces a type.
     Typed,
-    /// That the evaluator says which variables it would need.
+    /// The evaluator reports the variables that it needs.
     Unknown,
 }
 
-/// Why a case says nothing about us.
+/// Why a case does not apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LeftOut {
+pub(super) enum SkipReason {
     Messages,
     Deduced,
     Unchecked,
@@ -55,15 +53,14 @@ pub(super) enum LeftOut {
     Packages,
 }
 
-/// What came of a case.
 #[derive(Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum CelOutcome {
     Passed,
     Failed { expected: String, got: String },
-    LeftOut(LeftOut),
+    Skipped(SkipReason),
 }
 
-impl LeftOut {
+impl SkipReason {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Messages => "protobuf messages",
@@ -76,17 +73,17 @@ impl LeftOut {
     }
 }
 
-impl Case {
-    /// What comes of it with an evaluator. An error that is expected may come as early as it likes: we refuse before there
-    /// are values what others refuse when they see them.
-    pub(super) fn judge(&self, evaluate: impl Fn(&Self) -> Result<Tagged, String>) -> Verdict {
-        if let Some(why) = self.left_out() {
-            return Verdict::LeftOut(why);
+impl CelCase {
+    /// An expected error may come from the compiler as well: Bellwether's compiler rejects some expressions
+    /// that others reject during the evaluation.
+    pub(super) fn run(&self, evaluate: impl Fn(&Self) -> Result<Tagged, String>) -> CelOutcome {
+        if let Some(why) = self.skip_reason() {
+            return CelOutcome::Skipped(why);
         }
         match (&self.expect, evaluate(self)) {
-            (Expect::Value(expected), Ok(got)) if *expected == got => Verdict::Passed,
-            (Expect::Error, Err(_)) => Verdict::Passed,
-            (expect, got) => Verdict::Failed {
+            (Expect::Value(expected), Ok(got)) if *expected == got => CelOutcome::Passed,
+            (Expect::Error, Err(_)) => CelOutcome::Passed,
+            (expect, got) => CelOutcome::Failed {
                 expected: match expect {
                     Expect::Value(value) => value.to_string(),
                     _ => "an error".to_owned(),
@@ -99,18 +96,18 @@ impl Case {
         }
     }
 
-    fn left_out(&self) -> Option<LeftOut> {
+    fn skip_reason(&self) -> Option<SkipReason> {
         let dotted = |name: &String| name.contains('.');
         match self.expect {
-            _ if self.protobuf => Some(LeftOut::Messages),
-            Expect::Typed => Some(LeftOut::Deduced),
-            Expect::Unknown => Some(LeftOut::Unknowns),
-            _ if self.disable_macros => Some(LeftOut::Macros),
+            _ if self.protobuf => Some(SkipReason::Messages),
+            Expect::Typed => Some(SkipReason::Deduced),
+            Expect::Unknown => Some(SkipReason::Unknowns),
+            _ if self.disable_macros => Some(SkipReason::Macros),
             _ if !self.container.is_empty() || self.type_env_names.iter().any(dotted) => {
-                Some(LeftOut::Packages)
+                Some(SkipReason::Packages)
             }
-            // Our compiler cannot be told to let pass what it knows to be wrong.
-            Expect::Value(_) if self.disable_check => Some(LeftOut::Unchecked),
+            // The type check of Bellwether's compiler cannot be disabled.
+            Expect::Value(_) if self.disable_check => Some(SkipReason::Unchecked),
             _ => None,
         }
     }
@@ -123,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn case(mut fields: Json) -> Case {
+    fn case(mut fields: Json) -> CelCase {
         for (field, text) in [("file", "basic"), ("section", "it"), ("name", "it"), ("expr", "1")] {
             fields[field] = text.into();
         }
@@ -133,34 +130,34 @@ mod tests {
     #[rstest]
     #[case(json!({"value": {"int": "1"}}), Ok(Tagged::Int(1)), true)]
     #[case(json!({"value": {"int": "1"}}), Ok(Tagged::Uint(1)), false)]
-    #[case(json!({"value": {"int": "1"}}), Err("it does not compile".to_owned()), false)]
-    #[case(json!("error"), Err("it does not compile".to_owned()), true)]
+    #[case(json!({"value": {"int": "1"}}), Err("cannot compile".to_owned()), false)]
+    #[case(json!("error"), Err("cannot compile".to_owned()), true)]
     #[case(json!("error"), Ok(Tagged::Int(1)), false)]
-    fn a_case_passes_if_what_it_expects_comes_of_it(
+    fn a_case_passes_with_the_expected_result(
         #[case] expect: Json,
         #[case] got: Result<Tagged, String>,
         #[case] passes: bool,
     ) {
-        let verdict = case(json!({ "expect": expect })).judge(|_| got.clone());
-        assert_eq!(verdict == Verdict::Passed, passes, "{verdict:?}");
+        let outcome = case(json!({ "expect": expect })).run(|_| got.clone());
+        assert_eq!(outcome == CelOutcome::Passed, passes, "{outcome:?}");
     }
 
     #[rstest]
-    #[case(json!({"expect": "error", "protobuf": true}), LeftOut::Messages)]
-    #[case(json!({"expect": "typed"}), LeftOut::Deduced)]
-    #[case(json!({"expect": "unknown"}), LeftOut::Unknowns)]
-    #[case(json!({"expect": {"value": "null"}, "disable_check": true}), LeftOut::Unchecked)]
-    #[case(json!({"expect": "error", "disable_macros": true}), LeftOut::Macros)]
-    #[case(json!({"expect": "error", "container": "com.example"}), LeftOut::Packages)]
-    #[case(json!({"expect": "error", "type_env_names": ["x", "x.y"]}), LeftOut::Packages)]
-    fn a_case_that_says_nothing_about_us_is_not_evaluated(#[case] fields: Json, #[case] why: LeftOut) {
-        let verdict = case(fields).judge(|_| panic!("it is left out"));
-        assert_eq!(verdict, Verdict::LeftOut(why));
+    #[case(json!({"expect": "error", "protobuf": true}), SkipReason::Messages)]
+    #[case(json!({"expect": "typed"}), SkipReason::Deduced)]
+    #[case(json!({"expect": "unknown"}), SkipReason::Unknowns)]
+    #[case(json!({"expect": {"value": "null"}, "disable_check": true}), SkipReason::Unchecked)]
+    #[case(json!({"expect": "error", "disable_macros": true}), SkipReason::Macros)]
+    #[case(json!({"expect": "error", "container": "com.example"}), SkipReason::Packages)]
+    #[case(json!({"expect": "error", "type_env_names": ["x", "x.y"]}), SkipReason::Packages)]
+    fn a_case_that_does_not_apply_is_not_evaluated(#[case] fields: Json, #[case] why: SkipReason) {
+        let outcome = case(fields).run(|_| panic!("the case is skipped"));
+        assert_eq!(outcome, CelOutcome::Skipped(why));
     }
 
     #[test]
-    fn an_error_counts_with_a_check_or_without() {
+    fn an_expected_error_counts_without_the_type_check() {
         let case = case(json!({"expect": "error", "disable_check": true}));
-        assert_eq!(case.judge(|_| Err("it does not compile".to_owned())), Verdict::Passed);
+        assert_eq!(case.run(|_| Err("cannot compile".to_owned())), CelOutcome::Passed);
     }
 }

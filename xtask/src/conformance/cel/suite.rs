@@ -1,4 +1,4 @@
-//! Where the suite comes from: a Go module, which a small Go program turns into lines of JSON.
+//! Reads the suite from its Go module. A small Go program prints it as lines of JSON.
 
 use std::{
     io::ErrorKind,
@@ -7,33 +7,33 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::case::Case;
-use crate::run::{root, say};
+use super::case::CelCase;
+use crate::run::{log, root};
 
-/// The cases, if Go and the module can be had; the developer is told if not.
-pub(super) fn read() -> Result<Option<Vec<Case>>> {
+/// `None` if Go is not installed or the module cannot be downloaded. Prints the reason.
+pub(super) fn read() -> Result<Option<Vec<CelCase>>> {
     let fetched = match go(&["mod", "download"]).output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            say("CEL's suite skipped: Go is not installed");
+            log("CEL suite skipped: Go is not installed");
             return Ok(None);
         }
         fetched => fetched.context("cannot run go")?,
     };
     if !fetched.status.success() {
         let why = String::from_utf8_lossy(&fetched.stderr);
-        let why = why.lines().last().unwrap_or("no reason given");
-        say(&format!("CEL's suite skipped: its module cannot be had: {why}"));
+        let why = why.lines().last().unwrap_or("unknown error");
+        log(&format!("CEL suite skipped: cannot download its module: {why}"));
         return Ok(None);
     }
-    // Go keeps what it has built, outside this repository.
+    // Go caches the build outside this repository.
     let Output { status, stdout, .. } = go(&["run", "-trimpath", "-mod=readonly", "-buildvcs=false", "."])
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run go")?;
-    ensure!(status.success(), "the program that reads CEL's suite failed");
+    ensure!(status.success(), "bench/peers/cel-suite failed");
     String::from_utf8(stdout)?
         .lines()
-        .map(|line| serde_json::from_str(line).with_context(|| format!("cannot read the case {line}")))
+        .map(|line| serde_json::from_str(line).with_context(|| format!("invalid case {line}")))
         .collect::<Result<_>>()
         .map(Some)
 }

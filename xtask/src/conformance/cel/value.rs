@@ -1,4 +1,4 @@
-//! The values of the suite: under the names of their types, because JSON has too few.
+//! The values of the suite, tagged with their types, because JSON has fewer types than CEL.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// A value that goes in, or comes out.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Tagged {
@@ -23,18 +22,17 @@ pub(super) enum Tagged {
     Bytes(Vec<u8>),
     List(Vec<Self>),
     Map(Vec<(Self, Self)>),
-    /// The type of that name.
+    /// A type, by its name.
     Type(String),
     #[serde(deserialize_with = "parsed")]
     Timestamp(Timestamp),
     #[serde(deserialize_with = "duration")]
     Duration(SignedDuration),
-    /// A value of that type, which cannot be told here.
+    /// A value that cannot be represented here, by the name of its type.
     Message(String),
 }
 
-/// Whether two results are the same: of one type, even where CEL would call 1 and 1u equal; not a number where the other
-/// is none; and the fields of a map in any order.
+/// Stricter than CEL: 1 and 1u differ. NaN equals NaN, and the order of a map does not matter.
 impl PartialEq for Tagged {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -58,7 +56,7 @@ impl PartialEq for Tagged {
     }
 }
 
-/// As CEL would write it, or nearly so.
+/// Similar to CEL literals.
 impl fmt::Display for Tagged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,7 +89,7 @@ impl fmt::Display for Tagged {
     }
 }
 
-/// What is told as text, because JSON would round it or does not have it.
+/// Values are strings where JSON would round them or has no literal.
 fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(text: D) -> Result<T, D::Error> {
     String::deserialize(text)?.parse().map_err(D::Error::custom)
 }
@@ -100,7 +98,7 @@ fn bytes<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u8>, D::Error> {
     STANDARD.decode(String::deserialize(text)?).map_err(D::Error::custom)
 }
 
-/// Seconds and nine digits of nanoseconds.
+/// Format: seconds, a dot, and nine digits of nanoseconds.
 fn duration<'de, D: Deserializer<'de>>(text: D) -> Result<SignedDuration, D::Error> {
     let text = String::deserialize(text)?;
     let (sign, length): (i32, _) = match text.strip_prefix('-') {
@@ -143,7 +141,7 @@ mod tests {
     #[case(json!({"duration": "123.000000321"}), "duration(2m 3s 321ns)")]
     #[case(json!({"duration": "-0.500000000"}), "duration(500ms ago)")]
     #[case(json!({"message": "example.Thing"}), "a value of type example.Thing")]
-    fn a_value_is_read_under_the_name_of_its_type(#[case] json: Json, #[case] shown: &str) {
+    fn tagged_values_are_parsed(#[case] json: Json, #[case] shown: &str) {
         assert_eq!(read(&json).to_string(), shown);
     }
 
@@ -156,7 +154,7 @@ mod tests {
     #[case(json!({"duration": "1.5s"}))]
     #[case(json!({"timestamp": "yesterday"}))]
     #[case(json!({"optional": {"int": "1"}}))]
-    fn what_is_no_value_is_refused(#[case] json: Json) {
+    fn invalid_values_are_rejected(#[case] json: Json) {
         assert!(Tagged::deserialize(&json).is_err(), "{json}");
     }
 
@@ -178,7 +176,7 @@ mod tests {
         json!({"map": [[{"int": "1"}, "null"]]}),
         false
     )]
-    fn two_results_are_the_same_or_not(#[case] one: Json, #[case] other: Json, #[case] same: bool) {
+    fn equality_is_strict_about_types(#[case] one: Json, #[case] other: Json, #[case] same: bool) {
         assert_eq!(read(&one) == read(&other), same);
         assert_eq!(read(&other) == read(&one), same);
     }

@@ -1,4 +1,4 @@
-//! Which requests a fault strikes: those that are meant, and no others.
+//! A fault strikes the selected requests and no others.
 
 use anyhow::Result;
 use bellwether_testkit::{Fault, Requests, StatusCode};
@@ -11,53 +11,53 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{Stage, config_map, names, next, soon, watch};
+use super::{Fixture, config_map, names, next, soon, watch};
 
-const AWAY: Fault = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
+const UNAVAILABLE: Fault = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
 
 #[tokio::test]
-async fn discovery_alone_fails() -> Result<()> {
-    let stage = Stage::set("choice").await?;
-    let fault = stage.proxy.inject(Requests::all().path("/apis"), AWAY);
-    assert!(soon(stage.client.list_api_groups()).await?.is_err());
-    assert!(soon(stage.client.list_api_group_resources("apps/v1")).await?.is_err());
+async fn only_discovery_fails() -> Result<()> {
+    let fixture = Fixture::new("choice").await?;
+    let fault = fixture.proxy.inject(Requests::all().path("/apis"), UNAVAILABLE);
+    assert!(soon(fixture.client.list_api_groups()).await?.is_err());
+    assert!(soon(fixture.client.list_api_group_resources("apps/v1")).await?.is_err());
     assert_eq!(fault.strikes(), 2);
 
-    soon(stage.client.list_core_api_versions()).await??;
-    soon(stage.client.apiserver_version()).await??;
-    let deployments: Api<Deployment> = Api::namespaced(stage.client.clone(), &stage.namespace);
+    soon(fixture.client.list_core_api_versions()).await??;
+    soon(fixture.client.apiserver_version()).await??;
+    let deployments: Api<Deployment> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     soon(deployments.list(&ListParams::default())).await??;
     assert_eq!(fault.strikes(), 2);
-    assert_eq!(stage.proxy.count(&Requests::all().path("/apis")), 2);
-    assert_eq!(stage.proxy.count(&Requests::all().path("/apis/apps")), 1);
-    assert_eq!(stage.proxy.count(&Requests::all().path("/")), 4);
+    assert_eq!(fixture.proxy.count(&Requests::all().path("/apis")), 2);
+    assert_eq!(fixture.proxy.count(&Requests::all().path("/apis/apps")), 1);
+    assert_eq!(fixture.proxy.count(&Requests::all().path("/")), 4);
 
     fault.lift();
-    soon(stage.client.list_api_groups()).await??;
+    soon(fixture.client.list_api_groups()).await??;
     Ok(())
 }
 
 #[tokio::test]
-async fn one_program_alone_fails() -> Result<()> {
-    let stage = Stage::set("choice").await?;
+async fn only_one_user_agent_fails() -> Result<()> {
+    let fixture = Fixture::new("choice").await?;
     let ask = async |agent| -> Result<_> {
-        let request = Request::get(stage.path("")).header(header::USER_AGENT, agent).body(Body::empty())?;
-        Ok(soon(stage.client.send(request)).await??.status())
+        let request = Request::get(fixture.path("")).header(header::USER_AGENT, agent).body(Body::empty())?;
+        Ok(soon(fixture.client.send(request)).await??.status())
     };
     let robots = Requests::all().user_agent("robot/");
-    let _fault = stage.proxy.inject(robots.clone(), AWAY);
+    let _fault = fixture.proxy.inject(robots.clone(), UNAVAILABLE);
     assert_eq!(ask("robot/1.0 (linux)").await?, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(ask("controller/1.0").await?, StatusCode::OK);
-    assert_eq!((stage.proxy.count(&robots), stage.proxy.count(&Requests::all())), (1, 2));
+    assert_eq!((fixture.proxy.count(&robots), fixture.proxy.count(&Requests::all())), (1, 2));
     Ok(())
 }
 
 #[tokio::test]
-async fn writes_alone_fail() -> Result<()> {
-    let stage = Stage::set("choice").await?;
-    stage.create("one").await?;
-    let fault = stage.proxy.inject(Requests::writes(), AWAY);
-    let maps = &stage.through;
+async fn only_writes_fail() -> Result<()> {
+    let fixture = Fixture::new("choice").await?;
+    fixture.create("one").await?;
+    let fault = fixture.proxy.inject(Requests::writes(), UNAVAILABLE);
+    let maps = &fixture.through;
     let (post, delete) = (PostParams::default(), DeleteParams::default());
     let change = Patch::Merge(json!({ "data": { "key": "new" } }));
     let mut one = soon(maps.get("one")).await??;
@@ -67,7 +67,7 @@ async fn writes_alone_fail() -> Result<()> {
     assert!(soon(maps.patch("one", &PatchParams::default(), &change)).await?.is_err());
     assert!(soon(maps.delete("one", &delete)).await?.is_err());
     assert!(soon(maps.delete_collection(&delete, &ListParams::default())).await?.is_err());
-    assert_eq!((fault.strikes(), stage.proxy.count(&Requests::writes())), (5, 5));
+    assert_eq!((fault.strikes(), fixture.proxy.count(&Requests::writes())), (5, 5));
 
     assert_eq!(names(maps).await?, ["one"]);
     assert_eq!(next(&mut watch(maps, "0").await?).await?, "added one");

@@ -1,4 +1,4 @@
-//! HTTP/2, where many requests share a connection.
+//! HTTP/2: many requests share a connection.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use rustls::{
 use tokio::{net::TcpStream, task::JoinSet};
 use tokio_rustls::TlsConnector;
 
-use super::{Stage, soon, watches_served};
+use super::{Fixture, soon, watches_served};
 
-/// A connection of one user over which requests go side by side: its clones are the same connection.
+/// A connection for concurrent requests. Clones share it.
 #[derive(Clone)]
 pub(super) struct Connection {
     access: Access,
-    /// Which server it is: each makes its own.
+    /// Identifies the server: each proxy has its own certificate.
     pub(super) certificate: Option<CertificateDer<'static>>,
     sender: http2::SendRequest<Empty<Bytes>>,
     _task: Arc<JoinSet<()>>,
@@ -31,7 +31,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) async fn open(access: Access) -> Result<Self> {
-        let Login::Certificate(identity) = &access.login else { bail!("made for certificates") };
+        let Login::Certificate(identity) = &access.login else { bail!("a client certificate is required") };
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(access.authority.certificate().as_bytes())?)?;
         let certificate = CertificateDer::from_pem_slice(identity.credentials.certificate.as_bytes())?;
@@ -60,43 +60,43 @@ impl Connection {
 }
 
 #[tokio::test]
-async fn a_fault_breaks_its_stream_and_no_other() -> Result<()> {
-    let stage = Stage::set("http2").await?;
-    let mut connection = Connection::open(stage.cluster.admin().via(stage.proxy.address())).await?;
-    let since = stage.now().await?;
-    let mut events = connection.ask(&stage.path(&format!("watch=true&resourceVersion={since}"))).await?;
+async fn a_fault_breaks_only_its_stream() -> Result<()> {
+    let fixture = Fixture::new("http2").await?;
+    let mut connection = Connection::open(fixture.cluster.admin().via(fixture.proxy.address())).await?;
+    let since = fixture.now().await?;
+    let mut events = connection.ask(&fixture.path(&format!("watch=true&resourceVersion={since}"))).await?;
     let lists = Requests::of(Verb::List, "configmaps");
 
-    let lost = stage.proxy.inject(lists.clone(), Fault::LoseResponse);
-    assert!(connection.ask(&stage.path("")).await.is_err());
+    let lost = fixture.proxy.inject(lists.clone(), Fault::LoseResponse);
+    assert!(connection.ask(&fixture.path("")).await.is_err());
     lost.lift();
 
-    let path = stage.path_of_now().await?;
+    let path = fixture.path_of_now().await?;
     let whole = soon(connection.ask(&path).await?.collect()).await??.to_bytes();
-    let cut = stage.proxy.inject(lists, Fault::CutMidLine { after_lines: 0 });
+    let cut = fixture.proxy.inject(lists, Fault::CutMidLine { after_lines: 0 });
     let mut half = connection.ask(&path).await?;
-    let first = soon(half.frame()).await?.context("half of it comes")??;
+    let first = soon(half.frame()).await?.context("the first half is missing")??;
     assert_eq!(first.into_data().ok(), Some(whole.slice(..whole.len() / 2)));
-    assert!(soon(half.frame()).await?.context("the other half must fail")?.is_err());
+    assert!(soon(half.frame()).await?.context("the body ended in order")?.is_err());
     cut.lift();
 
-    stage.create("one").await?;
-    let event = soon(events.frame()).await?.context("the watch goes on")??;
-    let line = event.into_data().ok().context("an event is data")?;
+    fixture.create("one").await?;
+    let event = soon(events.frame()).await?.context("the watch ended")??;
+    let line = event.into_data().ok().context("the frame is not data")?;
     assert!(line.starts_with(br#"{"type":"ADDED""#));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_watch_ends_upstream_when_its_stream_is_dropped() -> Result<()> {
-    let stage = Stage::set("http2").await?;
-    let (admin, kind) = (stage.cluster.admin(), "controllerrevisions");
-    let mut connection = Connection::open(admin.via(stage.proxy.address())).await?;
-    let uri = format!("/apis/apps/v1/namespaces/{}/{kind}?watch=true&resourceVersion=0", stage.namespace);
+    let fixture = Fixture::new("http2").await?;
+    let (admin, kind) = (fixture.cluster.admin(), "controllerrevisions");
+    let mut connection = Connection::open(admin.via(fixture.proxy.address())).await?;
+    let uri = format!("/apis/apps/v1/namespaces/{}/{kind}?watch=true&resourceVersion=0", fixture.namespace);
     let events = connection.ask(&uri).await?;
     watches_served(admin, kind, 1).await?;
     drop(events);
     watches_served(admin, kind, 0).await?;
-    soon(connection.ask(&stage.path("")).await?.collect()).await??;
+    soon(connection.ask(&fixture.path("")).await?.collect()).await??;
     Ok(())
 }

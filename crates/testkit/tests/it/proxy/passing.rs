@@ -1,4 +1,4 @@
-//! Without a fault, a proxy is an API server like any other.
+//! Without a fault, the proxy behaves like an API server.
 
 use anyhow::Result;
 use bellwether_testkit::{FaultProxy, Kubectl, Requests, Verb, eventually, rule, shared};
@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{SOON, Stage, config_map, names, next, soon, watch};
+use super::{Fixture, SOON, config_map, names, next, soon, watch};
 
 #[tokio::test]
 async fn the_api_server_sees_the_client_and_not_the_proxy() -> Result<()> {
@@ -33,14 +33,17 @@ async fn the_api_server_sees_the_client_and_not_the_proxy() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rights_are_those_of_the_client() -> Result<()> {
-    let stage = Stage::set("passing").await?;
-    // Nobody else grants her anything in the shared cluster.
-    let carol = stage.cluster.user("carol")?;
-    stage.cluster.grant(&carol, Some(&stage.namespace), vec![rule(&["get"], "", &["configmaps"])]).await?;
-    stage.create("one").await?;
-    let client = carol.via(stage.proxy.address()).client().await?;
-    let maps: Api<ConfigMap> = Api::namespaced(client, &stage.namespace);
+async fn the_rights_of_the_client_apply() -> Result<()> {
+    let fixture = Fixture::new("passing").await?;
+    // No other test grants this user anything in the shared cluster.
+    let carol = fixture.cluster.user("carol")?;
+    fixture
+        .cluster
+        .grant(&carol, Some(&fixture.namespace), vec![rule(&["get"], "", &["configmaps"])])
+        .await?;
+    fixture.create("one").await?;
+    let client = carol.via(fixture.proxy.address()).client().await?;
+    let maps: Api<ConfigMap> = Api::namespaced(client, &fixture.namespace);
     eventually(SOON, "carol may get", async || Ok(maps.get("one").await.is_ok())).await?;
     let refused = soon(maps.list(&ListParams::default())).await?.expect_err("list was not granted");
     assert!(refused.to_string().contains(r#"User "carol" cannot list resource "configmaps""#), "{refused}");
@@ -49,8 +52,8 @@ async fn rights_are_those_of_the_client() -> Result<()> {
 
 #[tokio::test]
 async fn every_request_is_recorded_and_counted() -> Result<()> {
-    let stage = Stage::set("passing").await?;
-    let maps = &stage.through;
+    let fixture = Fixture::new("passing").await?;
+    let maps = &fixture.through;
     soon(maps.create(&PostParams::default(), &config_map("one")?)).await??;
     soon(maps.create(&PostParams::default(), &config_map("two")?)).await??;
     assert!(soon(maps.create(&PostParams::default(), &config_map("two")?)).await?.is_err());
@@ -61,10 +64,10 @@ async fn every_request_is_recorded_and_counted() -> Result<()> {
     names(maps).await?;
     let events = watch(maps, "0").await?;
     soon(maps.delete("one", &DeleteParams::default())).await??;
-    soon(stage.client.apiserver_version()).await??;
+    soon(fixture.client.apiserver_version()).await??;
 
-    let maps_of = |verb| Requests::of(verb, "configmaps").namespace(&stage.namespace);
-    let count = |which: Requests| stage.proxy.count(&which);
+    let maps_of = |verb| Requests::of(verb, "configmaps").namespace(&fixture.namespace);
+    let count = |which: Requests| fixture.proxy.count(&which);
     assert_eq!(count(maps_of(Verb::Create)), 3);
     assert_eq!(count(maps_of(Verb::Patch)), 1);
     assert_eq!(count(maps_of(Verb::Get).name("one")), 1);
@@ -76,70 +79,70 @@ async fn every_request_is_recorded_and_counted() -> Result<()> {
     assert_eq!(count(Requests::all().resource("configmaps").verb(Verb::Create).verb(Verb::Patch)), 4);
     assert_eq!(count(Requests::all()), 10);
 
-    let requests = stage.proxy.requests();
+    let requests = fixture.proxy.requests();
     let statuses: Vec<_> = requests.iter().map(|it| it.status.map_or(0, |status| status.as_u16())).collect();
     assert_eq!(statuses, [201, 201, 409, 200, 200, 200, 200, 200, 200, 200]);
     assert!(requests.is_sorted_by_key(|request| request.at));
     assert!(requests.iter().all(|request| !request.struck && request.version == Version::HTTP_11));
-    assert_eq!(requests[7].uri.split('?').next(), stage.path("").strip_suffix('?'));
+    assert_eq!(requests[7].uri.split('?').next(), fixture.path("").strip_suffix('?'));
     assert_eq!((requests[9].uri.as_str(), &requests[9].call.resource), ("/version", &None));
 
-    stage.proxy.forget();
+    fixture.proxy.forget();
     assert_eq!(count(Requests::all()), 0);
     drop(events);
     Ok(())
 }
 
 #[tokio::test]
-async fn events_come_as_they_happen() -> Result<()> {
-    let stage = Stage::set("passing").await?;
-    let mut events = watch(&stage.through, &stage.now().await?).await?;
+async fn events_are_forwarded_at_once() -> Result<()> {
+    let fixture = Fixture::new("passing").await?;
+    let mut events = watch(&fixture.through, &fixture.now().await?).await?;
     for name in ["one", "two", "three"] {
-        stage.create(name).await?;
+        fixture.create(name).await?;
         assert_eq!(next(&mut events).await?, format!("added {name}"));
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn headers_pass_once_each() -> Result<()> {
-    let stage = Stage::set("passing").await?;
+async fn each_header_is_forwarded_once() -> Result<()> {
+    let fixture = Fixture::new("passing").await?;
     let ask = async |path: &str| -> Result<_> {
         let request = Request::get(path).header(header::ACCEPT_ENCODING, "gzip").body(Body::empty())?;
-        Ok(soon(stage.client.send(request)).await??)
+        Ok(soon(fixture.client.send(request)).await??)
     };
-    let response = ask(&stage.path("")).await?;
+    let response = ask(&fixture.path("")).await?;
     for name in ["audit-id", "content-type", "date", "content-length", "x-kubernetes-pf-flowschema-uid"] {
         assert_eq!(response.headers().get_all(name).iter().count(), 1, "{name}: {:?}", response.headers());
     }
     let length: usize = response.headers()["content-length"].to_str()?.parse()?;
     assert_eq!(soon(response.into_body().collect()).await??.to_bytes().len(), length);
 
-    // An API that is on its way out says so in a header.
+    // The API server sends a warning header for a deprecated API.
     let warning = ask("/api/v1/componentstatuses").await?;
     assert_eq!(warning.headers().get_all("warning").iter().count(), 1, "{:?}", warning.headers());
     Ok(())
 }
 
 #[tokio::test]
-async fn an_upgrade_is_refused_in_one_sentence() -> Result<()> {
-    let stage = Stage::set("passing").await?;
-    let request = Request::get(format!("/api/v1/namespaces/{}/pods/web/exec?command=sh", stage.namespace))
+async fn an_upgrade_is_not_implemented() -> Result<()> {
+    let fixture = Fixture::new("passing").await?;
+    let request = Request::get(format!("/api/v1/namespaces/{}/pods/web/exec?command=sh", fixture.namespace))
         .header(header::CONNECTION, "Upgrade")
         .header(header::UPGRADE, "websocket")
         .body(Body::empty())?;
-    let response = soon(stage.client.send(request)).await??;
+    let response = soon(fixture.client.send(request)).await??;
     assert_eq!(response.status(), StatusCode::NOT_IMPLEMENTED);
     let body = soon(response.into_body().collect()).await??.to_bytes();
-    assert!(String::from_utf8_lossy(&body).contains("no upgraded connections, such as those of exec"));
+    assert!(String::from_utf8_lossy(&body).contains("does not support upgraded connections"));
     Ok(())
 }
 
 #[tokio::test]
 async fn kubectl_works_through_it_over_http_2() -> Result<()> {
-    let stage = Stage::set("passing").await?;
+    let fixture = Fixture::new("passing").await?;
     let kubectl =
-        Kubectl::new(&stage.cluster.admin().via(stage.proxy.address()))?.in_namespace(&stage.namespace);
+        Kubectl::new(&fixture.cluster.admin().via(fixture.proxy.address()))?.in_namespace(&fixture.namespace);
     soon(kubectl.ok(&["create", "configmap", "one"])).await??;
     let listed = soon(kubectl.ok(&["get", "configmaps", "-o", "name"])).await??;
     assert_eq!(listed, "configmap/one\n");
@@ -149,14 +152,14 @@ async fn kubectl_works_through_it_over_http_2() -> Result<()> {
     let wait = ["wait", "configmap/one", "--for=jsonpath={.data.key}=new", "--timeout=5m"];
     let (waited, changed) = tokio::join!(soon(kubectl.ok(&wait)), async {
         let watches = Requests::of(Verb::Watch, "configmaps");
-        eventually(SOON, "kubectl watches", async || Ok(stage.proxy.count(&watches) > 0)).await?;
-        stage.change("one").await
+        eventually(SOON, "kubectl watches", async || Ok(fixture.proxy.count(&watches) > 0)).await?;
+        fixture.change("one").await
     });
     changed?;
     assert_eq!(waited??, "configmap/one condition met\n");
 
-    let requests = stage.proxy.requests();
+    let requests = fixture.proxy.requests();
     assert!(requests.iter().all(|request| request.version == Version::HTTP_2), "{requests:#?}");
-    assert_eq!(stage.proxy.count(&Requests::all().user_agent("kubectl/")), requests.len(), "{requests:#?}");
+    assert_eq!(fixture.proxy.count(&Requests::all().user_agent("kubectl/")), requests.len(), "{requests:#?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An API server that is behind the others.
+//! Reads from a stale API server.
 
 use std::collections::BTreeSet;
 
@@ -15,29 +15,30 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{SOON, Stage, arrived, names, next, nothing_comes, soon, watch};
+use super::{Fixture, SOON, arrived, names, next, nothing_comes, soon, watch};
 
-/// Two config maps as they were, seen through the proxy; since then one was changed, one deleted, and a third came.
-struct Behind {
-    stage: Stage,
+/// Through the proxy there are two ConfigMaps, at resourceVersion `then`. Since then one was changed, one
+/// deleted, and a third created.
+struct StaleServer {
+    fixture: Fixture,
     then: u64,
-    /// When the third came.
+    /// The resourceVersion of the third ConfigMap.
     newer: u64,
     fault: Injected,
 }
 
 const SINCE_THEN: [&str; 3] = ["added new", "modified kept", "deleted lost"];
 
-impl Behind {
-    async fn set() -> Result<Self> {
-        let stage = Stage::set("past").await?;
-        stage.create("kept").await?;
-        let then = stage.create("lost").await?.parse()?;
-        let newer = stage.create("new").await?.parse()?;
-        stage.change("kept").await?;
-        stage.direct.delete("lost", &DeleteParams::default()).await?;
-        let fault = stage.proxy.inject(Requests::all(), Fault::Past { resource_version: then });
-        Ok(Self { stage, then, newer, fault })
+impl StaleServer {
+    async fn new() -> Result<Self> {
+        let fixture = Fixture::new("past").await?;
+        fixture.create("kept").await?;
+        let then = fixture.create("lost").await?.parse()?;
+        let newer = fixture.create("new").await?.parse()?;
+        fixture.change("kept").await?;
+        fixture.direct.delete("lost", &DeleteParams::default()).await?;
+        let fault = fixture.proxy.inject(Requests::all(), Fault::Past { resource_version: then });
+        Ok(Self { fixture, then, newer, fault })
     }
 }
 
@@ -45,14 +46,14 @@ fn refusal<T>(answer: kube::Result<T>) -> Result<Status> {
     match answer {
         Err(Error::Api(status)) => Ok(*status),
         Err(error) => Err(error.into()),
-        Ok(_) => anyhow::bail!("it was not refused"),
+        Ok(_) => anyhow::bail!("expected an error"),
     }
 }
 
 #[tokio::test]
-async fn a_list_is_of_then() -> Result<()> {
-    let Behind { stage, then, fault, .. } = Behind::set().await?;
-    let list = soon(stage.through.list(&ListParams::default())).await??;
+async fn a_list_is_stale() -> Result<()> {
+    let StaleServer { fixture, then, fault, .. } = StaleServer::new().await?;
+    let list = soon(fixture.through.list(&ListParams::default())).await??;
     assert_eq!(list.metadata.resource_version, Some(then.to_string()));
     let state: Vec<_> =
         list.iter().map(|map| (map.name_any(), map.data.clone().unwrap_or_default())).collect();
@@ -60,20 +61,20 @@ async fn a_list_is_of_then() -> Result<()> {
     assert!(state.iter().all(|(_, data)| data["key"] == "old"));
 
     for from_cache in [ListParams::default().match_any(), ListParams::default().at(&then.to_string())] {
-        let list = soon(stage.through.list(&from_cache)).await??;
+        let list = soon(fixture.through.list(&from_cache)).await??;
         assert_eq!(list.metadata.resource_version, Some(then.to_string()));
     }
     fault.lift();
-    assert_eq!(names(&stage.through).await?, ["kept", "new"]);
+    assert_eq!(names(&fixture.through).await?, ["kept", "new"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_list_in_pages_is_of_then() -> Result<()> {
-    let Behind { stage, then, fault, .. } = Behind::set().await?;
+async fn a_list_in_pages_is_stale() -> Result<()> {
+    let StaleServer { fixture, then, fault, .. } = StaleServer::new().await?;
     let mut page = ListParams::default().limit(1);
     for name in ["kept", "lost"] {
-        let list = soon(stage.through.list(&page)).await??;
+        let list = soon(fixture.through.list(&page)).await??;
         assert_eq!(list.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), [name]);
         assert_eq!(list.metadata.resource_version, Some(then.to_string()));
         page.continue_token = list.metadata.continue_;
@@ -84,33 +85,36 @@ async fn a_list_in_pages_is_of_then() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_object_is_the_one_of_then() -> Result<()> {
-    let Behind { stage, fault, .. } = Behind::set().await?;
-    let kept = soon(stage.through.get("kept")).await??;
-    assert_eq!(kept.data.context("it has data")?["key"], "old");
-    assert_eq!(soon(stage.through.get_metadata("lost")).await??.name_any(), "lost");
+async fn a_get_is_stale() -> Result<()> {
+    let StaleServer { fixture, fault, .. } = StaleServer::new().await?;
+    let kept = soon(fixture.through.get("kept")).await??;
+    assert_eq!(kept.data.context("the ConfigMap has no data")?["key"], "old");
+    assert_eq!(soon(fixture.through.get_metadata("lost")).await??.name_any(), "lost");
 
-    let (text, _) = arrived(&stage.client, &stage.path("").replace('?', "/lost")).await?;
+    let (text, _) = arrived(&fixture.client, &fixture.path("").replace('?', "/lost")).await?;
     let lost: Value = serde_json::from_str(&text)?;
     assert_eq!((&lost["apiVersion"], &lost["kind"]), (&json!("v1"), &json!("ConfigMap")));
 
-    let not_yet = refusal(soon(stage.through.get("new")).await?)?;
-    let real = refusal(soon(stage.direct.get("lost")).await?)?;
+    let not_yet = refusal(soon(fixture.through.get("new")).await?)?;
+    let real = refusal(soon(fixture.direct.get("lost")).await?)?;
     assert_eq!(format!("{not_yet:?}"), format!("{real:?}").replace("lost", "new"));
 
     fault.lift();
-    assert_eq!(soon(stage.through.get("new")).await??.name_any(), "new");
+    assert_eq!(soon(fixture.through.get("new")).await??.name_any(), "new");
     Ok(())
 }
 
 #[tokio::test]
-async fn to_get_an_object_of_then_needs_the_right_to_get_it() -> Result<()> {
-    let Behind { stage, fault, .. } = Behind::set().await?;
-    let alice = stage.cluster.user("alice-in-the-past")?;
+async fn a_stale_get_requires_only_the_right_to_get() -> Result<()> {
+    let StaleServer { fixture, fault, .. } = StaleServer::new().await?;
+    let alice = fixture.cluster.user("alice-in-the-past")?;
     let maps: Api<ConfigMap> =
-        Api::namespaced(alice.via(stage.proxy.address()).client().await?, &stage.namespace);
+        Api::namespaced(alice.via(fixture.proxy.address()).client().await?, &fixture.namespace);
     assert_eq!(refusal(soon(maps.get("lost")).await?)?.code, 403);
-    stage.cluster.grant(&alice, Some(&stage.namespace), vec![rule(&["get"], "", &["configmaps"])]).await?;
+    fixture
+        .cluster
+        .grant(&alice, Some(&fixture.namespace), vec![rule(&["get"], "", &["configmaps"])])
+        .await?;
     eventually(SOON, "alice may get", async || Ok(maps.get("lost").await.is_ok())).await?;
     assert_eq!(refusal(soon(maps.list(&ListParams::default())).await?)?.code, 403);
     drop(fault);
@@ -118,101 +122,101 @@ async fn to_get_an_object_of_then_needs_the_right_to_get_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_watch_starts_then_and_catches_up() -> Result<()> {
-    let Behind { stage, then, fault, .. } = Behind::set().await?;
-    let mut events = watch(&stage.through, &then.to_string()).await?;
+async fn a_watch_starts_stale_and_catches_up() -> Result<()> {
+    let StaleServer { fixture, then, fault, .. } = StaleServer::new().await?;
+    let mut events = watch(&fixture.through, &then.to_string()).await?;
     for event in SINCE_THEN {
         assert_eq!(next(&mut events).await?, event);
     }
     for anywhere in ["", "0"] {
-        let mut events = watch(&stage.through, anywhere).await?;
+        let mut events = watch(&fixture.through, anywhere).await?;
         for event in ["added kept", "added lost"].iter().chain(&SINCE_THEN) {
             assert_eq!(&next(&mut events).await?, event);
         }
     }
-    stage.create("live").await?;
+    fixture.create("live").await?;
     assert_eq!(next(&mut events).await?, "added live");
     assert_eq!(fault.strikes(), 3);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_streaming_list_is_of_then_and_catches_up() -> Result<()> {
-    let Behind { stage, then, fault, .. } = Behind::set().await?;
+async fn a_streaming_list_starts_stale_and_catches_up() -> Result<()> {
+    let StaleServer { fixture, then, fault, .. } = StaleServer::new().await?;
     let streaming = WatchParams::streaming_lists();
-    let mut events = soon(stage.through.watch(&streaming, "0")).await??.boxed();
+    let mut events = soon(fixture.through.watch(&streaming, "0")).await??.boxed();
     let end = format!("bookmark {then} {{\"k8s.io/initial-events-end\": \"true\"}}");
     for event in ["added kept", "added lost", &end].iter().chain(&SINCE_THEN) {
         assert_eq!(&next(&mut events).await?, event);
     }
-    let mut metadata = soon(stage.through.watch_metadata(&streaming, "0")).await??.boxed();
+    let mut metadata = soon(fixture.through.watch_metadata(&streaming, "0")).await??.boxed();
     let first = soon(metadata.next()).await?.context("the watch ended")??;
     assert!(matches!(first, kube::api::WatchEvent::Added(map) if map.name_any() == "kept"));
     drop(fault);
     Ok(())
 }
 
-/// A resource version that a real API server is yet to come to.
-async fn future(stage: &Stage) -> Result<u64> {
-    Ok(stage.now().await?.parse::<u64>()? + 1_000_000)
+/// A resourceVersion that the real API server has not reached yet.
+async fn future(fixture: &Fixture) -> Result<u64> {
+    Ok(fixture.now().await?.parse::<u64>()? + 1_000_000)
 }
 
 #[tokio::test]
-async fn who_has_seen_more_is_told_to_come_back() -> Result<()> {
-    let Behind { stage, then, newer, fault } = Behind::set().await?;
+async fn a_read_at_a_newer_resource_version_fails() -> Result<()> {
+    let StaleServer { fixture, then, newer, fault } = StaleServer::new().await?;
     let newer = newer.to_string();
-    let listed = soon(stage.through.list(&ListParams::default().at(&newer))).await?;
-    let got = soon(stage.through.get_with("kept", &GetParams::at(&newer))).await?;
+    let listed = soon(fixture.through.list(&ListParams::default().at(&newer))).await?;
+    let got = soon(fixture.through.get_with("kept", &GetParams::at(&newer))).await?;
     let refusals = [refusal(listed)?, refusal(got)?];
     assert_eq!(fault.strikes(), refusals.len());
 
-    let future = future(&stage).await?.to_string();
-    let real = refusal(soon(stage.direct.list(&ListParams::default().at(&future))).await?)?;
-    let told = format!("Timeout: Too large resource version: {newer}, current: {then}");
+    let future = future(&fixture).await?.to_string();
+    let real = refusal(soon(fixture.direct.list(&ListParams::default().at(&future))).await?)?;
+    let expected = format!("Timeout: Too large resource version: {newer}, current: {then}");
     for refusal in refusals {
-        assert_eq!(refusal.message, told);
-        assert_eq!(format!("{refusal:?}").replace(&told, &real.message), format!("{real:?}"));
+        assert_eq!(refusal.message, expected);
+        assert_eq!(format!("{refusal:?}").replace(&expected, &real.message), format!("{real:?}"));
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_streaming_list_is_told_by_an_event() -> Result<()> {
-    let Behind { stage, then, newer, fault } = Behind::set().await?;
-    let direct = stage.cluster.admin().client().await?;
+async fn a_streaming_list_at_a_newer_resource_version_gets_an_error_event() -> Result<()> {
+    let StaleServer { fixture, then, newer, fault } = StaleServer::new().await?;
+    let direct = fixture.cluster.admin().client().await?;
     let ask = async |client, version: u64| -> Result<Value> {
         let query = format!(
             "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true\
              &resourceVersion={version}"
         );
-        let (status, _) = begun(client, &stage.path(&query)).await?;
+        let (status, _) = begun(client, &fixture.path(&query)).await?;
         assert_eq!(status, StatusCode::OK);
-        let (text, whole) = arrived(client, &stage.path(&query)).await?;
-        assert!(whole, "it ends in order");
-        // One event, or this would not be JSON.
+        let (text, whole) = arrived(client, &fixture.path(&query)).await?;
+        assert!(whole, "the body ends in order");
+        // Two events would not be valid JSON.
         Ok(serde_json::from_str(&text)?)
     };
-    let mut told = ask(&stage.client, newer).await?;
-    let mut real = ask(&direct, future(&stage).await?).await?;
-    let message = told["object"]["message"].take();
+    let mut stale = ask(&fixture.client, newer).await?;
+    let mut real = ask(&direct, future(&fixture).await?).await?;
+    let message = stale["object"]["message"].take();
     assert_eq!(message, format!("Timeout: Too large resource version: {newer}, current: {then}"));
     assert!(real["object"]["message"].take().is_string());
-    assert_eq!(told, real);
+    assert_eq!(stale, real);
     assert_eq!(fault.strikes(), 2);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_watch_from_what_is_yet_to_come_is_silent_until_it_has_come() -> Result<()> {
-    let Behind { stage, newer, fault, .. } = Behind::set().await?;
-    let direct = stage.cluster.admin().client().await?;
-    let uri = |version: u64| stage.path(&format!("watch=true&resourceVersion={version}"));
-    let told = begun(&stage.client, &uri(newer)).await?;
-    let real = begun(&direct, &uri(future(&stage).await?)).await?;
-    assert_eq!(told, real);
+async fn a_watch_from_a_newer_resource_version_is_silent_until_the_fault_is_lifted() -> Result<()> {
+    let StaleServer { fixture, newer, fault, .. } = StaleServer::new().await?;
+    let direct = fixture.cluster.admin().client().await?;
+    let uri = |version: u64| fixture.path(&format!("watch=true&resourceVersion={version}"));
+    let stale = begun(&fixture.client, &uri(newer)).await?;
+    let real = begun(&direct, &uri(future(&fixture).await?)).await?;
+    assert_eq!(stale, real);
 
-    let mut behind = watch(&stage.through, &newer.to_string()).await?;
-    let mut real = watch(&stage.direct, &future(&stage).await?.to_string()).await?;
+    let mut behind = watch(&fixture.through, &newer.to_string()).await?;
+    let mut real = watch(&fixture.direct, &future(&fixture).await?.to_string()).await?;
     nothing_comes(async {
         tokio::select! { it = behind.next() => it, it = real.next() => it }
     })
@@ -223,22 +227,22 @@ async fn a_watch_from_what_is_yet_to_come_is_silent_until_it_has_come() -> Resul
     for event in &SINCE_THEN[1..] {
         assert_eq!(&next(&mut behind).await?, event);
     }
-    stage.create("live").await?;
+    fixture.create("live").await?;
     assert_eq!(next(&mut behind).await?, "added live");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_watch_from_what_is_yet_to_come_needs_the_right_to_watch() -> Result<()> {
-    let Behind { stage, newer, .. } = Behind::set().await?;
-    let stranger = stage.cluster.user("stranger-in-the-past")?.via(stage.proxy.address());
-    let maps: Api<ConfigMap> = Api::namespaced(stranger.client().await?, &stage.namespace);
+async fn a_watch_from_a_newer_resource_version_requires_the_right_to_watch() -> Result<()> {
+    let StaleServer { fixture, newer, .. } = StaleServer::new().await?;
+    let stranger = fixture.cluster.user("stranger-in-the-past")?.via(fixture.proxy.address());
+    let maps: Api<ConfigMap> = Api::namespaced(stranger.client().await?, &fixture.namespace);
     let refused = soon(maps.watch(&WatchParams::default(), &newer.to_string())).await?;
     assert_eq!(refusal(refused)?.code, 403);
     Ok(())
 }
 
-/// How an answer begins: its status, and the names of its headers.
+/// The status and the header names of a response.
 async fn begun(client: &Client, uri: &str) -> Result<(StatusCode, BTreeSet<String>)> {
     let request = Request::get(uri).body(Body::empty())?;
     let response = soon(client.send(request)).await??;
