@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 use bellwether_testkit::Binary;
 
 use crate::{
-    conformance, executables, floors, generate,
+    conformance, executables, layers, generate,
     run::{cargo, log, step, yield_cores},
     simulate,
 };
@@ -21,7 +21,7 @@ pub(crate) fn check() -> Result<()> {
 fn quick() -> Result<()> {
     step(&mut cargo(&["fmt", "--all", "--check"]))?;
     generate::check()?;
-    floors::check()
+    layers::check()
 }
 
 /// Checks that compile the workspace.

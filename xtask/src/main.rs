@@ -7,7 +7,7 @@ mod conformance;
 mod executables;
 mod faketime;
 mod faults;
-mod floors;
+mod layers;
 mod fuzz;
 mod generate;
 mod picture;
