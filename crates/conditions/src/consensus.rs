@@ -25,14 +25,14 @@ impl Consensus {
 
     /// A source of this class says this.
     pub fn add(&mut self, class: Class, reason: &str, message: &str) {
-        more(&mut self.reasons[class as usize], reason);
-        more(&mut self.messages[class as usize], message);
+        increment(&mut self.reasons[class as usize], reason);
+        increment(&mut self.messages[class as usize], message);
     }
 
     /// A source of this class that said this no longer does.
     pub fn remove(&mut self, class: Class, reason: &str, message: &str) {
-        fewer(&mut self.reasons[class as usize], reason);
-        fewer(&mut self.messages[class as usize], message);
+        decrement(&mut self.reasons[class as usize], reason);
+        decrement(&mut self.messages[class as usize], message);
     }
 
     /// The reason that all sources of the class share.
@@ -46,7 +46,7 @@ impl Consensus {
     }
 }
 
-fn more(texts: &mut Texts, text: &str) {
+fn increment(texts: &mut Texts, text: &str) {
     if let Some(count) = texts.get_mut(text) {
         *count += 1;
     } else if !text.is_empty() {
@@ -54,7 +54,7 @@ fn more(texts: &mut Texts, text: &str) {
     }
 }
 
-fn fewer(texts: &mut Texts, text: &str) {
+fn decrement(texts: &mut Texts, text: &str) {
     match texts.get_mut(text) {
         Some(count) if *count > 1 => *count -= 1,
         _ => {
@@ -75,12 +75,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::nobody(&[], None)]
+    #[case::no_sources(&[], None)]
     #[case::one(&["A"], Some("A"))]
     #[case::alike(&["A", "A", "A"], Some("A"))]
     #[case::different(&["A", "B"], None)]
-    #[case::silent(&["", "A", ""], Some("A"))]
-    #[case::all_silent(&["", ""], None)]
+    #[case::empty_texts(&["", "A", ""], Some("A"))]
+    #[case::only_empty_texts(&["", ""], None)]
     fn shared_texts(#[case] texts: &[&str], #[case] shared: Option<&str>) {
         for class in Class::ALL {
             let mut consensus = Consensus::new();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_retracted_was_never_said() {
+    fn removing_a_source_undoes_adding_it() {
         let mut consensus = Consensus::new();
         consensus.add(Class::Issue, "A", "one");
         consensus.add(Class::Issue, "A", "two");

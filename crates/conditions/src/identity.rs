@@ -57,14 +57,14 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
         // The second cluster changes what the first source is called; more of them change nothing for the others.
         match clusters.len() {
-            1 => more(&mut self.short, identity.kind_and_name()),
+            1 => increment(&mut self.short, identity.kind_and_name()),
             2 => {
-                fewer(&mut self.short, &identity.kind_and_name());
+                decrement(&mut self.short, &identity.kind_and_name());
                 for cluster in clusters.iter() {
-                    more(&mut self.short, (None, cluster.clone()));
+                    increment(&mut self.short, (None, cluster.clone()));
                 }
             }
-            _ => more(&mut self.short, (None, identity.cluster.clone())),
+            _ => increment(&mut self.short, (None, identity.cluster.clone())),
         }
     }
 
@@ -77,17 +77,17 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
         match clusters.len() {
             0 => {
-                fewer(&mut self.short, &identity.kind_and_name());
+                decrement(&mut self.short, &identity.kind_and_name());
                 self.clusters.remove(&object);
             }
             1 => {
-                fewer(&mut self.short, &(None, identity.cluster.clone()));
+                decrement(&mut self.short, &(None, identity.cluster.clone()));
                 for cluster in clusters.iter() {
-                    fewer(&mut self.short, &(None, cluster.clone()));
+                    decrement(&mut self.short, &(None, cluster.clone()));
                 }
-                more(&mut self.short, identity.kind_and_name());
+                increment(&mut self.short, identity.kind_and_name());
             }
-            _ => fewer(&mut self.short, &(None, identity.cluster.clone())),
+            _ => decrement(&mut self.short, &(None, identity.cluster.clone())),
         }
     }
 
@@ -118,11 +118,11 @@ impl<T: Clone + AsRef<str>> Identity<T> {
     }
 }
 
-fn more<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+fn increment<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
     *counts.entry(key).or_default() += 1;
 }
 
-fn fewer<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+fn decrement<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
     match counts.get_mut(key) {
         Some(count) if *count > 1 => *count -= 1,
         _ => {
@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn coming_and_going_leaves_no_trace(steps in prop::collection::vec((any::<bool>(), any_identity()), 0..40)) {
+        fn removing_a_source_undoes_adding_it(steps in prop::collection::vec((any::<bool>(), any_identity()), 0..40)) {
             let (mut names, mut present) = (Names::new(), BTreeSet::new());
             for (come, identity) in steps {
                 if come {

@@ -14,11 +14,11 @@
 //! logarithm of the number of sources, and a message looks only at the sources that fit into it.
 //!
 //! ```
-//! use bellwether_conditions::{Condition, Consensus, Policy, Reported, Said, Source, Tally, merge, normalise};
+//! use bellwether_conditions::{Condition, Consensus, Policy, Reported, Source, SourceText, Tally, merge, normalise};
 //! use bellwether_model::ConditionStatus;
 //!
 //! let policy = Policy::new("Ready");
-//! let fine = Reported { kind: "Ready", status: "True", reason: "Valid", ..Reported::default() };
+//! let fine = Reported { type_: "Ready", status: "True", reason: "Valid", ..Reported::default() };
 //! let expired = Reported { status: "False", reason: "Expired", message: "certificate is expired", ..fine };
 //! let sources = [("cluster-1", &[expired][..]), ("cluster-2", &[fine]), ("cluster-3", &[])];
 //!
@@ -28,7 +28,7 @@
 //!     tally.set(key, contribution.class, contribution.since);
 //!     consensus.add(contribution.class, &contribution.reason, &contribution.message);
 //! }
-//! let statement = merge(&policy, &tally, &consensus, |&key| Said {
+//! let statement = merge(&policy, &tally, &consensus, |&key| SourceText {
 //!     name: sources[key].0.into(),
 //!     reason: contributions[key].reason.clone(),
 //!     message: contributions[key].message.clone(),
@@ -60,9 +60,9 @@ pub use consensus::Consensus;
 pub use damping::{Damped, damp};
 pub use identity::{Identity, Names};
 pub use legal::{LONGEST_MESSAGE, is_legal_type};
-pub use merge::{Said, merge, merge_as};
+pub use merge::{SourceText, merge, merge_as};
 pub use message::message;
-pub use place::{is_outrun, put_in_place};
+pub use place::{has_newer_generation, put_in_place};
 pub use policy::{Choice, Class, Polarity, Policy, Reasons, WhenFine};
 pub use source::{Contribution, OBSERVED_GENERATION_STALE, Reported, Source, normalise};
 pub use tally::Tally;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_do_not_fit_are_not_looked_at() {
+    fn items_that_do_not_fit_are_not_read() {
         let taken = Cell::new(0);
         let items = (0..1_000_000).map(|number| {
             taken.set(taken.get() + 1);

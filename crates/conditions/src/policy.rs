@@ -79,7 +79,7 @@ pub struct Reasons {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhenFine {
     /// Always this.
-    Say(Cow<'static, str>),
+    Text(Cow<'static, str>),
     /// What the sources say, if all that say anything say the same; else nothing.
     Agreed,
 }

@@ -56,10 +56,10 @@ pub struct Contribution<'a> {
 
 /// What a source adds under a policy.
 pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
-    let mut of_the_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
-    let Some(condition) = of_the_type.next() else {
+    let mut same_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
+    let Some(condition) = same_type.next() else {
         let missing = Contribution::missing(policy, format!("no {} condition", policy.type_), source.created);
-        return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
+        return if source.unreachable { missing.unknown(policy, CLUSTER_UNREACHABLE) } else { missing };
     };
     let status = ConditionStatus::of(condition.status);
     let class = policy.classify(status);
@@ -67,16 +67,16 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
         "" => policy.reasons.of(class).clone(),
         reason => Cow::Borrowed(reason),
     };
-    let said = Contribution {
+    let contribution = Contribution {
         status,
         class,
         reason,
         message: Cow::Borrowed(condition.message.trim()),
         since: condition.last_transition_time,
-        repeated: of_the_type.count(),
+        repeated: same_type.count(),
     };
     if source.unreachable {
-        return said.unknown(policy, UNREACHABLE);
+        return contribution.unknown(policy, CLUSTER_UNREACHABLE);
     }
     match (condition.observed_generation, source.generation) {
         // Zero is how programs in Go leave it out.
@@ -85,9 +85,9 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
                 "{} condition observed generation {observed}, want {generation}",
                 policy.type_
             )),
-            ..said.unknown(policy, OBSERVED_GENERATION_STALE)
+            ..contribution.unknown(policy, OBSERVED_GENERATION_STALE)
         },
-        _ => said,
+        _ => contribution,
     }
 }
 
@@ -95,7 +95,7 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
 pub const OBSERVED_GENERATION_STALE: &str = "ObservedGenerationStale";
 
 /// The reason of a source whose cluster is silent.
-const UNREACHABLE: &str = "ClusterUnreachable";
+const CLUSTER_UNREACHABLE: &str = "ClusterUnreachable";
 
 impl<'a> Contribution<'a> {
     /// What a source adds that does not report the condition, or does not exist.
@@ -171,11 +171,11 @@ mod tests {
         Reported { type_: "Readier", ..reported("True") },
         (Unknown, Class::Unknown, "NotReported", "no Ready condition", CREATED)
     )]
-    #[case::no_words_good(
+    #[case::no_text_good(
         Reported { reason: " ", message: "\n", ..reported("True") },
         (True, Class::Fine, "AllAsExpected", "", time())
     )]
-    #[case::no_words_bad(
+    #[case::no_text_bad(
         Reported { reason: "", message: "", ..reported("False") },
         (False, Class::Issue, "IssuesReported", "", time())
     )]
@@ -191,7 +191,7 @@ mod tests {
         Reported { observed_generation: Some(4), ..reported("True") },
         (True, Class::Fine, "Why", "because", time())
     )]
-    #[case::zero_is_not_said(
+    #[case::zero_means_unset(
         Reported { observed_generation: Some(0), ..reported("True") },
         (True, Class::Fine, "Why", "because", time())
     )]
@@ -199,29 +199,45 @@ mod tests {
         let conditions = [condition];
         let source =
             Source { conditions: &conditions, generation: Some(3), created: CREATED, unreachable: false };
-        let said = normalise(&Policy::new("Ready"), &source);
-        assert_eq!((said.status, said.class, &*said.reason, &*said.message, said.since), expected);
-        assert_eq!(said.repeated, 0);
+        let contribution = normalise(&Policy::new("Ready"), &source);
+        assert_eq!(
+            (
+                contribution.status,
+                contribution.class,
+                &*contribution.reason,
+                &*contribution.message,
+                contribution.since
+            ),
+            expected
+        );
+        assert_eq!(contribution.repeated, 0);
     }
 
     #[rstest]
-    #[case::said(&[reported("True")], "because")]
+    #[case::contribution(&[reported("True")], "because")]
     #[case::behind(&[Reported { observed_generation: Some(1), ..reported("False") }], "because")]
     #[case::missing(&[], "no Ready condition")]
-    fn a_silent_cluster_keeps_its_last_message(#[case] conditions: &[Reported<'_>], #[case] message: &str) {
+    fn an_unreachable_cluster_keeps_its_last_message(
+        #[case] conditions: &[Reported<'_>],
+        #[case] message: &str,
+    ) {
         let source = Source { conditions, generation: Some(3), created: CREATED, unreachable: true };
         let policy = Policy { missing: False, ..Policy::new("Ready") };
-        let said = normalise(&policy, &source);
-        assert_eq!((said.status, said.class), (Unknown, Class::Unknown));
-        assert_eq!((&*said.reason, &*said.message, said.since), ("ClusterUnreachable", message, None));
+        let contribution = normalise(&policy, &source);
+        assert_eq!((contribution.status, contribution.class), (Unknown, Class::Unknown));
+        assert_eq!(
+            (&*contribution.reason, &*contribution.message, contribution.since),
+            ("ClusterUnreachable", message, None)
+        );
     }
 
     #[test]
     fn the_first_of_a_type_counts() {
         let other = Reported { type_: "Other", ..reported("False") };
         let conditions = [other, reported("True"), reported("False"), other, reported("Unknown")];
-        let said = normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
-        assert_eq!((said.status, said.repeated), (True, 2));
+        let contribution =
+            normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
+        assert_eq!((contribution.status, contribution.repeated), (True, 2));
     }
 
     #[rstest]
@@ -229,15 +245,18 @@ mod tests {
     #[case(True, Class::Unknown, Class::Fine)]
     #[case(Unknown, Class::Unknown, Class::Unknown)]
     #[case(Unknown, Class::Issue, Class::Issue)]
-    fn the_policy_says_what_missing_means(
+    fn the_policy_defines_a_missing_condition(
         #[case] missing: ConditionStatus,
         #[case] unknown: Class,
         #[case] class: Class,
     ) {
         let policy =
             Policy { missing, unknown, missing_reason: "InstallInvalid".into(), ..Policy::new("Available") };
-        let said = normalise(&policy, &Source::default());
-        assert_eq!((said.status, said.class, &*said.reason), (missing, class, "InstallInvalid"));
+        let contribution = normalise(&policy, &Source::default());
+        assert_eq!(
+            (contribution.status, contribution.class, &*contribution.reason),
+            (missing, class, "InstallInvalid")
+        );
         assert_eq!(Contribution::missing(&policy, "not found", None).message, "not found");
     }
 }

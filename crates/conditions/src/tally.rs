@@ -18,12 +18,12 @@ use crate::policy::{Class, Policy};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally<K> {
     /// By class. Each key is in one of them.
-    groups: [Group<K>; 3],
+    classes: [ClassEntries<K>; 3],
 }
 
 /// The sources of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Group<K> {
+struct ClassEntries<K> {
     keys: BTreeMap<K, Option<Timestamp>>,
     /// Those that say since when, the last of them the latest; of several at that time, the first of the keys.
     times: BTreeSet<(Timestamp, Reverse<K>)>,
@@ -31,7 +31,7 @@ struct Group<K> {
 
 impl<K> Default for Tally<K> {
     fn default() -> Self {
-        Self { groups: [(); 3].map(|()| Group { keys: BTreeMap::new(), times: BTreeSet::new() }) }
+        Self { classes: [(); 3].map(|()| ClassEntries { keys: BTreeMap::new(), times: BTreeSet::new() }) }
     }
 }
 
@@ -44,21 +44,21 @@ impl<K: Ord + Clone> Tally<K> {
     /// A source is of this class, since then if it says so. Gives back its class before.
     pub fn set(&mut self, key: K, class: Class, since: Option<Timestamp>) -> Option<Class> {
         let before = self.remove(&key);
-        let group = &mut self.groups[class as usize];
+        let entries = &mut self.classes[class as usize];
         if let Some(since) = since {
-            group.times.insert((since, Reverse(key.clone())));
+            entries.times.insert((since, Reverse(key.clone())));
         }
-        group.keys.insert(key, since);
+        entries.keys.insert(key, since);
         before
     }
 
     /// A source is gone. Gives back its class before.
     pub fn remove(&mut self, key: &K) -> Option<Class> {
         for class in Class::ALL {
-            let group = &mut self.groups[class as usize];
-            if let Some((key, since)) = group.keys.remove_entry(key) {
+            let entries = &mut self.classes[class as usize];
+            if let Some((key, since)) = entries.keys.remove_entry(key) {
                 if let Some(since) = since {
-                    group.times.remove(&(since, Reverse(key)));
+                    entries.times.remove(&(since, Reverse(key)));
                 }
                 return Some(class);
             }
@@ -68,12 +68,12 @@ impl<K: Ord + Clone> Tally<K> {
 
     /// How many sources are of a class.
     pub fn count(&self, class: Class) -> usize {
-        self.group(class).keys.len()
+        self.entries(class).keys.len()
     }
 
     /// How many sources there are.
     pub fn len(&self) -> usize {
-        self.groups.iter().map(|group| group.keys.len()).sum()
+        self.classes.iter().map(|entries| entries.keys.len()).sum()
     }
 
     /// Whether there are none.
@@ -93,26 +93,26 @@ impl<K: Ord + Clone> Tally<K> {
 
     /// The sources of a class, in their order.
     pub fn keys(&self, class: Class) -> impl Iterator<Item = &K> {
-        self.group(class).keys.keys()
+        self.entries(class).keys.keys()
     }
 
     /// The source of a class that changed last; of several, the first in their order. One that does not say when
     /// changed before all others.
     pub fn latest(&self, class: Class) -> Option<&K> {
-        let group = self.group(class);
-        let latest = group.times.last().map(|(_, Reverse(key))| key);
-        latest.or_else(|| group.keys.keys().next())
+        let entries = self.entries(class);
+        let latest = entries.times.last().map(|(_, Reverse(key))| key);
+        latest.or_else(|| entries.keys.keys().next())
     }
 
     /// Since when the oldest of the sources of a class has been of it; nothing if any of them does not say.
     pub fn since(&self, class: Class) -> Option<Timestamp> {
-        let group = self.group(class);
-        let (earliest, _) = group.times.first().filter(|_| group.times.len() == group.keys.len())?;
+        let entries = self.entries(class);
+        let (earliest, _) = entries.times.first().filter(|_| entries.times.len() == entries.keys.len())?;
         Some(*earliest)
     }
 
-    fn group(&self, class: Class) -> &Group<K> {
-        &self.groups[class as usize]
+    fn entries(&self, class: Class) -> &ClassEntries<K> {
+        &self.classes[class as usize]
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     #[case::issues_decide(&[(3, Class::Issue, None), (1, Class::Fine, None), (2, Class::Issue, None), (0, Class::Unknown, None)], &[2, 3])]
     #[case::else_unknown(&[(3, Class::Unknown, None), (1, Class::Fine, None), (2, Class::Unknown, None)], &[2, 3])]
     #[case::else_all(&[(3, Class::Fine, None), (1, Class::Fine, None)], &[1, 3])]
-    #[case::nobody(&[], &[])]
+    #[case::no_sources(&[], &[])]
     fn the_worst_decide(#[case] entries: &[Entry], #[case] deciding: &[u8]) {
         let tally = tally(entries);
         assert!(tally.worst().into_iter().flat_map(|class| tally.keys(class)).eq(deciding));
@@ -176,10 +176,10 @@ mod tests {
     #[rstest]
     #[case::latest(&[(1, Class::Issue, Some(5)), (2, Class::Issue, Some(7)), (3, Class::Issue, Some(6))], Some(2), Some(5))]
     #[case::ties_by_key(&[(3, Class::Issue, Some(7)), (2, Class::Issue, Some(7)), (1, Class::Issue, Some(6))], Some(2), Some(6))]
-    #[case::one_does_not_say(&[(1, Class::Issue, None), (2, Class::Issue, Some(7))], Some(2), None)]
-    #[case::nobody_says(&[(2, Class::Issue, None), (1, Class::Issue, None)], Some(1), None)]
+    #[case::one_without_a_time(&[(1, Class::Issue, None), (2, Class::Issue, Some(7))], Some(2), None)]
+    #[case::no_source_has_a_time(&[(2, Class::Issue, None), (1, Class::Issue, None)], Some(1), None)]
     #[case::others_do_not_count(&[(1, Class::Issue, Some(5)), (2, Class::Fine, Some(9)), (3, Class::Fine, None)], Some(1), Some(5))]
-    #[case::nobody(&[], None, None)]
+    #[case::no_sources(&[], None, None)]
     fn times(#[case] entries: &[Entry], #[case] latest: Option<u8>, #[case] since: Option<i64>) {
         let tally = tally(entries);
         assert_eq!(tally.latest(Class::Issue).copied(), latest);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_say_what_was_before() {
+    fn changes_return_the_previous_class() {
         let mut tally = Tally::new();
         assert_eq!(tally.set("a", Class::Fine, None), None);
         assert_eq!(tally.set("a", Class::Issue, Some(time(1))), Some(Class::Fine));
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_way_leads_to_the_same_tally(
+        fn the_order_of_changes_does_not_matter(
             steps in prop::collection::vec((0_u8..8, prop::option::weighted(0.8, (class(), prop::option::of(0_i64..4)))), 0..60),
         ) {
             let (mut incremental, mut present) = (Tally::new(), BTreeMap::new());

@@ -26,11 +26,11 @@ pub struct AppK8sIoSpec {
 }
 
 /// The fields of the status that we write. What others may have added is theirs.
-const OF_STATUS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
+const STATUS_FIELDS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
 
 impl AppK8sIoSpec {
     /// What must be kept of an object for it to be read.
-    pub(crate) const READS: [&'static [&'static str]; 9] = [
+    pub(crate) const FIELDS_READ: [&'static [&'static str]; 9] = [
         &["spec", "selector"],
         &["spec", "componentKinds"],
         &["spec", "addOwnerRef"],
@@ -43,10 +43,10 @@ impl AppK8sIoSpec {
     ];
 
     pub(crate) fn read(object: &Object<'_>) -> Self {
-        let word = |path: &str| object.at(path).and_then(Value::as_text).map(str::to_owned);
+        let text = |path: &str| object.at(path).and_then(Value::as_text).map(str::to_owned);
         let mut spec = Self {
-            type_: word("spec.descriptor.type"),
-            version: word("spec.descriptor.version"),
+            type_: text("spec.descriptor.type"),
+            version: text("spec.descriptor.version"),
             add_owner_ref: object.at("spec.addOwnerRef").and_then(Value::as_bool) == Some(true),
             ..Self::default()
         };
@@ -77,12 +77,12 @@ pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
         let value = serde_json::to_value(object.at("status")?.get(name)?).ok()?;
         Some((name.to_owned(), value)).filter(|(_, value)| !value.is_null())
     };
-    serde_json::Value::Object(OF_STATUS.iter().filter_map(|name| field(name)).collect())
+    serde_json::Value::Object(STATUS_FIELDS.iter().filter_map(|name| field(name)).collect())
 }
 
 fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
     let fields = entry.as_map().ok_or("must be an object")?;
-    let text = |field: &str| match part(fields, field) {
+    let text = |field: &str| match non_null(fields, field) {
         None => Some(""),
         Some(value) => value.as_text().map(str::trim),
     };
@@ -93,7 +93,7 @@ fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
 }
 
 /// A field that is there. One that is null is not.
-fn part<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
+fn non_null<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
     fields.get(name).filter(|value| !matches!(value, Value::Null))
 }
 
@@ -119,7 +119,7 @@ fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
         return Err("spec.selector: must be a label selector".to_owned());
     };
     let mut selector = LabelSelector::default();
-    if let Some(labels) = part(fields, "matchLabels") {
+    if let Some(labels) = non_null(fields, "matchLabels") {
         let labels = labels.as_map().ok_or("spec.selector.matchLabels: must be a map")?;
         for (key, value) in labels.iter() {
             let text = value
@@ -128,7 +128,7 @@ fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
             selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
         }
     }
-    if let Some(expressions) = part(fields, "matchExpressions") {
+    if let Some(expressions) = non_null(fields, "matchExpressions") {
         let expressions = expressions.as_list().ok_or("spec.selector.matchExpressions: must be a list")?;
         for (index, entry) in expressions.iter().enumerate() {
             let requirement = requirement(entry)
@@ -143,7 +143,7 @@ fn requirement(entry: &Value<'_>) -> Result<LabelSelectorRequirement, String> {
     let fields = entry.as_map().ok_or("must be an object")?;
     let text = |field: &str| fields.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
     let (key, operator) = (text("key"), text("operator"));
-    let values = match part(fields, "values") {
+    let values = match non_null(fields, "values") {
         None => Vec::new(),
         Some(values) => {
             let values = values.as_list().ok_or("values must be a list")?;

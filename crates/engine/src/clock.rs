@@ -15,24 +15,24 @@ pub struct Now {
 }
 
 /// Clocks that agree to this are left alone: they drift, and are kept right by little steps.
-const AGREES: SignedDuration = SignedDuration::from_secs(1);
+const TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 /// Compares the two clocks.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     /// What both said when the one on the wall was last known to be set.
-    told: Option<Now>,
+    reference: Option<Now>,
 }
 
 impl Clock {
     /// It is now. Gives back by how much the clock on the wall was set since it was last asked, if it was.
     pub(crate) fn advance(&mut self, now: Now) -> Option<SignedDuration> {
-        let told = *self.told.get_or_insert(now);
-        let by_the_wall = told.time.duration_until(now.time);
-        let passed = SignedDuration::try_from(now.passed.saturating_sub(told.passed)).ok()?;
-        let by = by_the_wall.checked_sub(passed)?;
-        (by.abs() > AGREES).then(|| {
-            self.told = Some(now);
+        let reference = *self.reference.get_or_insert(now);
+        let wall_elapsed = reference.time.duration_until(now.time);
+        let passed = SignedDuration::try_from(now.passed.saturating_sub(reference.passed)).ok()?;
+        let by = wall_elapsed.checked_sub(passed)?;
+        (by.abs() > TOLERANCE).then(|| {
+            self.reference = Some(now);
             by
         })
     }
@@ -46,9 +46,9 @@ mod tests {
     fn a_clock_that_is_set_is_told_from_time_that_passes() {
         let (mut clock, mut now) =
             (Clock::default(), Now { time: Timestamp::UNIX_EPOCH, passed: Duration::ZERO });
-        let mut after = |passed: u64, by_the_wall: i64| {
+        let mut after = |passed: u64, wall_elapsed: i64| {
             now.passed += Duration::from_secs(passed);
-            now.time += SignedDuration::from_secs(by_the_wall);
+            now.time += SignedDuration::from_secs(wall_elapsed);
             clock.advance(now).map(|by| by.as_secs())
         };
         assert_eq!(after(0, 0), None, "it has to begin somewhere");

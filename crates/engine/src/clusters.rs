@@ -67,7 +67,7 @@ pub(crate) enum ClusterChange {
 pub(crate) struct Clusters {
     status: BTreeMap<Cluster, ClusterStatus>,
     /// When a timer looks whether they are silent.
-    timed: BTreeMap<Cluster, Timestamp>,
+    timers: BTreeMap<Cluster, Timestamp>,
     /// Those whose source has been removed.
     removed: BTreeSet<Cluster>,
 }
@@ -90,25 +90,25 @@ impl Clusters {
     }
 
     /// When to look whether a cluster is silent, unless a timer does in time or it is silent.
-    pub(crate) fn time(&mut self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next_timer(&mut self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
         let at = self.get(cluster)?.silent_at().filter(|at| *at > now)?;
-        if self.timed.get(cluster).is_some_and(|timed| *timed <= at) {
+        if self.timers.get(cluster).is_some_and(|timer| *timer <= at) {
             return None;
         }
-        self.timed.insert(cluster.clone(), at);
+        self.timers.insert(cluster.clone(), at);
         Some(at)
     }
 
     /// The timer for a cluster is over.
-    pub(crate) fn timed_out(&mut self, cluster: &Cluster) {
-        self.timed.remove(cluster);
+    pub(crate) fn timer_fired(&mut self, cluster: &Cluster) {
+        self.timers.remove(cluster);
     }
 
     /// The clock was set: that is not silence.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let times =
             self.status.values_mut().flat_map(|status| [&mut status.heard, &mut status.lost]).flatten();
-        for time in times.chain(self.timed.values_mut()) {
+        for time in times.chain(self.timers.values_mut()) {
             *time = time.checked_add(by).unwrap_or(*time);
         }
     }

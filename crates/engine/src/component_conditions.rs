@@ -45,9 +45,9 @@ pub struct ComponentCondition {
 
 impl ComponentConditions {
     /// Looks at them as a source of conditions.
-    pub(crate) fn source<T>(&self, look: impl FnOnce(&Source<'_>) -> T) -> T {
+    pub(crate) fn with_source<T>(&self, read: impl FnOnce(&Source<'_>) -> T) -> T {
         let reported: Vec<_> = self.conditions.iter().map(ComponentCondition::reported).collect();
-        look(&Source {
+        read(&Source {
             conditions: &reported,
             generation: self.generation.filter(|_| !Bug::BelieveStaleCondition.is_planted()),
             created: self.created,
@@ -73,8 +73,8 @@ impl ComponentCondition {
 pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
     let int = |path: &str| object.at(path).and_then(Value::as_int);
     // Zero is how programs in Go leave it out.
-    let is_one = |generation: &i64| *generation > 0;
-    let observed = int("status.observedGeneration").filter(is_one);
+    let is_set = |generation: &i64| *generation > 0;
+    let observed = int("status.observedGeneration").filter(is_set);
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let condition = |condition: &Value<'_>| {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
@@ -85,15 +85,15 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
         };
         let status = ConditionStatus::of(text("status"));
         // Whoever wrote a status that is none has to be told.
-        let quibble = match text("status") {
+        let problem = match text("status") {
             written if written == status.name() => None,
             "" => Some("status required: True, False or Unknown".to_owned()),
             other => Some(format!("invalid status {other:?}: must be True, False or Unknown")),
         };
-        let message = match (quibble, text("message")) {
+        let message = match (problem, text("message")) {
             (None, message) => short(message),
-            (Some(quibble), "") => short(&quibble),
-            (Some(quibble), message) => short(&format!("{quibble}: {message}")),
+            (Some(problem), "") => short(&problem),
+            (Some(problem), message) => short(&format!("{problem}: {message}")),
         };
         Some(ComponentCondition {
             type_: TYPES.into_iter().find(|type_| *type_ == text("type"))?,
@@ -104,7 +104,7 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             observed_generation: condition
                 .get("observedGeneration")
                 .and_then(Value::as_int)
-                .filter(is_one)
+                .filter(is_set)
                 .or(observed),
         })
     };

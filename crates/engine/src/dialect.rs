@@ -40,7 +40,7 @@ impl Dialect {
 
     /// The dialect that objects of a kind are written in, if they are Applications.
     pub(crate) fn of(kind: &GroupKind) -> Option<Self> {
-        let is_it = |dialect: &Self| *kind.kind == *"Application" && *kind.group == *dialect.group();
-        [Self::Bellwether, Self::AppK8sIo].into_iter().find(is_it)
+        let has_group = |dialect: &Self| *kind.kind == *"Application" && *kind.group == *dialect.group();
+        [Self::Bellwether, Self::AppK8sIo].into_iter().find(has_group)
     }
 }

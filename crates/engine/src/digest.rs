@@ -14,11 +14,11 @@ pub(crate) struct Digest(u64);
 impl Digest {
     /// Of something that can be written as JSON.
     pub(crate) fn of(value: &impl Serialize) -> Self {
-        let mut mill = HashWriter(DefaultHasher::new());
+        let mut writer = HashWriter(DefaultHasher::new());
         // The mill takes everything, and our own kinds can all be written.
-        let written = serde_json::to_writer(&mut mill, value);
-        debug_assert!(written.is_ok(), "{written:?}");
-        Self(mill.0.finish())
+        let result = serde_json::to_writer(&mut writer, value);
+        debug_assert!(result.is_ok(), "{result:?}");
+        Self(writer.0.finish())
     }
 }
 

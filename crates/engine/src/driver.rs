@@ -36,8 +36,14 @@ pub struct Driver {
 
 impl Driver {
     /// With an engine that knows nothing yet, and at most so many writes under way at a time.
-    pub fn new(engine: Engine, most: usize) -> Self {
-        Self { engine, outbox: Outbox::new(most), wake: None, clock: Clock::default(), clock_set: false }
+    pub fn new(engine: Engine, max_in_flight: usize) -> Self {
+        Self {
+            engine,
+            outbox: Outbox::new(max_in_flight),
+            wake: None,
+            clock: Clock::default(),
+            clock_set: false,
+        }
     }
 
     /// Takes in what has happened. What is to be written is kept until its time; the rest of what follows is given back:
@@ -76,7 +82,7 @@ impl Driver {
     pub fn write(&mut self, now: Now, leads: bool) -> Vec<(Slot, Change)> {
         self.advance_clock(now);
         let now = now.time;
-        self.outbox.lead(leads || Bug::WriteWithoutLease.is_planted());
+        self.outbox.set_leading(leads || Bug::WriteWithoutLease.is_planted());
         self.outbox.take(now, |slot| self.engine.change(now, slot))
     }
 

@@ -17,12 +17,12 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
     pub(crate) effects: Vec<Effect>,
-    asked: BTreeMap<Slot, Change>,
+    requested: BTreeMap<Slot, Change>,
     /// The groups that have changed in this step, or all of a kind.
     changed: BTreeSet<Changed>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// When we are to be woken, as far as has been said.
-    woken: Option<Timestamp>,
+    wake_at: Option<Timestamp>,
 }
 
 /// A group that may be told of in other words than before; without a name, all of its kind.
@@ -45,13 +45,13 @@ pub(crate) enum Timer {
 impl EffectQueue {
     /// Asks for a change, or takes back what was asked for.
     pub(crate) fn want(&mut self, slot: Slot, change: Option<Change>) {
-        if self.asked.get(&slot) == change.as_ref() {
+        if self.requested.get(&slot) == change.as_ref() {
             return;
         }
         let urgency = change.as_ref().map(|_| Urgency::Transition);
         match change {
-            Some(change) => self.asked.insert(slot.clone(), change),
-            None => self.asked.remove(&slot),
+            Some(change) => self.requested.insert(slot.clone(), change),
+            None => self.requested.remove(&slot),
         };
         self.effects.push(Effect::Want(slot, urgency));
     }
@@ -59,28 +59,28 @@ impl EffectQueue {
     /// Takes back whatever was asked for of an object.
     pub(crate) fn withdraw(&mut self, object: &ObjectKey) {
         let first = Slot { object: object.clone(), part: Part::Status };
-        let of_object = self.asked.range(first..).map(|(slot, _)| slot);
-        let asked: Vec<_> = of_object.take_while(|slot| slot.object == *object).cloned().collect();
-        for slot in asked {
+        let of_object = self.requested.range(first..).map(|(slot, _)| slot);
+        let requested: Vec<_> = of_object.take_while(|slot| slot.object == *object).cloned().collect();
+        for slot in requested {
             self.want(slot, None);
         }
     }
 
     /// The change that has been asked for in a place.
-    pub(crate) fn asked(&self, slot: &Slot) -> Option<&Change> {
-        self.asked.get(slot)
+    pub(crate) fn requested(&self, slot: &Slot) -> Option<&Change> {
+        self.requested.get(slot)
     }
 
     /// A change has been made, or will not be: it may be asked for again.
-    pub(crate) fn settle(&mut self, slot: &Slot, change: &Change) {
-        if self.asked.get(slot) == Some(change) {
-            self.asked.remove(slot);
+    pub(crate) fn complete(&mut self, slot: &Slot, change: &Change) {
+        if self.requested.get(slot) == Some(change) {
+            self.requested.remove(slot);
         }
     }
 
     /// Whatever has been asked for in a place may be asked for again.
-    pub(crate) fn forget(&mut self, slot: &Slot) {
-        self.asked.remove(slot);
+    pub(crate) fn clear_request(&mut self, slot: &Slot) {
+        self.requested.remove(slot);
     }
 
     /// A group may be told of in other words than before.
@@ -111,13 +111,13 @@ impl EffectQueue {
 
     /// Somebody has set the clock. When the verdict on an object turns is for the object to say.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        let set = |(time, timer): (Timestamp, Timer)| match timer {
+        let shift = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) => (time, timer),
             Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) => {
                 (time.checked_add(by).unwrap_or(time), timer)
             }
         };
-        self.timers = std::mem::take(&mut self.timers).into_iter().map(set).collect();
+        self.timers = std::mem::take(&mut self.timers).into_iter().map(shift).collect();
     }
 
     /// What is due.
@@ -129,8 +129,8 @@ impl EffectQueue {
     }
 
     /// How much has been asked for.
-    pub(crate) fn notes(&self) -> usize {
-        self.asked.len()
+    pub(crate) fn request_count(&self) -> usize {
+        self.requested.len()
     }
 
     /// All that is to be done now.
@@ -139,8 +139,8 @@ impl EffectQueue {
             self.effects.push(Effect::Changed(kind, name));
         }
         let next = self.timers.first().map(|(time, _)| *time);
-        if next != self.woken {
-            self.woken = next;
+        if next != self.wake_at {
+            self.wake_at = next;
             self.effects.push(Effect::Wake(next));
         }
         std::mem::take(&mut self.effects)

@@ -104,7 +104,7 @@ impl Unreadable {
     }
 
     /// What to do about it, to be appended to the error; empty where there is nothing to advise.
-    pub(crate) fn way_out(&self, kind: &GroupKind) -> String {
+    pub(crate) fn remedy(&self, kind: &GroupKind) -> String {
         match self {
             Self::Forbidden { resource } if kind.group.is_empty() => {
                 format!("; grant get, list and watch on {resource}")

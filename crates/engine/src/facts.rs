@@ -104,7 +104,7 @@ impl Labels {
     }
 
     /// The same labels, each of which may be replaced by one that says the same.
-    pub(crate) fn each(&mut self, replace: impl FnMut(&mut Arc<Label>)) {
+    pub(crate) fn replace_each(&mut self, replace: impl FnMut(&mut Arc<Label>)) {
         self.0.iter_mut().for_each(replace);
     }
 }
@@ -197,7 +197,7 @@ pub(crate) struct OwnFingerprint {
 
 impl OwnFingerprint {
     /// We have written since it was seen: whatever is seen next is news.
-    pub(crate) fn overtake(&mut self) {
+    pub(crate) fn invalidate(&mut self) {
         self.digest = Digest::of(&());
     }
 

@@ -40,26 +40,27 @@ pub(crate) struct StoredObject {
     /// The list in which it was last seen.
     round: u64,
     /// Whether we have deleted it, and were told so.
-    pub(crate) doomed: bool,
+    pub(crate) deleted_by_us: bool,
     /// Which version was last told, if we have written since.
-    told: Option<ResourceVersion>,
+    last_observed: Option<ResourceVersion>,
 }
 
 impl StoredObject {
     /// We have written to it: it has this version now, which has not been told yet.
-    pub(crate) fn overtake(&mut self, version: ResourceVersion) {
-        let told = mem::replace(&mut self.facts.version, version);
-        self.told.get_or_insert(told);
-        self.own.iter_mut().for_each(OwnFingerprint::overtake);
+    pub(crate) fn record_write(&mut self, version: ResourceVersion) {
+        let last_observed = mem::replace(&mut self.facts.version, version);
+        self.last_observed.get_or_insert(last_observed);
+        self.own.iter_mut().for_each(OwnFingerprint::invalidate);
     }
 
     /// Takes in what is told of the time before we wrote, if that is news still. Whoever wrote in between was us as well, so
     /// that its owners are known better.
-    fn catch_up(&mut self, mut facts: Facts) -> Option<Facts> {
-        let told = self.told.as_mut().filter(|told| !facts.version.is_before(told))?;
-        *told = mem::replace(&mut facts.version, self.facts.version.clone());
+    fn merge_older(&mut self, mut facts: Facts) -> Option<Facts> {
+        let last_observed =
+            self.last_observed.as_mut().filter(|last_observed| !facts.version.is_before(last_observed))?;
+        *last_observed = mem::replace(&mut facts.version, self.facts.version.clone());
         facts.owners.clone_from(&self.facts.owners);
-        facts.deleting |= self.doomed;
+        facts.deleting |= self.deleted_by_us;
         (facts != self.facts).then(|| mem::replace(&mut self.facts, facts))
     }
 }
@@ -119,18 +120,18 @@ pub(crate) enum StoreUpdate {
     Same(ObjectId),
     /// What was told is older than what we have written, and newer than what was told before: nobody has changed it since
     /// but us. The facts that it had are given.
-    Overtaken(ObjectId, Box<Facts>),
+    OlderThanOurWrite(ObjectId, Box<Facts>),
     /// What was told is older than what is known.
-    Older,
+    Stale,
 }
 
 /// Asks to follow a feed through its lens. What has been asked for before, and is not done yet, is not asked for twice.
 fn follow(id: FeedId, feed: &Feed, effects: &mut Vec<Effect>) {
-    let asked = effects.iter_mut().find_map(|effect| match effect {
+    let pending = effects.iter_mut().find_map(|effect| match effect {
         Effect::Follow { feed, lens, .. } if *feed == id => Some(lens),
         _ => None,
     });
-    match asked {
+    match pending {
         Some(lens) => *lens = Arc::clone(&feed.lens),
         None => effects.push(Effect::Follow {
             feed: id,
@@ -152,7 +153,7 @@ pub(crate) struct Feeds {
     /// The rules of users that objects are judged by.
     rules: Arc<UserRules>,
     interner: Interner,
-    begun: u32,
+    last_id: u32,
 }
 
 impl Feeds {
@@ -199,12 +200,12 @@ impl Feeds {
     }
 
     /// An object was deleted by us: a watch tells so later.
-    pub(crate) fn deleted(&mut self, object: &ObjectKey, uid: &str) {
+    pub(crate) fn mark_deleted(&mut self, object: &ObjectKey, uid: &str) {
         let found = self.find(&object.cluster, &object.kind, &object.name);
         let stored = found.and_then(|id| self.object_mut(id)).filter(|stored| *stored.facts.uid == *uid);
         if let Some(stored) = stored {
             stored.facts.deleting = true;
-            stored.doomed = true;
+            stored.deleted_by_us = true;
         }
     }
 
@@ -247,8 +248,8 @@ impl Feeds {
             }
             return *id;
         }
-        self.begun += 1;
-        let id = FeedId(self.begun);
+        self.last_id += 1;
+        let id = FeedId(self.last_id);
         let wanted = Arc::new(wanted.clone());
         let feed = Feed {
             cluster: cluster.clone(),
@@ -345,8 +346,8 @@ impl Feeds {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
                 stored.facts.version = ResourceVersion::unknown();
-                stored.doomed = false;
-                stored.told = None;
+                stored.deleted_by_us = false;
+                stored.last_observed = None;
             }
         }
     }
@@ -392,14 +393,14 @@ impl Feeds {
             stored.round = feed.round;
             if facts.version.is_before(&stored.facts.version) {
                 self.interner.intern_labels(&mut facts.labels);
-                let before = stored.catch_up(facts);
-                return Some(
-                    before.map_or(StoreUpdate::Older, |before| StoreUpdate::Overtaken(id, Box::new(before))),
-                );
+                let before = stored.merge_older(facts);
+                return Some(before.map_or(StoreUpdate::Stale, |before| {
+                    StoreUpdate::OlderThanOurWrite(id, Box::new(before))
+                }));
             }
-            stored.told = None;
+            stored.last_observed = None;
             // News of the time before may come after the answer.
-            facts.deleting |= stored.doomed;
+            facts.deleting |= stored.deleted_by_us;
             stored.facts.version = facts.version.clone();
             if stored.facts == facts && stored.own == own {
                 return Some(StoreUpdate::Same(id));
@@ -415,8 +416,9 @@ impl Feeds {
         }
         let name = NamespacedName { namespace: self.interner.intern(&name.namespace), name: name.name };
         self.interner.intern_labels(&mut facts.labels);
-        let (round, doomed, told) = (feed.round, false, None);
-        let stored = StoredObject { feed: id, name: name.clone(), facts, own, round, doomed, told };
+        let (round, deleted_by_us, last_observed) = (feed.round, false, None);
+        let stored =
+            StoredObject { feed: id, name: name.clone(), facts, own, round, deleted_by_us, last_observed };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);
         Some(StoreUpdate::Changed(object, None))

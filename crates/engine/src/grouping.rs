@@ -44,34 +44,34 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>);
 
     /// The version of one of its groups has changed, and nothing else.
-    fn seen_again(&mut self, group: &GroupRef, facts: &Facts);
+    fn version_changed(&mut self, group: &GroupRef, facts: &Facts);
 
     /// One of its groups is gone.
     fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>);
 
     /// An object is there, or has changed.
-    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _room: &mut Context<'_>) {}
+    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _cx: &mut Context<'_>) {}
 
     /// Only the version of an object has changed.
-    fn object_same(&mut self, _object: ObjectId, _room: &mut Context<'_>) {}
+    fn object_same(&mut self, _object: ObjectId, _cx: &mut Context<'_>) {}
 
     /// An object is gone, and about to be forgotten.
-    fn object_gone(&mut self, _object: ObjectId, _room: &mut Context<'_>) {}
+    fn object_gone(&mut self, _object: ObjectId, _cx: &mut Context<'_>) {}
 
     /// An object is gone and forgotten: a group may miss it.
-    fn object_missing(&mut self, _object: &ObjectKey, _room: &mut Context<'_>) {}
+    fn object_missing(&mut self, _object: &ObjectKey, _cx: &mut Context<'_>) {}
 
     /// A kind is served otherwise, or has been listed for the first time; it may have become readable or unreadable.
-    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _room: &mut Context<'_>) {}
+    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _cx: &mut Context<'_>) {}
 
     /// A list of a kind has begun: until it is complete, what is known of the kind is of two times.
-    fn list_started(&mut self, _feed: FeedId, _room: &mut Context<'_>) {}
+    fn list_started(&mut self, _feed: FeedId, _cx: &mut Context<'_>) {}
 
     /// All of a kind has been listed again: groups that waited for the end of that are to be evaluated.
     fn list_completed(&mut self, _feed: FeedId) {}
 
     /// The last user of a feed has left it: its objects are about to be forgotten.
-    fn feed_dropped(&mut self, _feed: FeedId, _room: &mut Context<'_>) {}
+    fn feed_dropped(&mut self, _feed: FeedId, _cx: &mut Context<'_>) {}
 
     /// What a group has waited for is over.
     fn wake(&mut self, group: &GroupRef);
@@ -92,10 +92,10 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     ) -> Option<ResourceVersion>;
 
     /// A write of something else has ended.
-    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _room: &mut Context<'_>) {}
+    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _cx: &mut Context<'_>) {}
 
     /// A change that got a conflict is to be asked for once more.
-    fn retry(&mut self, _slot: &Slot, _room: &mut Context<'_>) {}
+    fn retry(&mut self, _slot: &Slot, _cx: &mut Context<'_>) {}
 
     /// The clock was set by so much.
     fn clock_set(&mut self, _by: SignedDuration) {}

@@ -9,19 +9,21 @@ use bellwether_model::ConditionStatus;
 pub(crate) struct LazyStatement<'a> {
     pub(crate) status: ConditionStatus,
     reason: Cow<'a, str>,
-    words: Box<dyn FnOnce() -> String + 'a>,
+    message: Box<dyn FnOnce() -> String + 'a>,
 }
 
-pub(crate) fn says<'a>(
-    status: ConditionStatus,
-    reason: impl Into<Cow<'a, str>>,
-    words: impl FnOnce() -> String + 'a,
-) -> LazyStatement<'a> {
-    LazyStatement { status, reason: reason.into(), words: Box::new(words) }
+impl<'a> LazyStatement<'a> {
+    pub(crate) fn new(
+        status: ConditionStatus,
+        reason: impl Into<Cow<'a, str>>,
+        message: impl FnOnce() -> String + 'a,
+    ) -> Self {
+        Self { status, reason: reason.into(), message: Box::new(message) }
+    }
 }
 
 impl From<LazyStatement<'_>> for Statement {
-    fn from(says: LazyStatement<'_>) -> Self {
-        Self::new(says.status, says.reason.into_owned(), (says.words)())
+    fn from(lazy: LazyStatement<'_>) -> Self {
+        Self::new(lazy.status, lazy.reason.into_owned(), (lazy.message)())
     }
 }

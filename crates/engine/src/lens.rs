@@ -56,7 +56,7 @@ impl Lens {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
         if is_app_k8s_io(kind) {
-            for path in AppK8sIoSpec::READS {
+            for path in AppK8sIoSpec::FIELDS_READ {
                 plan.keep(path);
             }
         }
@@ -109,7 +109,7 @@ impl Lens {
         };
         (
             NamespacedName::new(object.namespace(), object.name()),
-            ObservedObject { facts, own: own(&self.kind, object) },
+            ObservedObject { facts, own: own_object(&self.kind, object) },
         )
     }
 }
@@ -176,19 +176,19 @@ fn pod(object: &Object<'_>) -> PodFacts {
 
 /// What was written in one of our own objects. The API server has checked its shape; what cannot be read all the same, or
 /// is of a version that we do not know, is left alone.
-fn own(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
+fn own_object(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
     match (is_own(kind), &*kind.kind) {
         (true, "Application") => {
             let Application { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::Application(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Application(Box::new(own_manifest(&metadata, spec, status))))
         }
         (true, "HealthRule") => {
             let HealthRule { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::HealthRule(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::HealthRule(Box::new(own_manifest(&metadata, spec, status))))
         }
         (true, "Rollup") => {
             let Rollup { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::Rollup(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Rollup(Box::new(own_manifest(&metadata, spec, status))))
         }
         // The API server has checked little of these: whatever they are like, they are looked after.
         (false, _) if is_app_k8s_io(kind) => {
@@ -200,7 +200,7 @@ fn own(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
     }
 }
 
-fn written<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> OwnManifest<S, T> {
+fn own_manifest<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> OwnManifest<S, T> {
     let generation = metadata.generation.unwrap_or_default();
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
     OwnManifest { generation, created, spec, status: status.unwrap_or_default() }

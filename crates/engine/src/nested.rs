@@ -41,9 +41,9 @@ impl Reassessment {
     /// As the group was evaluated; nothing if its object is judged so already.
     pub(crate) fn of(group: &Group, facts: &Facts) -> Option<Self> {
         let verdict = group.verdict(&facts.verdict)?;
-        let operator = facts.operator.as_deref().map(|facts| Box::new(as_operator(group, facts)));
-        let is_so = (&facts.verdict, &facts.operator) == (&verdict, &operator);
-        (!is_so).then_some(Self { verdict, operator })
+        let operator = facts.operator.as_deref().map(|facts| Box::new(component_conditions(group, facts)));
+        let is_unchanged = (&facts.verdict, &facts.operator) == (&verdict, &operator);
+        (!is_unchanged).then_some(Self { verdict, operator })
     }
 
     pub(crate) fn apply(self, facts: &mut Facts) {
@@ -52,7 +52,7 @@ impl Reassessment {
 }
 
 /// What is said of a group in the words of operators. Only a Rollup speaks so; others stay as they were read.
-fn as_operator(group: &Group, before: &ComponentConditions) -> ComponentConditions {
+fn component_conditions(group: &Group, before: &ComponentConditions) -> ComponentConditions {
     if let Detail::Application { .. } = group.detail {
         return before.clone();
     }

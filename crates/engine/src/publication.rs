@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// So long is waited for news of what a write conflicts with.
-pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+pub(crate) const CONFLICT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
 /// What the status of a kind says in conditions.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct ConditionSet {
     /// may be either.
     pub(crate) announced: &'static [(&'static str, Option<ConditionStatus>)],
     /// What those conditions have besides.
-    pub(crate) form: ConditionShape,
+    pub(crate) shape: ConditionShape,
     /// If another controller may write the same: how to stop one of the two.
     pub(crate) conflict_hint: Option<&'static str>,
 }
@@ -130,14 +130,15 @@ impl Publication {
     /// What was said last in our conditions, if that was about the object as it is written now, and if it is what was found
     /// when they were last looked at: nobody may have written that yet.
     pub(crate) fn last_published(&self) -> Option<Vec<(&'static str, Statement)>> {
-        let said = |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));
+        let statement =
+            |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));
         let is_current = self.stored.observed_generation == Some(self.generation);
-        let is_said = |wanted: &DesiredCondition| {
-            stored_condition::status(self.stored(), wanted.type_) == wanted.status
+        let is_stored = |desired: &DesiredCondition| {
+            stored_condition::status(self.stored(), desired.type_) == desired.status
         };
-        let is_true = !self.desired.is_empty() && self.desired.iter().all(is_said);
-        (is_current && (is_true || Bug::TellTheLastWord.is_planted()))
-            .then(|| self.condition_set.own.iter().filter_map(said).collect())
+        let is_accurate = !self.desired.is_empty() && self.desired.iter().all(is_stored);
+        (is_current && (is_accurate || Bug::TellTheLastWord.is_planted()))
+            .then(|| self.condition_set.own.iter().filter_map(statement).collect())
     }
 
     /// Since when a condition has this status: as is stored, or else since it was seen to.
@@ -147,12 +148,14 @@ impl Publication {
                 |condition: &&StoredCondition| *condition.type_ == *type_ && condition.status() == status;
             Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
         };
-        let seen = || {
-            let wanted =
-                self.desired.iter().find(|wanted| wanted.type_ == type_ && wanted.status == Some(status))?;
-            stored_condition::whole_seconds(wanted.since)
+        let evaluated = || {
+            let desired = self
+                .desired
+                .iter()
+                .find(|desired| desired.type_ == type_ && desired.status == Some(status))?;
+            stored_condition::whole_seconds(desired.since)
         };
-        stored().or_else(seen)
+        stored().or_else(evaluated)
     }
 
     /// The conditions that say this, among those that are stored.
@@ -162,15 +165,16 @@ impl Publication {
         now: Timestamp,
     ) -> Vec<StoredCondition> {
         let since = |type_: &str, status: ConditionStatus| {
-            let is_it = |wanted: &&DesiredCondition| wanted.type_ == type_ && wanted.status == Some(status);
-            self.desired.iter().find(is_it).map_or(now, |wanted| wanted.since)
+            let is_same =
+                |desired: &&DesiredCondition| desired.type_ == type_ && desired.status == Some(status);
+            self.desired.iter().find(is_same).map_or(now, |desired| desired.since)
         };
-        let condition_set = (self.condition_set.own, self.condition_set.form);
+        let condition_set = (self.condition_set.own, self.condition_set.shape);
         stored_condition::conditions(self.stored(), condition_set, statements, self.generation, now, since)
     }
 
     /// The object has been seen again. Gives back whether its status has to be looked at.
-    pub(crate) fn seen(
+    pub(crate) fn observe(
         &mut self,
         facts: &Facts,
         generation: i64,
@@ -187,12 +191,12 @@ impl Publication {
         for announcement in &mut self.announcements {
             announcement.resolve_doubt(&self.stored.conditions, &facts.version, queue);
         }
-        self.seen_again(facts) || !is_same
+        self.observe_version(facts) || !is_same
     }
 
     /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
     /// looked at.
-    pub(crate) fn seen_again(&mut self, facts: &Facts) -> bool {
+    pub(crate) fn observe_version(&mut self, facts: &Facts) -> bool {
         self.version = facts.version.clone();
         self.outdated.take_if(|outdated| *outdated != self.version).is_some()
     }
@@ -207,22 +211,22 @@ impl Publication {
         queue: &mut EffectQueue,
     ) {
         let before = std::mem::take(&mut self.desired);
-        let mut turns = is_urgent || self.stored.observed_generation != Some(self.generation);
+        let mut has_transition = is_urgent || self.stored.observed_generation != Some(self.generation);
         for (type_, status) in conditions {
             let stored = stored_condition::status(self.stored(), type_) == status;
-            turns |= !stored;
+            has_transition |= !stored;
             // Where it is as before, and is not stored so any more, somebody has overwritten it.
-            let is_kept = |wanted: &&DesiredCondition| {
-                wanted.type_ == type_ && wanted.status == status && (stored || !wanted.stored)
+            let is_kept = |desired: &&DesiredCondition| {
+                desired.type_ == type_ && desired.status == status && (stored || !desired.stored)
             };
-            let since = before.iter().find(is_kept).map_or(now, |wanted| wanted.since);
+            let since = before.iter().find(is_kept).map_or(now, |desired| desired.since);
             self.desired.push(DesiredCondition { type_, status, since, stored });
         }
-        if let Some(until) = self.conflict.rests_until(now) {
+        if let Some(until) = self.conflict.backs_off_until(now) {
             queue.schedule(until, self.timer());
             return self.withdraw(queue);
         }
-        let urgency = if turns { Urgency::Transition } else { Urgency::MessageOnly };
+        let urgency = if has_transition { Urgency::Transition } else { Urgency::MessageOnly };
         queue.effects.push(Effect::Want(self.slot.clone(), Some(urgency)));
     }
 
@@ -239,7 +243,7 @@ impl Publication {
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation]);
         if self.outdated.as_ref() == Some(&self.version)
-            || bellwether_conditions::is_outrun(observed, Some(self.generation))
+            || bellwether_conditions::has_newer_generation(observed, Some(self.generation))
         {
             return None;
         }
@@ -293,7 +297,7 @@ impl Publication {
         match outcome {
             Outcome::Failed(_) => {
                 for announcement in &mut self.announcements {
-                    announcement.doubt(transitions);
+                    announcement.mark_in_doubt(transitions);
                     // That it is stored may have been seen before it was known that no answer comes.
                     announcement.resolve_doubt(&self.stored.conditions, &self.version, queue);
                 }
@@ -304,13 +308,13 @@ impl Publication {
                     if let Some(transition) =
                         transitions.iter().find(|transition| transition.condition == announcement.type_)
                     {
-                        announcement.tell(transition.clone(), version.as_ref(), queue);
+                        announcement.announce(transition.clone(), version.as_ref(), queue);
                     }
                 }
             }
             Outcome::Conflict if *before == self.version => {
                 self.outdated = Some(before.clone());
-                if let Ok(time) = now.checked_add(PATIENCE) {
+                if let Ok(time) = now.checked_add(CONFLICT_TIMEOUT) {
                     queue.schedule(time, self.timer());
                 }
             }
@@ -323,13 +327,14 @@ impl Publication {
         }
         self.stored.merge(patch);
         self.version = version.clone();
-        if let Some(way_out) = self.condition_set.conflict_hint
+        if let Some(remedy) = self.condition_set.conflict_hint
             && self.conflict.wrote(version, now)
         {
-            queue.effects.push(Effect::Warn(self.warning(way_out)));
+            queue.effects.push(Effect::Warn(self.warning(remedy)));
         }
-        for wanted in &mut self.desired {
-            wanted.stored = stored_condition::status(&self.stored.conditions, wanted.type_) == wanted.status;
+        for desired in &mut self.desired {
+            desired.stored =
+                stored_condition::status(&self.stored.conditions, desired.type_) == desired.status;
         }
         Some(version.clone())
     }
@@ -339,13 +344,13 @@ impl Publication {
         self.conflict.clock_set(by);
     }
 
-    fn warning(&self, way_out: &str) -> Warning {
+    fn warning(&self, remedy: &str) -> Warning {
         Warning {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
             reason: reasons::event::STATUS_OVERWRITTEN,
             message: format!(
-                "another controller overwrites this status: {way_out}; until then Bellwether writes it less and less \
+                "another controller overwrites this status: {remedy}; until then Bellwether writes it less and less \
                  often"
             )
             .into(),
@@ -353,7 +358,7 @@ impl Publication {
     }
 
     /// Another version should be known by now, if there is one.
-    pub(crate) fn try_again(&mut self) {
+    pub(crate) fn retry(&mut self) {
         self.outdated = None;
     }
 
@@ -361,7 +366,7 @@ impl Publication {
     pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Conflict => true,
-            Outcome::Done(_) => self.desired.iter().any(|wanted| !wanted.stored),
+            Outcome::Done(_) => self.desired.iter().any(|desired| !desired.stored),
             Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
         }
     }
@@ -374,7 +379,7 @@ impl Announcement {
 
     /// Nobody has answered to a patch that would have made these turns. An earlier transition may be in doubt still, and whatever
     /// became of it, this attempt does not say.
-    fn doubt(&mut self, transitions: &[Transition]) {
+    fn mark_in_doubt(&mut self, transitions: &[Transition]) {
         if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
             self.in_doubt = Some(transition.clone());
         }
@@ -391,16 +396,21 @@ impl Announcement {
         self.announced.take_if(|announced| Some(*announced) != status);
         let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
         // Somebody else may have written the same, at another time.
-        let is_it = |transition: &mut Transition| {
+        let is_stored = |transition: &mut Transition| {
             status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
         };
-        if let Some(transition) = self.in_doubt.take_if(is_it) {
-            self.tell(transition, Some(version), queue);
+        if let Some(transition) = self.in_doubt.take_if(is_stored) {
+            self.announce(transition, Some(version), queue);
         }
     }
 
     /// Tells people of a transition, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, transition: Transition, version: Option<&ResourceVersion>, queue: &mut EffectQueue) {
+    fn announce(
+        &mut self,
+        transition: Transition,
+        version: Option<&ResourceVersion>,
+        queue: &mut EffectQueue,
+    ) {
         if version.is_some() && self.announced_version.as_ref() == version {
             return;
         }

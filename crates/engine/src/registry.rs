@@ -14,7 +14,7 @@ use crate::{
     group_ref::GroupRef,
     id::{Cluster, FeedId, GroupKind},
     publication::Publication,
-    selector_index::take,
+    selector_index::remove_from_set,
     wanted::Wanted,
 };
 
@@ -149,7 +149,7 @@ impl<T> Registry<T> {
     /// A group needs a feed no longer. Gives back whether it was the last of this grouping that did.
     pub(crate) fn leave(&mut self, feed: FeedId, id: GroupId, feeds: &mut Feeds) -> bool {
         let was_used = self.uses(feed);
-        take(&mut self.users, &feed, id);
+        remove_from_set(&mut self.users, &feed, id);
         feeds.release(feed);
         was_used && !self.uses(feed)
     }
@@ -157,10 +157,10 @@ impl<T> Registry<T> {
 
 impl<T: Published> Registry<T> {
     /// The version of a group's object has changed, and nothing else.
-    pub(crate) fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+    pub(crate) fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
         if let Some(id) = self.id(group)
             && let Some(group) = self.get_mut(id)
-            && group.publication().seen_again(facts)
+            && group.publication().observe_version(facts)
         {
             self.touch(id);
         }
@@ -189,7 +189,7 @@ impl<T: Published> Registry<T> {
         if let Some(id) = self.id(group)
             && let Some(group) = self.get_mut(id)
         {
-            group.publication().try_again();
+            group.publication().retry();
             self.touch(id);
         }
     }

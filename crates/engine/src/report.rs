@@ -110,7 +110,7 @@ struct MemberReport<'g> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'g str,
     #[serde(flatten)]
-    called: MemberKey<'g>,
+    key: MemberKey<'g>,
     state: State,
     #[serde(flatten)]
     operator: Option<ConditionsReport>,
@@ -199,7 +199,7 @@ impl<'g> MemberReport<'g> {
             group: &member.kind.group,
             kind: &member.kind.kind,
             namespace: &member.name.namespace,
-            called: MemberKey::new(&member.name, member.stands_for),
+            key: MemberKey::new(&member.name, member.stands_for),
             state: member.state,
             operator: member.operator.map(
                 |ReportedConditions { available, progressing, degraded, upgradeable }| ConditionsReport {
@@ -219,12 +219,12 @@ impl<'g> MemberReport<'g> {
 }
 
 impl<'g> ConditionReport<'g> {
-    fn of(type_: &'g str, says: &'g Statement, since: Option<Timestamp>) -> Self {
+    fn of(type_: &'g str, statement: &'g Statement, since: Option<Timestamp>) -> Self {
         Self {
             type_,
-            status: says.status,
-            reason: &says.reason,
-            message: &says.message,
+            status: statement.status,
+            reason: &statement.reason,
+            message: &statement.message,
             since: since.map(|since| since.to_string()),
             held_until: None,
         }
@@ -268,7 +268,7 @@ impl Serialize for StatusSummary {
             conditions: self
                 .conditions
                 .iter()
-                .map(|(type_, says)| ConditionReport::of(type_, says, None))
+                .map(|(type_, statement)| ConditionReport::of(type_, statement, None))
                 .collect(),
         }
         .serialize(serializer)

@@ -55,7 +55,7 @@ impl Selector {
 
     /// The labels of which every object that it matches has one, if it asks for exactly one value of some key: an index
     /// by them finds the selector.
-    pub(crate) fn anchors(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+    pub(crate) fn required_labels(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.0.iter().filter_map(|requirement| match requirement {
             Requirement::In(key, values) => match &**values {
                 [value] => Some((key, value)),
@@ -139,7 +139,7 @@ mod tests {
         let selector = Selector::new(&selector);
         assert_eq!(selector.matches(&labels), matches);
         if matches {
-            assert!(selector.anchors().all(|(key, value)| labels.get(key) == Some(value)));
+            assert!(selector.required_labels().all(|(key, value)| labels.get(key) == Some(value)));
         }
     }
 }

@@ -76,23 +76,23 @@ impl<S: Source> Sources<S> {
     ) -> Vec<Effect> {
         let mut others = Vec::new();
         loop {
-            let unread = self.route_once(effects, &mut others);
-            if unread.is_empty() {
+            let unreadable = self.route_once(effects, &mut others);
+            if unreadable.is_empty() {
                 return others;
             }
-            effects = step(unread);
+            effects = step(unreadable);
         }
     }
 
     /// Gives back what the engine has to be told: the feeds that no source can follow.
     fn route_once(&mut self, effects: Vec<Effect>, others: &mut Vec<Effect>) -> Vec<Event> {
-        let mut unread = Vec::new();
+        let mut unreadable = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Follow { feed, cluster, kind, lens } => match self.get_mut(&cluster) {
                     Ok(source) => source.follow(feed, &kind, lens),
                     Err(NoSource(_)) => {
-                        unread.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
+                        unreadable.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
                     }
                 },
                 // What is not connected is not followed.
@@ -104,7 +104,7 @@ impl<S: Source> Sources<S> {
                 effect => others.push(effect),
             }
         }
-        unread
+        unreadable
     }
 }
 
@@ -187,14 +187,14 @@ mod tests {
         let east = Cluster::named("east");
         let mut sources = Sources::hub(Log::default());
         let leave = Effect::Leave { feed: FeedId(2), cluster: east.clone() };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let others = sources.route(vec![follow(2, &east), leave], |events| {
-            told.extend(events);
+            reported.extend(events);
             vec![Effect::Wake(None)]
         });
         assert_eq!(others, [Effect::Wake(None)], "what follows from it is not lost");
         assert!(matches!(
-            &told[..],
+            &reported[..],
             [Event::Feed(FeedId(2), FeedEvent::Unreadable(Unreadable::NotConnected))]
         ));
         assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "least of all in the hub");

@@ -4,7 +4,7 @@ use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Modern, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as MetaCondition, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -59,7 +59,7 @@ impl StoredCondition {
 /// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
 pub(crate) fn conditions<'a>(
     stored: &[StoredCondition],
-    (own, form): (&[&str], ConditionShape),
+    (own, shape): (&[&str], ConditionShape),
     statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
     generation: i64,
     now: Timestamp,
@@ -68,18 +68,18 @@ pub(crate) fn conditions<'a>(
     let next = |(type_, statement): (&str, Option<Statement>)| {
         let statement = statement?;
         // One that does not say since when it is so might as well have turned now.
-        let is_it = |condition: &&StoredCondition| {
+        let has_time = |condition: &&StoredCondition| {
             *condition.type_ == *type_ && condition.last_transition_time.is_some()
         };
-        let stored = stored.iter().find(is_it);
+        let stored = stored.iter().find(has_time);
         let (before, mut since) = (stored.map(read), since(type_, statement.status));
         if let Some(before) = before.as_ref().filter(|_| Bug::KeepTransitionTime.is_planted()) {
             since = before.last_transition_time;
         }
-        let generation = Some(generation).filter(|_| form == ConditionShape::Generation);
+        let generation = Some(generation).filter(|_| shape == ConditionShape::Generation);
         let next = Condition::next(before.as_ref(), type_, statement, generation, since);
         let mut written = write(next);
-        if form == ConditionShape::UpdateTime {
+        if shape == ConditionShape::UpdateTime {
             let is_same = |stored: &&StoredCondition| stored.content() == written.content();
             let before = stored.filter(is_same).and_then(|stored| stored.last_update_time.clone());
             written.last_update_time = before.or_else(|| whole_seconds(now).map(Time));
@@ -103,11 +103,15 @@ pub(crate) fn statement(conditions: &[StoredCondition], type_: &str) -> Option<S
 }
 
 /// What a condition says, if there is one of that type and it speaks of that generation.
-pub(crate) fn again(conditions: &[StoredCondition], type_: &str, generation: i64) -> Option<Statement> {
-    let is_it = |condition: &&StoredCondition| {
+pub(crate) fn statement_for_generation(
+    conditions: &[StoredCondition],
+    type_: &str,
+    generation: i64,
+) -> Option<Statement> {
+    let is_current = |condition: &&StoredCondition| {
         *condition.type_ == *type_ && condition.observed_generation == Some(generation)
     };
-    conditions.iter().find(is_it).map(StoredCondition::statement)
+    conditions.iter().find(is_current).map(StoredCondition::statement)
 }
 
 /// The time as Kubernetes keeps it.
@@ -115,18 +119,18 @@ pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second()).ok()
 }
 
-fn read(written: &StoredCondition) -> Condition {
+fn read(stored: &StoredCondition) -> Condition {
     let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
     Condition {
-        type_: written.type_.to_string(),
-        status: written.status(),
-        reason: text(&written.reason),
-        message: text(&written.message),
-        last_transition_time: written
+        type_: stored.type_.to_string(),
+        status: stored.status(),
+        reason: text(&stored.reason),
+        message: text(&stored.message),
+        last_transition_time: stored
             .last_transition_time
             .as_ref()
             .map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-        observed_generation: written.observed_generation,
+        observed_generation: stored.observed_generation,
     }
 }
 
@@ -144,16 +148,16 @@ fn write(condition: Condition) -> StoredCondition {
 }
 
 /// As our own kinds have it. What an API server lets pass as one of these lacks nothing.
-impl From<StoredCondition> for Modern {
-    fn from(written: StoredCondition) -> Self {
+impl From<StoredCondition> for MetaCondition {
+    fn from(stored: StoredCondition) -> Self {
         let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();
         Self {
-            type_: written.type_.into_string(),
-            status: written.status.into_string(),
-            reason: text(written.reason),
-            message: text(written.message),
-            last_transition_time: written.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-            observed_generation: written.observed_generation,
+            type_: stored.type_.into_string(),
+            status: stored.status.into_string(),
+            reason: text(stored.reason),
+            message: text(stored.message),
+            last_transition_time: stored.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+            observed_generation: stored.observed_generation,
         }
     }
 }

@@ -44,7 +44,8 @@ impl StoredStatus {
                 "observedGeneration" => self.observed_generation = value.as_i64(),
                 "conditions" => {
                     let all = value.as_array().into_iter().flatten();
-                    self.conditions = all.filter_map(|one| StoredCondition::deserialize(one).ok()).collect();
+                    self.conditions =
+                        all.filter_map(|condition| StoredCondition::deserialize(condition).ok()).collect();
                 }
                 _ => {}
             }

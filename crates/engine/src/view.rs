@@ -106,12 +106,12 @@ pub enum GroupStatus {
 
 impl GroupStatus {
     /// Nobody can tell before these kinds have been listed.
-    pub(crate) fn waits_for(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
+    pub(crate) fn waiting_for(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         Self::Unknown(kinds.into_iter().map(|kind| (kind, None)).collect())
     }
 
     /// The group is not among those that are kept: there is none, unless its kind cannot be read.
-    pub(crate) fn missed(kind: &GroupKind, unreadable: Option<Unreadable>) -> Self {
+    pub(crate) fn absent_or_unreadable(kind: &GroupKind, unreadable: Option<Unreadable>) -> Self {
         match unreadable {
             None | Some(Unreadable::NotServed) => Self::NotFound,
             unreadable => Self::Unknown(vec![(kind.clone(), unreadable)]),
@@ -205,8 +205,8 @@ pub enum Relation {
 
 impl StatusSummary {
     /// What a condition of it says, if there is one of that type.
-    pub fn condition(&self, kind: &str) -> Option<&Statement> {
-        self.conditions.iter().find(|(other, _)| *other == kind).map(|(_, says)| says)
+    pub fn condition(&self, type_: &str) -> Option<&Statement> {
+        self.conditions.iter().find(|(other, _)| *other == type_).map(|(_, statement)| statement)
     }
 }
 
@@ -234,12 +234,12 @@ impl Group {
 
     /// The verdict on its object, as the group was evaluated and not as its stored status says.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
-        let says = self.deciding()?;
+        let statement = self.deciding()?;
         Some(Verdict {
             state: self.state,
             progress: self.progress.unwrap_or_default(),
-            reason: says.reason.to_string().into(),
-            message: says.message.to_string().into(),
+            reason: statement.reason.to_string().into(),
+            message: statement.message.to_string().into(),
             since: self.since,
             later: None,
             ..stored.clone()

@@ -40,7 +40,7 @@ pub(super) struct App {
     pub(super) legacy: Option<LegacySpec>,
     pub(super) selector: Selector,
     /// The kinds that it needs.
-    pub(super) needs: BTreeMap<GroupKind, KindUse>,
+    pub(super) kind_uses: BTreeMap<GroupKind, KindUse>,
     /// Kinds that it needs no longer, until it has let go of all that it owned of them.
     pub(super) leaving: BTreeMap<GroupKind, FeedId>,
     /// Where it stands in the index, by namespace.
@@ -54,9 +54,9 @@ pub(super) struct App {
     /// The way from here back to here, if its dependencies lead there.
     pub(super) cycle: Option<Vec<NamespacedName>>,
     /// Its readiness, when it was last looked at.
-    pub(super) shown: Option<ConditionStatus>,
+    pub(super) last_evaluated: Option<ConditionStatus>,
     /// Since when objects were in a state, as was written before.
-    pub(super) remembered: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
+    pub(super) stored_since: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
 }
 
 /// What an Application of `app.k8s.io` asks for that no other does.
@@ -67,7 +67,7 @@ pub(super) struct LegacySpec {
     /// Whether it selects anything.
     pub(super) selects: bool,
     /// What nobody can understand of it.
-    pub(super) mistakes: Vec<String>,
+    pub(super) invalid_fields: Vec<String>,
 }
 
 /// A kind that an Application needs.
@@ -95,7 +95,7 @@ pub(super) struct NamedComponent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     /// It is, and is a member.
-    Here,
+    Present,
     /// There is no such object.
     Absent,
     /// The object is there, and is no member.
@@ -145,7 +145,7 @@ impl App {
             selector: selector(&spec, legacy.as_ref()),
             spec,
             legacy,
-            needs: BTreeMap::new(),
+            kind_uses: BTreeMap::new(),
             leaving: BTreeMap::new(),
             entries: Vec::new(),
             components: Vec::new(),
@@ -154,8 +154,8 @@ impl App {
             owned_kinds: OwnedKinds::default(),
             refused: BTreeMap::new(),
             cycle: None,
-            shown: None,
-            remembered: HashMap::new(),
+            last_evaluated: None,
+            stored_since: HashMap::new(),
         }
     }
 
@@ -174,7 +174,7 @@ impl App {
     }
 
     /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
-    pub(super) fn places(&self) -> Vec<Arc<str>> {
+    pub(super) fn namespaces(&self) -> Vec<Arc<str>> {
         let own = Arc::clone(&self.name.namespace);
         match &self.legacy {
             None => vec![own],
@@ -207,7 +207,7 @@ impl App {
 
     /// Where objects of a kind are seen.
     pub(super) fn feed_of(&self, kind: &GroupKind) -> Option<FeedId> {
-        self.needs.get(kind).map(|need| need.feed).or_else(|| self.leaving.get(kind).copied())
+        self.kind_uses.get(kind).map(|kind_use| kind_use.feed).or_else(|| self.leaving.get(kind).copied())
     }
 
     /// The components that the spec names. Nobody has looked for them yet.
@@ -242,7 +242,7 @@ impl App {
 
     /// Whether objects of the kind are members at all.
     pub(super) fn counts(&self, kind: &GroupKind) -> bool {
-        self.needs.get(kind).is_some_and(|need| need.counts)
+        self.kind_uses.get(kind).is_some_and(|kind_use| kind_use.counts)
     }
 
     /// Whether it may own objects of a kind, by its spec.
@@ -257,7 +257,7 @@ impl App {
     }
 
     /// Why a kind that it needs cannot be had, if so.
-    pub(super) fn unresolved(&self, need: &KindUse, feed: &Feed) -> Option<Unresolved> {
+    pub(super) fn unresolved(&self, kind_use: &KindUse, feed: &Feed) -> Option<Unresolved> {
         if let Some(unreadable) = &feed.unreadable {
             return Some(Unresolved::Unreadable(unreadable.clone()));
         }
@@ -266,14 +266,14 @@ impl App {
             return Some(Unresolved::ClusterScoped);
         }
         let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
-        let version = need.versions.iter().find(missing)?.clone();
+        let version = kind_use.versions.iter().find(missing)?.clone();
         Some(Unresolved::Version { version, served: served.versions.join(", ") })
     }
 
     /// Whether all that it needs is known, and of one time, so that something can be said of it.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        self.needs.values().all(|need| feeds.get(need.feed).is_some_and(is_known))
+        self.kind_uses.values().all(|kind_use| feeds.get(kind_use.feed).is_some_and(is_known))
     }
 }
 

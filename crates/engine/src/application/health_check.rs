@@ -25,7 +25,7 @@ use crate::{
 use super::{
     Applications,
     app::App,
-    check::{LABEL, Validity, slot},
+    check::{HEALTH_CHECK_LABEL, Validity, slot},
     ownership::Owned,
 };
 
@@ -76,20 +76,20 @@ fn reconcile(
         app.check.forget(&group, queue);
         app.check.pod = Some(name.clone());
     }
-    let is_announced = app.owned_kinds.claim(&GroupKind::pod());
+    let is_published = app.owned_kinds.claim(&GroupKind::pod());
     let check = &mut app.check;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
     match present {
         Some(facts) => {
             check.validity = Validity::Valid;
-            check.awaited = None;
-            let gone = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
-            if gone {
-                check.lose(now);
+            check.visible_by = None;
+            let is_over = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
+            if is_over {
+                check.pod_lost(now);
                 delete(&group, &name, facts, queue);
             } else {
-                check.alive.get_or_insert(now);
+                check.alive_since.get_or_insert(now);
                 queue.want(slot(&group, &name), None);
                 let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
                 check.ready = Some((status, (*facts.verdict.message).into()));
@@ -107,13 +107,13 @@ fn reconcile(
             );
         }
         None => {
-            check.lose(now);
-            let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
-            match (&check.validity, ready_for) {
+            check.pod_lost(now);
+            let not_before = check.next_create.max(check.visible_by).filter(|time| *time > now);
+            match (&check.validity, not_before) {
                 (Validity::Valid, Some(time)) => {
                     queue.schedule(time, app.publication.timer());
                 }
-                (Validity::Valid, None) if !is_announced => queue.want(slot(&group, &name), None),
+                (Validity::Valid, None) if !is_published => queue.want(slot(&group, &name), None),
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     queue.want(
@@ -121,7 +121,7 @@ fn reconcile(
                         Some(Change::Create { manifest, owner: app.uid().into(), dry_run: false }),
                     );
                 }
-                (Validity::Unasked | Validity::Invalid(_), _) => {
+                (Validity::Unknown | Validity::Invalid(_), _) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     queue.want(
                         slot(&group, &name),
@@ -137,8 +137,8 @@ fn reconcile(
         .clone()
         .filter(|(_, facts)| !facts.deleting)
         .reduce(|one, other| if one.1.version.is_before(&other.1.version) { other } else { one });
-    let stays = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
-    for (other, facts) in others.filter(|(other, _)| Some(other) != stays) {
+    let kept = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
+    for (other, facts) in others.filter(|(other, _)| Some(other) != kept) {
         delete(&group, other, facts, queue);
     }
 }
@@ -179,7 +179,7 @@ fn pod(app: &App, template: &PodTemplate, hash: &str, name: &NamespacedName) -> 
     }
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if let Some(labels) = labels.as_object_mut() {
-        labels.insert(LABEL.to_owned(), hash.into());
+        labels.insert(HEALTH_CHECK_LABEL.to_owned(), hash.into());
     }
     metadata.insert("name".to_owned(), (*name.name).into());
     metadata.insert("namespace".to_owned(), (*name.namespace).into());

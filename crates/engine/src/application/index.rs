@@ -10,7 +10,7 @@ use crate::{
     id::{GroupKind, NamespacedName},
     registry::GroupId,
     selector::Selector,
-    selector_index::{SelectorIndex, SelectorLabel, take},
+    selector_index::{SelectorIndex, SelectorLabel, remove_from_set},
 };
 
 /// The way from objects to Applications.
@@ -28,7 +28,7 @@ struct Namespace {
 /// Where an Application stands in the index.
 #[derive(Debug, Default)]
 pub(super) struct IndexEntry {
-    anchor: SelectorLabel,
+    selector_label: SelectorLabel,
     named: Vec<(GroupKind, Arc<str>)>,
 }
 
@@ -44,14 +44,14 @@ impl MemberIndex {
         for object in &named {
             own.naming.entry(object.clone()).or_default().insert(app);
         }
-        IndexEntry { anchor: own.selecting.insert(selector, app), named }
+        IndexEntry { selector_label: own.selecting.insert(selector, app), named }
     }
 
     pub(super) fn remove(&mut self, namespace: &Arc<str>, app: GroupId, entry: &IndexEntry) {
         let Some(own) = self.0.get_mut(namespace) else { return };
-        own.selecting.remove(&entry.anchor, app);
+        own.selecting.remove(&entry.selector_label, app);
         for object in &entry.named {
-            take(&mut own.naming, object, app);
+            remove_from_set(&mut own.naming, object, app);
         }
         if own.selecting.is_empty() && own.naming.is_empty() {
             self.0.remove(namespace);

@@ -37,7 +37,7 @@ impl<'a> ApplicationManifest<'a> {
                 let legacy = LegacySpec {
                     adds_owner: spec.add_owner_ref,
                     selects: spec.selector.is_some(),
-                    mistakes: spec.mistakes.clone(),
+                    invalid_fields: spec.mistakes.clone(),
                 };
                 let spec = ApplicationSpec {
                     selector: spec.selector.clone().unwrap_or_default(),
@@ -69,22 +69,27 @@ impl<'a> ApplicationManifest<'a> {
     pub(super) fn publication(self, group: GroupRef, facts: &Facts) -> Publication {
         match self {
             Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &status::MANNER, facts, *generation, status)
+                Publication::new(group, &status::CONDITIONS, facts, *generation, status)
             }
             Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &app_k8s_io::MANNER, facts, *generation, status)
+                Publication::new(group, &app_k8s_io::CONDITIONS, facts, *generation, status)
             }
         }
     }
 
     /// Compares it with what was published. Gives back whether that has to be looked at.
-    pub(super) fn seen(self, publication: &mut Publication, facts: &Facts, queue: &mut EffectQueue) -> bool {
+    pub(super) fn observe(
+        self,
+        publication: &mut Publication,
+        facts: &Facts,
+        queue: &mut EffectQueue,
+    ) -> bool {
         match self {
             Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, queue)
+                publication.observe(facts, *generation, status, queue)
             }
             Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, queue)
+                publication.observe(facts, *generation, status, queue)
             }
         }
     }

@@ -22,7 +22,7 @@ use super::{
     Applications,
     app::{App, NotMember},
     app_k8s_io,
-    status::{self, Needed},
+    status::{self, Dependencies},
 };
 
 /// The states that keep an Application from being ready, from the worst on.
@@ -35,17 +35,17 @@ impl Applications {
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
+    pub(super) fn status_summary(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
         let app = self.apps.named(group)?;
         let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
-            statements(app, feeds, &self.needed(app))
+            statements(app, feeds, &self.dependency_statuses(app))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let Some(said) = app.publication.last_published() else {
-                let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
-                return Some(GroupStatus::waits_for(feeds.not_whole(needs)));
+            let Some(published) = app.publication.last_published() else {
+                let feeds_used = app.kind_uses.iter().map(|(kind, kind_use)| (kind, kind_use.feed));
+                return Some(GroupStatus::waiting_for(feeds.not_whole(feeds_used)));
             };
-            said
+            published
         };
         let ready = readiness(&conditions);
         Some(GroupStatus::Known(Box::new(StatusSummary {
@@ -60,7 +60,7 @@ impl Applications {
     }
 
     pub(super) fn view(&self, app: &App, feeds: &Feeds) -> Group {
-        let dependencies = self.needed(app);
+        let dependencies = self.dependency_statuses(app);
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
         let state = state(app, ready);
@@ -81,7 +81,7 @@ impl Applications {
             members: app
                 .members
                 .worst_first()
-                .map(|(member_id, share)| member(app, feeds, member_id, share))
+                .map(|(member_id, entry)| member(app, feeds, member_id, entry))
                 .collect(),
             detail: Detail::Application {
                 type_: app.spec.type_.clone(),
@@ -96,7 +96,7 @@ impl Applications {
         let mut claims: Vec<_> = self
             .apps
             .iter()
-            .filter(|app| app.places().contains(&name.namespace))
+            .filter(|app| app.namespaces().contains(&name.namespace))
             .map(|app| Claim {
                 kind: app.dialect().kind(),
                 group: app.name.clone(),
@@ -109,23 +109,23 @@ impl Applications {
 }
 
 /// What the conditions say, in words.
-fn statements(app: &App, feeds: &Feeds, needed: &Needed) -> Vec<(&'static str, Statement)> {
-    let conditions = conditions(app, feeds, needed).into_iter();
-    conditions.filter_map(|(kind, says)| Some((kind, Statement::from(says?)))).collect()
+fn statements(app: &App, feeds: &Feeds, dependencies: &Dependencies) -> Vec<(&'static str, Statement)> {
+    let conditions = conditions(app, feeds, dependencies).into_iter();
+    conditions.filter_map(|(type_, statement)| Some((type_, Statement::from(statement?)))).collect()
 }
 
 /// Ready comes before all others.
 fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
-    conditions.first().map_or(ConditionStatus::Unknown, |(_, says)| says.status)
+    conditions.first().map_or(ConditionStatus::Unknown, |(_, statement)| statement.status)
 }
 
 fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
-    needed: &'a Needed,
+    dependencies: &'a Dependencies,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     match &app.legacy {
-        None => status::conditions(app, feeds, needed).into(),
+        None => status::conditions(app, feeds, dependencies).into(),
         Some(legacy) => app_k8s_io::conditions(app, legacy, feeds),
     }
 }
@@ -165,37 +165,37 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
             *condition.type_ == *READY && stored_condition::status(stored, READY) == Some(ready)
         })
         .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
-    let known = |share: &MemberEntry| share.since;
+    let known = |entry: &MemberEntry| entry.since;
     match state {
         State::Ready => {
-            let times: Vec<_> = app.members.worst_first().map(|(_, share)| known(share)).collect();
+            let times: Vec<_> = app.members.worst_first().map(|(_, entry)| known(entry)).collect();
             let last = times.iter().flatten().max().copied();
             // Without what is stored, all must have said so.
             if stored.is_some() || times.iter().all(Option::is_some) { stored.max(last) } else { None }
         }
         State::Failed | State::Missing | State::InProgress if app.members.count(state) > 0 => {
-            app.members.in_state(state).filter_map(|(_, share)| known(share)).min()
+            app.members.in_state(state).filter_map(|(_, entry)| known(entry)).min()
         }
         _ => stored,
     }
 }
 
-fn member(app: &App, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Member {
+fn member(app: &App, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Member {
     let (reason, message) = status::why(app, feeds, member_id);
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
     };
     Member {
-        kind: share.kind.clone(),
-        name: share.name.clone(),
+        kind: entry.kind.clone(),
+        name: entry.name.clone(),
         stands_for: StandsFor::Object,
         uid: stored.map(|stored| stored.facts.uid.clone()),
-        state: share.state,
-        progress: share.progress,
+        state: entry.state,
+        progress: entry.progress,
         reason: reason.into_owned(),
         message: message.into_owned(),
-        since: share.since,
+        since: entry.since,
         rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
         operator: None,
     }

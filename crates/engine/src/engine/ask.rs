@@ -25,13 +25,13 @@ impl Engine {
                 let group = slot.group()?;
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
-            Part::Owners | Part::Existence(_) | Part::Applied(_) => self.queue.asked(slot).cloned(),
+            Part::Owners | Part::Existence(_) | Part::Applied(_) => self.queue.requested(slot).cloned(),
         }
     }
 
     /// All groups of which something can be said, by their names: none as long as our own kinds are not known.
     pub fn groups(&self, now: Timestamp) -> Vec<Group> {
-        if !self.open {
+        if !self.synced {
             return Vec::new();
         }
         let groups = self.groupings.iter().flat_map(|grouping| grouping.groups(&self.feeds, now));
@@ -42,7 +42,7 @@ impl Engine {
 
     /// One of them, with all its members; nothing if there is none, or if nothing can be said of it.
     pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
-        self.grouping(group.kind).filter(|_| self.open)?.group(group, &self.feeds, now)
+        self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)
     }
 
     /// How many groups there are.
@@ -61,9 +61,9 @@ impl Engine {
         if let Some(since) = hub.and_then(|hub| hub.silent_since(now)) {
             return GroupStatus::Silent { since };
         }
-        if !self.open {
+        if !self.synced {
             let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
-            return GroupStatus::waits_for(
+            return GroupStatus::waiting_for(
                 base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()),
             );
         }
@@ -72,14 +72,14 @@ impl Engine {
         });
         found.unwrap_or_else(|| {
             let feed = self.feeds.of_kind(&Cluster::hub(), kind);
-            GroupStatus::missed(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
+            GroupStatus::absent_or_unreadable(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
         })
     }
 
     /// Whether something can be said of all groups that there are: every kind that they need is known, and none is being
     /// listed again.
     pub fn is_whole(&self) -> bool {
-        self.open && self.feeds.are_whole()
+        self.synced && self.feeds.are_whole()
     }
 
     /// What the Applications of its namespace and the Rollups have to do with an object, whether its kind is followed or not.
@@ -100,8 +100,8 @@ impl Engine {
     /// How much there is.
     pub fn census(&self) -> Census {
         let (feeds, objects) = self.feeds.size();
-        let (notes, unknown) = (self.queue.notes(), self.feeds.unknown());
-        let mut census = Census { open: self.open, feeds, objects, notes, unknown, ..Census::default() };
+        let (notes, unknown) = (self.queue.request_count(), self.feeds.unknown());
+        let mut census = Census { open: self.synced, feeds, objects, notes, unknown, ..Census::default() };
         let clusters = self.clusters.all().map(|(cluster, status)| (cluster.clone(), status.clone()));
         census.clusters = clusters.collect();
         for grouping in &self.groupings {

@@ -39,8 +39,8 @@ fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>)
         let (name, seen) = lens.look(&object, LookContext { now: now(), has_status: Some(true) });
         FeedEvent::Applied(name, Box::new(seen))
     });
-    let news = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
-    news.map(|news| Event::Feed(feed, news)).collect()
+    let events = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
+    events.map(|events| Event::Feed(feed, events)).collect()
 }
 
 /// An engine with an Application and a Rollup of one Deployment in the hub.
@@ -70,7 +70,7 @@ fn engine() -> Engine {
 }
 
 /// What is said of all groups.
-fn told(engine: &Engine) -> String {
+fn group_views(engine: &Engine) -> String {
     format!("{:?}", engine.groups(now()))
 }
 
@@ -79,7 +79,7 @@ fn told(engine: &Engine) -> String {
 #[test]
 fn verdicts_of_two_clusters_never_mix() {
     let (mut engine, kind) = (engine(), GroupKind::new("apps", "Deployment"));
-    let before = told(&engine);
+    let before = group_views(&engine);
     assert!(before.contains("Ready"), "{before}");
     let east = Cluster::named("east");
     let mut effects = Vec::new();
@@ -88,7 +88,7 @@ fn verdicts_of_two_clusters_never_mix() {
     for uid in ["east", "hub"] {
         for object in [Some(deployment(uid, 0)), None, Some(deployment(uid, 1))] {
             let effects = engine.step(now(), list(&engine, feed, &kind, object.as_ref()));
-            assert_eq!(told(&engine), before);
+            assert_eq!(group_views(&engine), before);
             assert!(!effects.iter().any(|effect| matches!(effect, Effect::Want(..))), "{effects:?}");
         }
     }
@@ -105,7 +105,7 @@ fn verdicts_of_two_clusters_never_mix() {
     engine.step(now(), list(&engine, hub, &kind, None));
     assert_eq!(ready(&Cluster::hub(), &engine), None);
     assert_eq!(ready(&east, &engine), Some("InProgress"));
-    assert_ne!(told(&engine), before);
+    assert_ne!(group_views(&engine), before);
 }
 
 /// A feed of a cluster that has no source waits for one. News of a source that was removed comes too late, and what the next
@@ -114,7 +114,7 @@ fn verdicts_of_two_clusters_never_mix() {
 fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));
     let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
-    let hear = |engine: &mut Engine, event: ClusterEvent| {
+    let cluster_event = |engine: &mut Engine, event: ClusterEvent| {
         let effects = engine.step(now(), [Event::Cluster(east.clone(), event)]);
         effects.iter().any(|effect| matches!(effect, Effect::Follow { feed: it, .. } if *it == feed))
     };
@@ -125,9 +125,9 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     };
     let not_connected = || FeedEvent::Unreadable(Unreadable::NotConnected);
     engine.step(now(), [Event::Feed(feed, not_connected())]);
-    assert!(hear(&mut engine, ClusterEvent::Added), "it has been asked for");
-    assert!(!hear(&mut engine, ClusterEvent::Lost), "it may be connected again by itself");
-    assert!(!hear(&mut engine, ClusterEvent::Connected));
+    assert!(cluster_event(&mut engine, ClusterEvent::Added), "it has been asked for");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Lost), "it may be connected again by itself");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Connected));
     let mut older = deployment("east", 3);
     older["metadata"]["resourceVersion"] = json!("3");
     let (listed, listed_anew) =
@@ -135,7 +135,7 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     engine.step(now(), listed.clone());
     assert_eq!((unreadable(&engine), ready(&engine)), (None, Some("InProgress")));
 
-    assert!(!hear(&mut engine, ClusterEvent::Removed));
+    assert!(!cluster_event(&mut engine, ClusterEvent::Removed));
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected));
     engine.step(now(), listed);
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "this came too late");
@@ -143,7 +143,7 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     engine.step(now(), [Event::Feed(another, not_connected())]);
     assert!(engine.feeds.get(another).unwrap().is_known(), "it is known that it cannot be read");
 
-    assert!(hear(&mut engine, ClusterEvent::Added));
+    assert!(cluster_event(&mut engine, ClusterEvent::Added));
     engine.step(now(), listed_anew);
     assert_eq!((unreadable(&engine), ready(&engine)), (None, Some("Ready")));
 }

@@ -26,7 +26,7 @@ fn slot(name: &str) -> Slot {
 impl Story {
     fn begin() -> Self {
         let mut outbox = Outbox::new(2);
-        outbox.lead(true);
+        outbox.set_leading(true);
         Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time") }
     }
 
@@ -50,13 +50,13 @@ impl Story {
     }
 
     /// How often it asks what is wanted, if nothing is.
-    fn looks(&mut self) -> usize {
-        let mut looks = 0;
+    fn renders(&mut self) -> usize {
+        let mut renders = 0;
         self.outbox.take(self.now, |_| {
-            looks += 1;
+            renders += 1;
             None
         });
-        looks
+        renders
     }
 
     fn done(&mut self, slot: &Slot, outcome: &Outcome) {
@@ -119,7 +119,7 @@ fn what_is_no_longer_wanted_is_not_written() {
 fn what_turns_out_to_be_so_already_is_not_written() {
     let mut story = Story::begin();
     story.want("web", Transition);
-    assert_eq!(story.looks(), 1);
+    assert_eq!(story.renders(), 1);
     assert_eq!((story.outbox.depth(), story.outbox.next()), ((0, 0), None));
     story.want("web", Transition);
     assert_eq!(story.written(), 1, "and the next turn is written at once");
@@ -153,11 +153,11 @@ fn no_more_than_so_many_are_under_way() {
 #[test]
 fn nothing_is_written_by_one_that_does_not_lead() {
     let mut story = Story::begin();
-    story.outbox.lead(false);
+    story.outbox.set_leading(false);
     story.want("web", Transition);
     assert_eq!(story.written(), 0);
     assert_eq!(story.outbox.next(), None);
-    story.outbox.lead(true);
+    story.outbox.set_leading(true);
     assert_eq!(story.written(), 1);
 }
 
@@ -176,8 +176,8 @@ fn what_fails_is_tried_again_later_and_later() {
     }
     assert!(
         waits.iter().enumerate().all(|(n, wait)| {
-            let most = (100 << n).min(30_000);
-            (most / 2..=most).contains(wait)
+            let longest = (100 << n).min(30_000);
+            (longest / 2..=longest).contains(wait)
         }),
         "{waits:?}"
     );
@@ -249,27 +249,27 @@ fn what_has_been_quiet_for_long_is_forgotten() {
 #[test]
 fn words_are_not_looked_for_all_the_time() {
     let mut story = Story::begin();
-    let mut looks = 0;
+    let mut renders = 0;
     for _ in 0..10_000 {
         story.after(1).want("web", MessageOnly);
-        looks += story.looks();
+        renders += story.renders();
         assert!(story.outbox.idle.len() <= 12, "{}", story.outbox.idle.len());
     }
-    assert!(looks <= 11, "{looks} looks in ten seconds");
+    assert!(renders <= 11, "{renders} looks in ten seconds");
 }
 
 #[test]
 fn one_who_takes_over_does_not_look_at_everything_at_once() {
     let mut story = Story::begin();
-    story.outbox.lead(false);
+    story.outbox.set_leading(false);
     for number in 0..1000 {
         story.want(&number.to_string(), Transition);
     }
-    story.outbox.lead(true);
-    let first = story.looks();
+    story.outbox.set_leading(true);
+    let first = story.renders();
     assert!((1..=100).contains(&first), "{first} looks at a time");
     assert!(story.outbox.next().is_some_and(|next| next <= story.now), "and goes on at once");
-    let rest: usize = (0..1000).map(|_| story.looks()).sum();
+    let rest: usize = (0..1000).map(|_| story.renders()).sum();
     assert_eq!((first + rest, story.outbox.next()), (1000, None));
 }
 

@@ -24,7 +24,7 @@ pub(super) struct ComponentEntry {
     pub(super) feed: FeedId,
     pub(super) target: Target,
     /// Where it is found in the index.
-    pub(super) anchor: SelectorLabel,
+    pub(super) selector_label: SelectorLabel,
     /// How many objects it means.
     pub(super) matched: usize,
     /// Why there is none, or why there may be more,
@@ -64,13 +64,13 @@ pub(super) struct InvalidEntry {
     /// and what is wrong with it, and the way out.
     pub(super) text: String,
     /// What it asks for, if nobody can tell what that means. What is asked for twice is looked after once.
-    pub(super) lost: Option<GroupKind>,
+    pub(super) counted_kind: Option<GroupKind>,
 }
 
 impl InvalidEntry {
     /// What it comes to where nobody can tell what is asked for.
     pub(super) fn absence(&self) -> Absence {
-        Absence::Lost { reason: self.reason, text: self.text.clone() }
+        Absence::Invalid { reason: self.reason, text: self.text.clone() }
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) type ParsedEntry = (usize, GroupKind, Target);
 
 impl Target {
     /// Whether it means an object.
-    pub(super) fn is_it(&self, name: &NamespacedName, labels: &Labels) -> bool {
+    pub(super) fn matches(&self, name: &NamespacedName, labels: &Labels) -> bool {
         match self {
             Self::Named(own) => own == name,
             Self::Selected { namespace, selector, .. } => {
@@ -100,12 +100,12 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
     let (mut parsed, mut invalid_entries) = (Vec::<ParsedEntry>::new(), Vec::new());
     for (index, component) in spec.components.iter().enumerate() {
         let kind = GroupKind::new(&component.group, &component.kind);
-        let mut wrong = |reason, text: String, lost: Option<&GroupKind>| {
+        let mut invalid = |reason, text: String, counted_kind: Option<&GroupKind>| {
             invalid_entries.push(InvalidEntry {
                 reason,
                 spec_path: spec_path(index),
                 text,
-                lost: lost.cloned(),
+                counted_kind: counted_kind.cloned(),
             });
         };
         // Empty is how programs in Go leave it out.
@@ -118,7 +118,7 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
                 text: selector::text_of(selector).into(),
             },
             (Some(_), Some(_)) => {
-                wrong(
+                invalid(
                     reasons::NAME_AND_SELECTOR,
                     "set only one of name and selector".to_owned(),
                     Some(&kind),
@@ -127,19 +127,19 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
             }
             (None, None) => {
                 let text = "set name or selector".to_owned();
-                wrong(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
+                invalid(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
                 continue;
             }
         };
         let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == target;
         if let Some((first, ..)) = parsed.iter().find(is_same) {
             let text = format!("duplicate of {}: remove one", spec_path(*first));
-            wrong(reasons::DUPLICATE_COMPONENT, text, None);
+            invalid(reasons::DUPLICATE_COMPONENT, text, None);
             continue;
         }
         if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
         {
-            wrong(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
+            invalid(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
             continue;
         }
         parsed.push((index, kind, target));

@@ -37,7 +37,7 @@ pub(super) enum Absence {
     /// What it says rests on what is said of it.
     Cycle,
     /// Nobody can understand what is asked for.
-    Lost {
+    Invalid {
         /// Why, in a word,
         reason: &'static str,
         /// and in a line.
@@ -51,7 +51,7 @@ impl Absence {
         match self {
             Self::NotFound => Some(ComponentPresence::Missing),
             Self::NotServed => Some(ComponentPresence::NotServed),
-            Self::Unreadable(_) | Self::NoObjectsSelected | Self::Cycle | Self::Lost { .. } => None,
+            Self::Unreadable(_) | Self::NoObjectsSelected | Self::Cycle | Self::Invalid { .. } => None,
         }
     }
 }
@@ -68,24 +68,24 @@ impl From<ComponentPresence> for Absence {
 impl ComponentReport {
     /// What an object says.
     pub(super) fn of(policies: &Policies, facts: &ComponentConditions) -> Self {
-        facts.source(|source| {
-            let say = |policy: &Policy| {
-                let mut said = normalise(policy, source).into_owned();
-                if said.repeated > 0 {
+        facts.with_source(|source| {
+            let contribution = |policy: &Policy| {
+                let mut reported = normalise(policy, source).into_owned();
+                if reported.repeated > 0 {
                     let more =
-                        format!(" ({} {} conditions: the first counts)", said.repeated + 1, policy.type_);
-                    let more = if said.message.is_empty() { more.trim_start() } else { &more };
-                    said.message.to_mut().push_str(more);
+                        format!(" ({} {} conditions: the first counts)", reported.repeated + 1, policy.type_);
+                    let more = if reported.message.is_empty() { more.trim_start() } else { &more };
+                    reported.message.to_mut().push_str(more);
                 }
-                said
+                reported
             };
-            let is_upgradeable_said =
-                source.conditions.iter().any(|said| said.type_ == policies.upgradeable.type_);
+            let reports_upgradeable =
+                source.conditions.iter().any(|condition| condition.type_ == policies.upgradeable.type_);
             Self {
-                available: say(&policies.available),
-                progressing: say(&policies.progressing),
-                degraded: say(&policies.degraded),
-                upgradeable: is_upgradeable_said.then(|| say(&policies.upgradeable)),
+                available: contribution(&policies.available),
+                progressing: contribution(&policies.progressing),
+                degraded: contribution(&policies.degraded),
+                upgradeable: reports_upgradeable.then(|| contribution(&policies.upgradeable)),
             }
         })
     }
@@ -107,10 +107,10 @@ impl ComponentReport {
     /// Of an object whose kind cannot be read any more: what it said when it could, if anybody had looked. Nothing of it
     /// counts, nor that it had no objection.
     pub(super) fn unreadable(before: Option<&Self>, policies: &Policies, why: &Unreadable) -> Self {
-        let unknown = |policy: &Policy, said: Option<&Contribution<'_>>| {
-            let before = said.map(|said| {
-                let said = if said.message.is_empty() { &said.reason } else { &said.message };
-                format!("; last reported: {said}")
+        let unknown = |policy: &Policy, reported: Option<&Contribution<'_>>| {
+            let before = reported.map(|reported| {
+                let text = if reported.message.is_empty() { &reported.reason } else { &reported.message };
+                format!("; last reported: {text}")
             });
             unknown(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
         };
@@ -125,8 +125,8 @@ impl ComponentReport {
 
     /// What has to be assumed where there is no object.
     pub(super) fn missing(policies: &Policies, absence: &Absence, since: Option<Timestamp>) -> Self {
-        let say = |policy: &Policy| match absence {
-            Absence::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
+        let contribution = |policy: &Policy| match absence {
+            Absence::NotFound if Bug::MissingIsFine.is_planted() => planted_fine(policy),
             Absence::NotFound => Contribution::missing(policy, "not found", since),
             Absence::NotServed => {
                 Contribution::missing(policy, "not found: kind not served by the cluster", since)
@@ -140,19 +140,19 @@ impl ComponentReport {
                 let text = "component cycle: contains this Rollup".to_owned();
                 unknown(policy, reasons::COMPONENT_CYCLE, text)
             }
-            Absence::Lost { reason, text } => unknown(policy, reason, text.clone()),
+            Absence::Invalid { reason, text } => unknown(policy, reason, text.clone()),
         };
         // Where there is nobody, nobody objects; but who cannot be asked may.
-        let may_object = match absence {
+        let may_block_upgrade = match absence {
             Absence::NotFound | Absence::NotServed | Absence::NoObjectsSelected => false,
             Absence::Unreadable(why) => *why != Unreadable::NotServed,
-            Absence::Cycle | Absence::Lost { .. } => true,
+            Absence::Cycle | Absence::Invalid { .. } => true,
         };
         Self {
-            available: say(&policies.available),
-            progressing: say(&policies.progressing),
-            degraded: say(&policies.degraded),
-            upgradeable: may_object.then(|| say(&policies.upgradeable)),
+            available: contribution(&policies.available),
+            progressing: contribution(&policies.progressing),
+            degraded: contribution(&policies.degraded),
+            upgradeable: may_block_upgrade.then(|| contribution(&policies.upgradeable)),
         }
     }
 
@@ -165,7 +165,7 @@ impl ComponentReport {
     }
 
     /// The condition that tells most of how it is.
-    pub(super) fn most_telling(&self) -> &Contribution<'static> {
+    pub(super) fn most_significant(&self) -> &Contribution<'static> {
         let order: [(&Contribution<'static>, ConditionStatus); 6] = [
             (&self.available, False),
             (&self.degraded, True),
@@ -174,13 +174,13 @@ impl ComponentReport {
             (&self.progressing, Unknown),
             (&self.progressing, True),
         ];
-        let found = order.into_iter().find(|(said, status)| said.status == *status);
-        found.map_or(&self.available, |(said, _)| said)
+        let found = order.into_iter().find(|(contribution, status)| contribution.status == *status);
+        found.map_or(&self.available, |(contribution, _)| contribution)
     }
 }
 
 /// What a bug that was planted makes of a component that does not exist.
-fn as_good_as_any(policy: &Policy) -> Contribution<'static> {
+fn planted_fine(policy: &Policy) -> Contribution<'static> {
     let status = policy.status(Class::Fine);
     Contribution { status, class: Class::Fine, ..unknown(policy, reasons::ALL_AS_EXPECTED, String::new()) }
 }

@@ -39,7 +39,7 @@ pub(super) struct ComponentReports {
     pub(super) degraded: Tally<ComponentKey>,
     pub(super) upgradeable: Tally<ComponentKey>,
     /// Those that need a human.
-    pub(super) stuck: Tally<ComponentKey>,
+    pub(super) requiring_intervention: Tally<ComponentKey>,
 }
 
 impl ComponentReports {
@@ -47,8 +47,8 @@ impl ComponentReports {
     pub(super) fn put(&mut self, member_id: MemberId, identity: ComponentIdentity, report: &ComponentReport) {
         self.remove(member_id);
         let key = ComponentKey { identity: Arc::new(identity), member_id };
-        let set = |tally: &mut Tally<ComponentKey>, said: &Contribution<'_>| {
-            tally.set(key.clone(), said.class, said.since);
+        let set = |tally: &mut Tally<ComponentKey>, contribution: &Contribution<'_>| {
+            tally.set(key.clone(), contribution.class, contribution.since);
         };
         set(&mut self.available, &report.available);
         set(&mut self.progressing, &report.progressing);
@@ -56,8 +56,8 @@ impl ComponentReports {
         if let Some(upgradeable) = &report.upgradeable {
             set(&mut self.upgradeable, upgradeable);
         }
-        if report.triple().is_stuck() {
-            self.stuck.set(key.clone(), Class::Issue, report.progressing.since);
+        if report.triple().requires_intervention() {
+            self.requiring_intervention.set(key.clone(), Class::Issue, report.progressing.since);
         }
         self.names.add(&key.identity);
         self.order.insert((rank(report), key.clone()));
@@ -66,16 +66,16 @@ impl ComponentReports {
 
     /// One is no more.
     pub(super) fn remove(&mut self, member_id: MemberId) {
-        let Some(place) = self.keys.remove(&member_id) else { return };
-        self.order.remove(&place);
-        let (_, key) = place;
+        let Some(entry) = self.keys.remove(&member_id) else { return };
+        self.order.remove(&entry);
+        let (_, key) = entry;
         self.names.remove(&key.identity);
         let tallies = [
             &mut self.available,
             &mut self.progressing,
             &mut self.degraded,
             &mut self.upgradeable,
-            &mut self.stuck,
+            &mut self.requiring_intervention,
         ];
         for tally in tallies {
             tally.remove(&key);
@@ -95,11 +95,12 @@ impl ComponentReports {
 
 /// Those in error come first, then those of which there is anything to tell.
 fn rank(report: &ComponentReport) -> Rank {
-    let objects = report.upgradeable.as_ref().is_some_and(|said| said.class != Class::Fine);
+    let blocks_upgrade =
+        report.upgradeable.as_ref().is_some_and(|contribution| contribution.class != Class::Fine);
     match report.triple().health() {
         RollupHealth::Error => 0,
         RollupHealth::Warning => 1,
-        RollupHealth::Healthy if objects => 1,
+        RollupHealth::Healthy if blocks_upgrade => 1,
         RollupHealth::Healthy => 2,
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The conditions from the one that decides first on, each with its status as long as all is well.
-const ORDER: [(&str, ConditionStatus); 5] = [
+const BY_SIGNIFICANCE: [(&str, ConditionStatus); 5] = [
     (AVAILABLE, ConditionStatus::True),
     (DEGRADED, ConditionStatus::False),
     (PROGRESSING, ConditionStatus::False),
@@ -51,8 +51,8 @@ fn deciding(conditions: &[Condition]) -> Option<&Condition> {
 }
 
 fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
-    let is = |kind: &str, status: ConditionStatus| {
-        conditions.iter().any(|condition| condition.type_ == kind && condition.statement.status == status)
+    let is = |type_: &str, status: ConditionStatus| {
+        conditions.iter().any(|condition| condition.type_ == type_ && condition.statement.status == status)
     };
     let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
     let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
@@ -63,8 +63,8 @@ fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
 
 /// The conditions in their order, and whether each is as it should be.
 fn in_order(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, bool)> {
-    ORDER.iter().filter_map(|(kind, fine)| {
-        let condition = conditions.iter().find(|condition| condition.type_ == *kind)?;
+    BY_SIGNIFICANCE.iter().filter_map(|(type_, fine)| {
+        let condition = conditions.iter().find(|condition| condition.type_ == *type_)?;
         Some((condition, condition.statement.status == *fine))
     })
 }
@@ -124,7 +124,7 @@ mod tests {
     fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
         let [available, progressing, degraded, resolved] = statuses;
         let rollup = rollup([available, progressing, degraded, False, resolved]);
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+        assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some(deciding));
     }
 
     #[rstest]
@@ -146,7 +146,7 @@ mod tests {
             condition.held_until = Some(Timestamp::UNIX_EPOCH);
         }
         assert_eq!(rollup.held_back().map(|condition| condition.type_), Some("Degraded"));
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
+        assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some("Progressing"));
     }
 
     /// Though its conditions are of types that decide of a Rollup.
@@ -155,7 +155,7 @@ mod tests {
         let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
         let detail = Detail::Application { type_: None, version: None, dependencies: Vec::new() };
         let application = group("Application", &conditions, detail);
-        assert_eq!(application.deciding().map(|says| &*says.reason), Some("Ready"));
+        assert_eq!(application.deciding().map(|statement| &*statement.reason), Some("Ready"));
         assert_eq!(application.remarkable().count(), 0);
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     facts::Labels,
     id::{FeedId, NamespacedName},
     registry::GroupId,
-    selector_index::{SelectorIndex, SelectorLabel, take},
+    selector_index::{SelectorIndex, SelectorLabel, remove_from_set},
 };
 
 use super::component_entry::Target;
@@ -42,12 +42,12 @@ impl ComponentIndex {
         feed: FeedId,
         entry_id: EntryId,
         target: &Target,
-        anchor: &SelectorLabel,
+        selector_label: &SelectorLabel,
     ) {
         let Some(entry_ids) = self.0.get_mut(&feed) else { return };
         match target {
-            Target::Named(name) => take(&mut entry_ids.naming, name, entry_id),
-            Target::Selected { .. } => entry_ids.selecting.remove(anchor, entry_id),
+            Target::Named(name) => remove_from_set(&mut entry_ids.naming, name, entry_id),
+            Target::Selected { .. } => entry_ids.selecting.remove(selector_label, entry_id),
         }
         if entry_ids.naming.is_empty() && entry_ids.selecting.is_empty() {
             self.0.remove(&feed);

@@ -45,7 +45,7 @@ impl Policies {
                 unknown: Cow::Borrowed(reasons::INSTALL_INVALID),
                 fine: Cow::Borrowed(reasons::ALL_AS_EXPECTED),
             },
-            when_fine: WhenFine::Say(Cow::Borrowed(fine)),
+            when_fine: WhenFine::Text(Cow::Borrowed(fine)),
             ..Policy::new(kind)
         };
         let at_rest = match progressing {

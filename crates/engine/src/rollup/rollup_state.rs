@@ -37,21 +37,21 @@ pub(super) struct Rollup {
     pub(super) deleting: bool,
     pub(super) spec: RollupSpec,
     /// The kinds that it needs.
-    pub(super) needs: BTreeMap<GroupKind, FeedId>,
+    pub(super) kind_feeds: BTreeMap<GroupKind, FeedId>,
     pub(super) entries: Vec<ComponentEntry>,
     pub(super) invalid_entries: Vec<InvalidEntry>,
     pub(super) members: Members,
     pub(super) reports: ComponentReports,
     /// Components of whose conditions nothing is known yet: nobody wanted to know before.
-    blind: BTreeSet<ObjectId>,
+    without_conditions: BTreeSet<ObjectId>,
     /// Since when components were not found, by the status that was last seen. What is seen here as well is not in it.
-    remembered: HashMap<(GroupKind, NamespacedName), Timestamp>,
+    stored_since: HashMap<(GroupKind, NamespacedName), Timestamp>,
     /// The Rollups among its components,
-    pub(super) below: BTreeSet<NamespacedName>,
+    pub(super) child_rollups: BTreeSet<NamespacedName>,
     /// and those of them of which it is a component in turn.
     pub(super) cycle: BTreeSet<NamespacedName>,
     /// How it was, when it was last looked at.
-    pub(super) shown: Option<Triple>,
+    pub(super) last_evaluated: Option<Triple>,
 }
 
 /// What decides, for each condition. Nothing where there are no components.
@@ -65,7 +65,7 @@ pub(super) struct Evaluation {
 /// What decides whether a Rollup is progressing.
 pub(super) enum Progressing {
     /// Components that need a human.
-    Stuck,
+    InterventionRequired,
     /// What the components say.
     As(Option<Class>),
 }
@@ -83,16 +83,16 @@ impl Rollup {
             publication,
             deleting,
             spec,
-            needs: BTreeMap::new(),
+            kind_feeds: BTreeMap::new(),
             entries: Vec::new(),
             invalid_entries: Vec::new(),
             members: Members::default(),
             reports: ComponentReports::default(),
-            blind: BTreeSet::new(),
-            remembered: HashMap::new(),
-            below: BTreeSet::new(),
+            without_conditions: BTreeSet::new(),
+            stored_since: HashMap::new(),
+            child_rollups: BTreeSet::new(),
             cycle: BTreeSet::new(),
-            shown: None,
+            last_evaluated: None,
         }
     }
 
@@ -108,25 +108,26 @@ impl Rollup {
     /// Whether all that it needs is known, and of one time, so that something can be said of it.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        let is_seen = self.blind.is_empty() || Bug::TrustNarrowLens.is_planted();
-        is_seen && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
+        let has_conditions = self.without_conditions.is_empty() || Bug::TrustNarrowLens.is_planted();
+        has_conditions && self.kind_feeds.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
     /// The kinds of which more has to be known before something can be said of it.
-    pub(super) fn waits_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
-        let not_whole = feeds.not_whole(self.needs.iter().map(|(kind, feed)| (kind, *feed)));
-        let blind = self.blind.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
-        blind.map(|feed| feed.kind.clone()).chain(not_whole).collect()
+    pub(super) fn waiting_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
+        let not_whole = feeds.not_whole(self.kind_feeds.iter().map(|(kind, feed)| (kind, *feed)));
+        let without_conditions =
+            self.without_conditions.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
+        without_conditions.map(|feed| feed.kind.clone()).chain(not_whole).collect()
     }
 
     /// How many notes are kept.
     pub(super) fn notes(&self) -> usize {
-        self.members.total() + self.blind.len() + self.remembered.len()
+        self.members.total() + self.without_conditions.len() + self.stored_since.len()
     }
 
     /// The objects among its components, also those of whose conditions nothing is known yet.
     pub(super) fn objects(&self) -> BTreeSet<ObjectId> {
-        self.members.objects().into_iter().chain(self.blind.iter().copied()).collect()
+        self.members.objects().into_iter().chain(self.without_conditions.iter().copied()).collect()
     }
 
     /// Nothing is counted any more. Gives back the objects that were.
@@ -134,52 +135,53 @@ impl Rollup {
         for entry in &self.entries {
             let presence = entry.absence.as_ref().and_then(Absence::presence);
             if let (Target::Named(name), Some(_), Some(since)) = (&entry.target, presence, entry.since) {
-                self.remembered.insert((entry.kind.clone(), name.clone()), since);
+                self.stored_since.insert((entry.kind.clone(), name.clone()), since);
             }
         }
         let objects = self.objects();
-        (self.members, self.blind) = (Members::default(), BTreeSet::new());
+        (self.members, self.without_conditions) = (Members::default(), BTreeSet::new());
         self.reports = ComponentReports::default();
         self.entries.clear();
         self.invalid_entries.clear();
-        self.below.clear();
+        self.child_rollups.clear();
         objects
     }
 
     /// What was written, by us or by another: since when components were not found. Another controller may have seen that
     /// before we do.
-    pub(super) fn remember(&mut self, status: &RollupStatus) {
-        self.remembered.clear();
-        for said in &status.components {
-            let (Some(since), Some(presence)) = (&said.since, said.presence) else { continue };
+    pub(super) fn load_stored_since(&mut self, status: &RollupStatus) {
+        self.stored_since.clear();
+        for component in &status.components {
+            let (Some(since), Some(presence)) = (&component.since, component.presence) else { continue };
             let absence = Absence::from(presence);
-            let kind = GroupKind::new(&said.group, &said.kind);
-            let name = NamespacedName::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
-            let is_it = |entry: &&ComponentEntry| {
+            let kind = GroupKind::new(&component.group, &component.kind);
+            let name =
+                NamespacedName::new(component.namespace.as_deref().unwrap_or_default(), &component.name);
+            let is_same = |entry: &&ComponentEntry| {
                 entry.absence.as_ref() == Some(&absence)
                     && entry.kind == kind
                     && matches!(&entry.target, Target::Named(own) if *own == name)
             };
-            match self.entries.iter().position(|entry| is_it(&entry)) {
+            match self.entries.iter().position(|entry| is_same(&entry)) {
                 Some(index) => {
                     if let Some(entry) = self.entries.get_mut(index) {
                         entry.since = Some(since.0);
                     }
                     self.count_absence(index);
                 }
-                None => _ = self.remembered.insert((kind, name), since.0),
+                None => _ = self.stored_since.insert((kind, name), since.0),
             }
         }
     }
 
     /// What is known here counts, and not what was written before.
-    pub(super) fn forget_the_past(&mut self) {
-        self.remembered = HashMap::new();
+    pub(super) fn clear_stored_since(&mut self) {
+        self.stored_since = HashMap::new();
     }
 
     /// What was written of components that the spec does not name is of no use.
-    pub(super) fn forget_strangers(&mut self) {
-        if self.remembered.is_empty() {
+    pub(super) fn drop_unnamed(&mut self) {
+        if self.stored_since.is_empty() {
             return;
         }
         let key = |entry: &ComponentEntry| match &entry.target {
@@ -187,7 +189,7 @@ impl Rollup {
             Target::Selected { .. } => None,
         };
         let named: HashSet<_> = self.entries.iter().filter_map(key).collect();
-        self.remembered.retain(|component, _| named.contains(component));
+        self.stored_since.retain(|component, _| named.contains(component));
     }
 
     /// Counts an object as it is now.
@@ -195,10 +197,10 @@ impl Rollup {
         let member_id = MemberId::Object(object);
         let Some(report) = self.report_of(stored, feed) else {
             self.forget(object);
-            self.blind.insert(object);
+            self.without_conditions.insert(object);
             return;
         };
-        self.blind.remove(&object);
+        self.without_conditions.remove(&object);
         let identity = self.identity(&feed.kind, &stored.name.namespace, &stored.name.name);
         let object = (feed.kind.clone(), stored.name.clone());
         self.put(member_id, identity, object, &report, report.triple().state());
@@ -206,12 +208,12 @@ impl Rollup {
 
     /// Counts an object no longer.
     pub(super) fn forget(&mut self, object: ObjectId) {
-        self.blind.remove(&object);
+        self.without_conditions.remove(&object);
         self.remove(MemberId::Object(object));
     }
 
     /// Looks whether a choice lacks an object, and counts that if it does.
-    pub(super) fn look_for(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
+    pub(super) fn check_absence(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(index) else { return };
         // Before anything is known of the kind, nothing is said.
         let Some(feed) = feeds.get(entry.feed).filter(|feed| feed.is_known()) else { return };
@@ -219,13 +221,13 @@ impl Rollup {
         if absence == entry.absence {
             return;
         }
-        let remembered = match &entry.target {
-            Target::Named(name) => self.remembered.remove(&(entry.kind.clone(), name.clone())),
+        let stored_since = match &entry.target {
+            Target::Named(name) => self.stored_since.remove(&(entry.kind.clone(), name.clone())),
             Target::Selected { .. } => None,
         };
         // What is not there is missed from now on, however long it has not been there.
         entry.since =
-            remembered.filter(|_| absence.is_some()).or_else(|| stored_condition::whole_seconds(now));
+            stored_since.filter(|_| absence.is_some()).or_else(|| stored_condition::whole_seconds(now));
         entry.absence = absence;
         self.count_absence(index);
     }
@@ -249,9 +251,9 @@ impl Rollup {
     }
 
     /// Counts what nobody can understand of the spec, after all its choices: nobody can tell what would have been there.
-    pub(super) fn count_mistakes(&mut self) {
+    pub(super) fn count_invalid_entries(&mut self) {
         for (number, invalid) in self.invalid_entries.clone().into_iter().enumerate() {
-            let Some(kind) = invalid.lost.clone() else { continue };
+            let Some(kind) = invalid.counted_kind.clone() else { continue };
             let member_id = MemberId::Component(self.entries.len() + number);
             let name = NamespacedName::new("", &invalid.spec_path);
             let identity = ComponentIdentity { name: Arc::clone(&name.name), ..ComponentIdentity::default() };
@@ -280,7 +282,7 @@ impl Rollup {
     ) {
         // A component is ready or it is not: nobody says how far along it is.
         let progress = if state == State::Ready { 100 } else { 0 };
-        let since = report.most_telling().since;
+        let since = report.most_significant().since;
         self.members.put(member_id, MemberEntry { kind, name, state, progress, settled: true, since });
         self.reports.put(member_id, identity, report);
     }
@@ -293,7 +295,7 @@ impl Rollup {
     /// What a component is called, which says where it stands.
     fn identity(&self, kind: &GroupKind, namespace: &Arc<str>, name: &Arc<str>) -> ComponentIdentity {
         let is_ambiguous =
-            self.needs.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
+            self.kind_feeds.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
         ComponentIdentity {
             kind: if is_ambiguous { kind.to_string().into() } else { Arc::clone(&kind.kind) },
             cluster: Arc::default(),
@@ -353,14 +355,14 @@ impl Rollup {
         let available = damped(&policies.available, &reports.available, AVAILABLE);
         let degraded = damped(&policies.degraded, &reports.degraded, DEGRADED);
         // What is not said to be bad yet is not said to be stuck.
-        let is_stuck = self.spec.progressing == ProgressingPolicy::Matrix
+        let requires_intervention = self.spec.progressing == ProgressingPolicy::Matrix
             && available.until.is_none()
             && degraded.until.is_none()
-            && !reports.stuck.is_empty();
+            && !reports.requiring_intervention.is_empty();
         Evaluation {
             available,
-            progressing: if is_stuck {
-                Progressing::Stuck
+            progressing: if requires_intervention {
+                Progressing::InterventionRequired
             } else {
                 Progressing::As(reports.progressing.worst())
             },
@@ -398,7 +400,7 @@ impl Evaluation {
         Triple {
             available: status(&self.policies.available, self.available.class),
             progressing: match self.progressing {
-                Progressing::Stuck => bellwether_api::ConditionStatus::False,
+                Progressing::InterventionRequired => bellwether_api::ConditionStatus::False,
                 Progressing::As(class) => status(&self.policies.progressing, class),
             },
             degraded: status(&self.policies.degraded, self.degraded.class),

@@ -19,7 +19,7 @@ pub(super) struct Triple {
 
 impl Triple {
     /// Not available, and nobody does anything about it: it needs a human.
-    pub(super) fn is_stuck(self) -> bool {
+    pub(super) fn requires_intervention(self) -> bool {
         self == Self { available: False, progressing: False, degraded: True }
     }
 

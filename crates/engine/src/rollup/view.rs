@@ -41,16 +41,25 @@ impl Rollups {
     }
 
     /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
+    pub(super) fn status_summary(
+        &self,
+        group: &GroupRef,
+        feeds: &Feeds,
+        now: Timestamp,
+    ) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
         let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             let evaluation = rollup.evaluate(now);
             (evaluation.triple(), statements(rollup, &evaluation, feeds))
         } else {
             // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            match rollup.publication.last_published().and_then(|said| Some((as_published(&said)?, said))) {
-                Some(last_word) => last_word,
-                None => return Some(GroupStatus::waits_for(rollup.waits_for(feeds))),
+            match rollup
+                .publication
+                .last_published()
+                .and_then(|published| Some((as_published(&published)?, published)))
+            {
+                Some(published) => published,
+                None => return Some(GroupStatus::waiting_for(rollup.waiting_for(feeds))),
             }
         };
         Some(GroupStatus::Known(Box::new(StatusSummary {
@@ -58,7 +67,7 @@ impl Rollups {
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state: state(rollup, triple),
-            since: turned(rollup, triple),
+            since: health_since(rollup, triple),
             conditions,
             meaning: Some(triple.meaning().into_owned()),
         })))
@@ -67,17 +76,17 @@ impl Rollups {
     /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
     pub(super) fn by_health(&self) -> [usize; 3] {
         [RollupHealth::Healthy, RollupHealth::Warning, RollupHealth::Error].map(|health| {
-            let shown = self.all.iter().filter_map(|rollup| rollup.shown);
-            shown.filter(|triple| triple.health() == health).count()
+            let evaluated = self.all.iter().filter_map(|rollup| rollup.last_evaluated);
+            evaluated.filter(|triple| triple.health() == health).count()
         })
     }
 
     /// The Rollups whose component an object is, and whether they name it.
     pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
-            let means_it =
-                |entry: &&ComponentEntry| entry.kind == *kind && entry.target.is_it(name, &facts.labels);
-            let mut entries = rollup.entries.iter().filter(means_it).peekable();
+            let matches =
+                |entry: &&ComponentEntry| entry.kind == *kind && entry.target.matches(name, &facts.labels);
+            let mut entries = rollup.entries.iter().filter(matches).peekable();
             entries.peek()?;
             let is_named = entries.any(|entry| matches!(entry.target, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
@@ -124,12 +133,14 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
 /// What the conditions say, in words.
 fn statements(rollup: &Rollup, evaluation: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, evaluation, feeds).into_iter();
-    statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
+    statements.filter_map(|(type_, statement)| Some((type_, statement?))).collect()
 }
 
 /// The three conditions together, as they were said.
-fn as_published(said: &[(&'static str, Statement)]) -> Option<Triple> {
-    let status = |kind: &str| said.iter().find(|(other, _)| *other == kind).map(|(_, says)| says.status);
+fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
+    let status = |type_: &str| {
+        published.iter().find(|(other, _)| *other == type_).map(|(_, statement)| statement.status)
+    };
     Some(Triple {
         available: status(AVAILABLE)?,
         progressing: status(PROGRESSING)?,
@@ -151,26 +162,26 @@ fn state(rollup: &Rollup, triple: Triple) -> State {
 fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
-        return rollup.members.in_state(state).filter_map(|(_, share)| share.since).min();
+        return rollup.members.in_state(state).filter_map(|(_, entry)| entry.since).min();
     }
-    turned(rollup, triple)
+    health_since(rollup, triple)
 }
 
 /// Since when its health is what it is, as its conditions say: where it is not well, since the first of those turned that
 /// make it so; where it is, since the last of all did.
-fn turned(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
+fn health_since(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     let since = |(kind, status): &(&str, ConditionStatus)| rollup.publication.since(kind, *status);
     let all = triple.conditions();
-    let alike = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
+    let deciding = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
     match triple.health() {
         RollupHealth::Healthy => all.iter().map(since).collect::<Option<Vec<_>>>()?.into_iter().max(),
-        RollupHealth::Warning | RollupHealth::Error => alike.filter_map(since).min(),
+        RollupHealth::Warning | RollupHealth::Error => deciding.filter_map(since).min(),
     }
 }
 
-fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Option<Member> {
+fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<Member> {
     let report = rollup.report(member_id, feeds)?;
-    let most_telling = report.most_telling();
+    let most_significant = report.most_significant();
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
@@ -184,18 +195,26 @@ fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, share: &MemberEnt
         },
     };
     let Triple { available, progressing, degraded } = report.triple();
-    let upgradeable = report.upgradeable.as_ref().filter(|_| rollup.spec.upgradeable).map(|said| said.status);
-    let message = if most_telling.message.is_empty() { &most_telling.reason } else { &most_telling.message };
+    let upgradeable = report
+        .upgradeable
+        .as_ref()
+        .filter(|_| rollup.spec.upgradeable)
+        .map(|contribution| contribution.status);
+    let message = if most_significant.message.is_empty() {
+        &most_significant.reason
+    } else {
+        &most_significant.message
+    };
     Some(Member {
-        kind: share.kind.clone(),
-        name: share.name.clone(),
+        kind: entry.kind.clone(),
+        name: entry.name.clone(),
         stands_for,
         uid: stored.map(|stored| stored.facts.uid.clone()),
-        state: share.state,
-        progress: share.progress,
-        reason: most_telling.reason.clone().into_owned(),
+        state: entry.state,
+        progress: entry.progress,
+        reason: most_significant.reason.clone().into_owned(),
         message: message.clone().into_owned(),
-        since: share.since,
+        since: entry.since,
         // Its own operator has.
         rule: None,
         operator: Some(ReportedConditions { available, progressing, degraded, upgradeable }),

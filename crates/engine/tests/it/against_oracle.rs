@@ -37,7 +37,7 @@ proptest! {
             if matches!(action, Action::Restart) {
                 world.settle_now();
             }
-            while world.tell() {
+            while world.deliver() {
                 compare(&world);
             }
             compare(&world);
@@ -83,7 +83,7 @@ fn pods(world: &World, app: &Application) -> usize {
 }
 
 pub(crate) fn oracle(world: &World) -> Oracle<'_> {
-    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.told.known)).collect();
+    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.received.known)).collect();
     Oracle { kinds, now: world.now }
 }
 
@@ -111,23 +111,23 @@ pub(crate) fn compare(world: &World) {
     }
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(app) else { continue };
-        let mut said = json!(app.status);
+        let mut status = json!(app.status);
         if let Some(Change::Status { patch, .. }) =
             world.wanted(&slot(&GroupKind::own("Application"), name, Part::Status))
         {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
+        assert_eq!(shape(&status, &expected), expected, "of {name}: {status:#}");
     }
     for (name, app) in app_k8s_io_oracle::applications(&oracle).filter(|(_, app)| !app.is_deleting()) {
         let Some(expected) = app_k8s_io_oracle::status(&oracle, app) else { continue };
-        let mut said = app.value["status"].clone();
+        let mut status = app.value["status"].clone();
         if let Some(Change::Status { patch, .. }) =
             world.wanted(&slot(&Dialect::AppK8sIo.kind(), name, Part::Status))
         {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        assert_eq!(app_k8s_io_oracle::shape(&said), expected, "of {name}, of app.k8s.io: {said:#}");
+        assert_eq!(app_k8s_io_oracle::shape(&status), expected, "of {name}, of app.k8s.io: {status:#}");
     }
     compare_rollups(world, &oracle);
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
@@ -156,46 +156,46 @@ pub(crate) fn compare(world: &World) {
     }
 }
 
-/// The same for Rollups. Where a kind is looked at more closely than before, nothing is said until that is done.
+/// The same for Rollups. Where a kind is looked at more closely than before, nothing is status until that is done.
 fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
     let kind = GroupKind::own("Rollup");
     let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
     for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
         let wishes = rollup_oracle::wishes(&rollup.spec);
-        let is_blind = |feed: &Feed| wishes.contains(&feed.kind) && feed.told.is_blind();
-        if world.feeds.values().any(is_blind) {
+        let lacks_conditions = |feed: &Feed| wishes.contains(&feed.kind) && feed.received.lacks_conditions();
+        if world.feeds.values().any(lacks_conditions) {
             continue;
         }
         let stored = &oracle.kinds[&kind].objects[name].value["status"];
-        let mut said = stored.clone();
+        let mut status = stored.clone();
         if let Some(Change::Status { patch, .. }) = world.wanted(&slot(&kind, name, Part::Status)) {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &said) else { continue };
-        assert_eq!(rollup_oracle::shape(&said, &expected.status), expected.status, "of {name}: {said:#}");
-        compare_group(world, name, &said);
+        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &status) else { continue };
+        assert_eq!(rollup_oracle::shape(&status, &expected.status), expected.status, "of {name}: {status:#}");
+        compare_group(world, name, &status);
     }
 }
 
 /// Those who ask the engine hear the same as those who read it in the cluster.
-fn compare_group(world: &World, name: &NamespacedName, said: &Value) {
+fn compare_group(world: &World, name: &NamespacedName, status: &Value) {
     let groups = world.engine.groups(world.now);
     let is_it = |group: &&Group| group.kind == GroupKind::own("Rollup") && group.name == *name;
-    let group = groups.iter().find(is_it).expect("something is said of it");
+    let group = groups.iter().find(is_it).expect("the engine has a view of it");
     let Detail::Rollup { health, meaning } = &group.detail else { panic!("{name} is a Rollup") };
-    assert_eq!(json!(meaning), said["meaning"], "of {name}");
+    assert_eq!(json!(meaning), status["meaning"], "of {name}");
     let GroupStatus::Known(summary) = world.engine.summary(world.now, &group.kind, name) else {
         panic!("nothing is known of {name}");
     };
     assert_eq!(
         (&summary.conditions, &summary.meaning),
-        (&views::said(group), &Some(meaning.clone())),
+        (&views::statements(group), &Some(meaning.clone())),
         "of {name}"
     );
-    assert_eq!(json!(health), said["health"], "of {name}");
-    assert_eq!(summary.healthy, said["health"] == "Healthy", "of {name}");
+    assert_eq!(json!(health), status["health"], "of {name}");
+    assert_eq!(summary.healthy, status["health"] == "Healthy", "of {name}");
     for (kind, statement) in &summary.conditions {
-        let conditions = said["conditions"].as_array().into_iter().flatten();
+        let conditions = status["conditions"].as_array().into_iter().flatten();
         let stored = conditions
             .filter(|it| it["type"] == **kind)
             .map(|it| json!([it["status"], it["reason"], it["message"]]));

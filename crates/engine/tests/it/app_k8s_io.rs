@@ -114,13 +114,13 @@ fn its_status_is_in_the_words_of_its_api() {
     "0/1",
     "Unknown ComponentsReadyUnknown: 1 components of unknown readiness"
 )]
-fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[case] says: &str) {
+fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[case] expected: &str) {
     let app =
         old_app("web", &json!({"componentKinds": kinds(&[("apps", "Deployment"), ("acme.io", "Widget")])}));
     let world = World::with([app, object]);
     assert_eq!(components(&world, "web"), listed);
     assert_eq!(status(&world, "web")["componentsReady"], count);
-    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (expected, "False NoError: No error seen"));
 }
 
 #[rstest]
@@ -162,9 +162,9 @@ fn selectors(#[case] selector: Value, #[case] listed: &str) {
     json!({"componentKinds": null}),
     "Unknown ComponentsReadyUnknown: no components found: spec.componentKinds is empty"
 )]
-fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
+fn zero_components_are_not_green(#[case] spec: Value, #[case] expected: &str) {
     let world = World::with([with(web(), &json!({"spec": spec}))]);
-    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (expected, "False NoError: No error seen"));
     assert_eq!(status(&world, "web")["componentsReady"], "0/0");
 }
 
@@ -187,9 +187,9 @@ fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
 #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0]: kind required")]
 #[case::kinds_of_a_wrong_type(json!({"componentKinds": {"kind": "Service"}}), "spec.componentKinds: must be a list")]
 #[case::a_kind_of_a_wrong_type(json!({"componentKinds": ["Service"]}), "spec.componentKinds[0]: must be an object")]
-fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] says: &str) {
+fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] expected: &str) {
     let world = World::with([with(web(), &json!({"spec": spec})), deployment("front", 3, 3)]);
-    assert_eq!(error(&world), format!("True ErrorSeen: {says}"));
+    assert_eq!(error(&world), format!("True ErrorSeen: {expected}"));
     let expected = "failed to aggregate all components' statuses, check the Error condition for details";
     assert_eq!(ready(&world), format!("Unknown ComponentsReadyUnknown: {expected}"));
 }
@@ -396,7 +396,7 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
         World::with([with(web(), &json!({"status": status_before.clone()})), deployment("front", 3, 3)]);
     let now = status(&world, "web");
     assert_eq!(now["conditions"], status_before["conditions"]);
-    assert_eq!((writes(&world, &Part::Status), world.turns.len()), (1, 0), "only the links are new");
+    assert_eq!((writes(&world, &Part::Status), world.transitions.len()), (1, 0), "only the links are new");
     world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 2.into());
     let conditions = status(&world, "web")["conditions"].clone();
     assert_eq!((&conditions[1], &conditions[2]), (&foreign, &status_before["conditions"][2]));
@@ -407,10 +407,10 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
     let conditions = status(&world, "web")["conditions"].clone();
     assert_eq!(conditions[0]["message"], "2 components not ready");
     assert_eq!(conditions[0]["lastTransitionTime"], turned);
-    assert_ne!(conditions[0]["lastUpdateTime"], turned, "other words were said later");
-    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.object.to_string(), turn.to)).collect();
+    assert_ne!(conditions[0]["lastUpdateTime"], turned, "the message changed later");
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.object.to_string(), it.to)).collect();
     assert_eq!(
-        turns,
+        transitions,
         [("Application.app.k8s.io shop/web".to_owned(), bellwether_model::ConditionStatus::False)]
     );
 }
@@ -437,7 +437,7 @@ fn nothing_is_written_twice_and_a_restart_changes_nothing() {
             .edit(&kind, &name, |it| it["metadata"]["annotations"]["example.com/seen"] = "yes".into());
     }
     world.settle();
-    assert_eq!((world.writes.len(), world.server.vain), (before, 0));
+    assert_eq!((world.writes.len(), world.server.no_op_writes), (before, 0));
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn two_controllers_do_not_burn() {
     assert!(pauses.windows(2).skip(2).all(|pair| pair[1] >= pair[0]), "{pauses:?}");
     assert!(pauses.last().is_some_and(|pause| *pause >= 250), "{pauses:?}");
     let warnings: Vec<_> = world.warnings.iter().map(|warning| warning.reason).collect();
-    assert_eq!(warnings, ["StatusOverwritten"], "it is said once");
+    assert_eq!(warnings, ["StatusOverwritten"], "one warning is enough");
     // The other one is stopped: what is true is written when the time has come, and from then on at once.
     world.pass(SignedDuration::from_mins(30));
     world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 1.into());
@@ -516,7 +516,7 @@ fn two_controllers_do_not_burn() {
 
 /// What changes often by itself is no quarrel, whether the answer or the watch is first to tell.
 #[rstest]
-fn many_changes_are_no_contest(#[values(Fault::None, Fault::EchoFirst)] fault: Fault) {
+fn many_changes_are_no_contest(#[values(Fault::None, Fault::WatchFirst)] fault: Fault) {
     let mut world = World::with([web(), deployment("front", 3, 3)]);
     world.faults = std::iter::repeat_n(fault, 100).collect();
     for round in 0..20 {

@@ -9,7 +9,7 @@ use crate::{
     world::World,
 };
 
-fn needing(name: &str, others: &[&str]) -> serde_json::Value {
+fn depending(name: &str, others: &[&str]) -> serde_json::Value {
     app(name, &json!({ "dependencies": others }))
 }
 
@@ -17,7 +17,7 @@ fn needing(name: &str, others: &[&str]) -> serde_json::Value {
 /// Reporting: it is told in both directions, when one comes and when one goes.
 #[test]
 fn what_comes_and_goes_is_told_to_those_who_need_it() {
-    let mut world = World::with([needing("shop", &["base"])]);
+    let mut world = World::with([depending("shop", &["base"])]);
     let dependency = |world: &World| {
         let status = world.status("shop");
         (status.dependencies[0].installed, status.dependencies[0].ready, status.installed, status.missing)
@@ -38,7 +38,7 @@ fn what_comes_and_goes_is_told_to_those_who_need_it() {
 #[test]
 fn what_is_needed_is_not_owned() {
     let world =
-        World::with([needing("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
+        World::with([depending("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
     assert_eq!(world.owners("Application.bellwether.dev", "base"), "");
     assert_eq!(
         world.of_app("shop", "Ready"),
@@ -52,15 +52,15 @@ fn what_is_needed_is_not_owned() {
 #[case::two("a: b; b: a", &[("a", Some("a -> b -> a")), ("b", Some("b -> a -> b"))])]
 #[case::leads_into_one("a: b; b: b", &[("a", None), ("b", Some("b -> b"))])]
 #[case::none("a: b; b: base", &[("a", None), ("b", None)])]
-fn cycles(#[case] needs: &str, #[case] ways: &[(&str, Option<&str>)]) {
-    let needs = needs.split("; ").filter_map(|one| one.split_once(": "));
-    let mut world = World::with(needs.map(|(name, other)| needing(name, &[other])));
-    for (name, way) in ways {
-        let says = way.map_or("none".to_owned(), |way| format!("True DependencyCycle: {way}"));
-        assert_eq!(world.of_app(name, "DependencyCycle"), says);
+fn cycles(#[case] edges: &str, #[case] expected_cycles: &[(&str, Option<&str>)]) {
+    let edges = edges.split("; ").filter_map(|edge| edge.split_once(": "));
+    let mut world = World::with(edges.map(|(name, other)| depending(name, &[other])));
+    for (name, cycle) in expected_cycles {
+        let expected = cycle.map_or("none".to_owned(), |cycle| format!("True DependencyCycle: {cycle}"));
+        assert_eq!(world.of_app(name, "DependencyCycle"), expected);
     }
-    for (name, _) in ways {
+    for (name, _) in expected_cycles {
         world.put(app_of(name, &["front"]));
-        assert_eq!(world.of_app(name, "DependencyCycle"), "none", "it was opened");
+        assert_eq!(world.of_app(name, "DependencyCycle"), "none", "the cycle is broken");
     }
 }

@@ -31,9 +31,18 @@ fn quiet_action(checks: bool) -> impl Strategy<Value = Action> {
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    use Fault::{Absent, Conflict, EchoFirst, Fail, Lose, NoVersion, None, Refuse};
+    use Fault::{Conflict, Fail, LoseResponse, NoVersion, None, NotFound, Refuse, WatchFirst};
     proptest::sample::select(vec![
-        None, None, None, EchoFirst, Refuse, Fail, Lose, Conflict, Absent, NoVersion,
+        None,
+        None,
+        None,
+        WatchFirst,
+        Refuse,
+        Fail,
+        LoseResponse,
+        Conflict,
+        NotFound,
+        NoVersion,
     ])
 }
 
@@ -107,7 +116,7 @@ proptest! {
         late.step(Event::Tick);
         for (index, again) in noise.iter().filter(|_| !history.is_empty()) {
             for _ in 0..3 {
-                late.tell();
+                late.deliver();
             }
             let object = index.get(&history);
             late.repeat(object);
@@ -145,12 +154,12 @@ proptest! {
     fn nothing_is_done_twice(actions in prop::collection::vec(action(true), 1..30), echoes in any::<u64>()) {
         let mut world = World::new();
         for (number, action) in actions.iter().enumerate() {
-            let fault = if echoes >> (number % 64) & 1 == 1 { Fault::EchoFirst } else { Fault::None };
+            let fault = if echoes >> (number % 64) & 1 == 1 { Fault::WatchFirst } else { Fault::None };
             world.faults = std::iter::repeat_n(fault, 20).collect();
             action.apply(&mut world);
             world.settle();
         }
-        prop_assert_eq!(world.server.vain, 0);
+        prop_assert_eq!(world.server.no_op_writes, 0);
         for kind in ["Widget.acme.io", "Platform.acme.io", "Pod"] {
             world.unreadable(kind, None);
         }
@@ -191,7 +200,7 @@ proptest! {
             world.faults = faults.into();
             action.apply(&mut world);
             for _ in 0..moves {
-                world.happen();
+                world.advance();
             }
             world.now += SignedDuration::from_millis(100 * i64::try_from(moves % 7).expect("a small number"));
         }

@@ -47,9 +47,9 @@ fn it_says_what_its_status_says() {
         World::with([app_of_kinds("web"), widget("a", Some("True")), deployment("b", 2, 3), failed("c")]);
     let group = group(&world, "web");
     for condition in &group.conditions {
-        let says = &condition.statement;
-        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
-        assert_eq!(world.of_app("web", condition.type_), told);
+        let it = &condition.statement;
+        let expected = format!("{:?} {}: {}", it.status, it.reason, it.message);
+        assert_eq!(world.of_app("web", condition.type_), expected);
     }
     let members: Vec<_> = group.members.iter().map(|member| (&*member.name.name, member.state)).collect();
     assert_eq!(members, [("c", State::Failed), ("b", State::InProgress), ("a", State::Ready)]);

@@ -76,7 +76,7 @@ fn a_pod_is_made_after_the_api_server_was_asked() {
 fn the_pod_says_whether_it_is_ready(
     #[case] status: Value,
     #[case] expected: ConditionStatus,
-    #[case] says: &str,
+    #[case] expected_ready: &str,
 ) {
     let spec = with(app_of("web", &["front"])["spec"].clone(), &health_check("check:1"));
     let mut world = World::with([app_of("web", &["front"]), deployment("front", 3, 3)]);
@@ -85,14 +85,14 @@ fn the_pod_says_whether_it_is_ready(
     world.put(app("web", &spec));
     edit_pod(&mut world, &json!({ "status": status }));
     assert_eq!(ready(&world), Some(expected));
-    assert!(world.of_app("web", "Ready").starts_with(says), "{}", world.of_app("web", "Ready"));
+    assert!(world.of_app("web", "Ready").starts_with(expected_ready), "{}", world.of_app("web", "Ready"));
 }
 
 /// Health Check Pods, step 3: another template is another Pod; the old one stays until the new one can be.
 #[test]
 fn another_template_is_another_pod() {
     let mut world = World::with([checked("check:1")]);
-    let told = world.server.objects.len();
+    let count = world.server.objects.len();
     edit_pod(&mut world, &json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}));
     world.put(checked(""));
     assert_eq!(images(&world), "check:1", "an old one is better than none");
@@ -100,12 +100,12 @@ fn another_template_is_another_pod() {
     assert_eq!(valid, "False InvalidTemplate: spec.containers[0].image: Required value");
     world.put(checked("check:2"));
     assert_eq!(images(&world), "check:2");
-    assert_eq!(world.server.objects.len(), told);
+    assert_eq!(world.server.objects.len(), count);
     assert_eq!(
         world.of_app("web", "HealthCheckValid"),
         "True Valid: The API server accepts the Pod template"
     );
-    assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new one has not said anything yet");
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new Pod has no Ready condition yet");
 }
 
 /// A Pod that goes is made again: at once the first time, then later and later.
@@ -218,8 +218,8 @@ fn a_pod_that_is_not_in_sight_is_not_forgotten() {
     let mut world = World::with([app("web", &json!({}))]);
     world.put(app("web", &json!({"dependencies": ["base"]})));
     world.server.put(checked("check:1"));
-    while world.feeds.values().all(|feed| feed.kind != GroupKind::pod() || !feed.told.known.listed) {
-        assert!(world.happen(), "the Pods are listed");
+    while world.feeds.values().all(|feed| feed.kind != GroupKind::pod() || !feed.received.known.listed) {
+        assert!(world.advance(), "the Pods are listed");
     }
     world.held.insert(GroupKind::pod());
     world.settle();
@@ -252,11 +252,11 @@ fn a_pod_waits_until_the_check_is_spoken_of_again() {
     world.slow = true;
     world.server.put(checked("check:1"));
     while !world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })) {
-        assert!(world.happen(), "a Pod is wanted");
+        assert!(world.advance(), "a Pod is wanted");
     }
     let (kind, name) = key("Application.bellwether.dev", "web");
     world.server.edit(&kind, &name, |it| it["status"] = json!({}));
-    while world.tell() {}
+    while world.deliver() {}
     assert!(!world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })));
     world.slow = false;
     world.settle();
@@ -267,7 +267,7 @@ fn a_pod_waits_until_the_check_is_spoken_of_again() {
 #[test]
 fn a_pod_that_is_said_to_be_another_is_deleted_after_all() {
     let mut world = World::with([checked("check:1")]);
-    world.faults = [Fault::LieOfConflict, Fault::LieOfConflict].into();
+    world.faults = [Fault::FalseConflict, Fault::FalseConflict].into();
     world.server.put(app("web", &json!({"componentKinds": [{"kind": "Pod"}]})));
     world.settle();
     world.pass(SignedDuration::from_mins(1));
@@ -286,8 +286,8 @@ fn a_pod_that_was_deleted_is_not_ready_any_more() {
     assert_eq!(images(&world), "", "it is deleted");
     world.put(checked("check:1"));
     world.held.clear();
-    assert!(world.tell(), "that it was ready is told");
-    assert!(world.feeds.values().any(|feed| feed.told.known.objects.values().any(|pod| pod.is_check())));
+    assert!(world.deliver(), "the watch event with Ready=True");
+    assert!(world.feeds.values().any(|feed| feed.received.known.objects.values().any(|pod| pod.is_check())));
     world.write();
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
 }

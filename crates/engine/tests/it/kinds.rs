@@ -120,7 +120,10 @@ fn what_a_list_does_not_name_is_gone() {
     let mut world =
         World::with([app_of_kinds("web"), widget("one", Some("True")), widget("two", Some("False"))]);
     world.server.objects.retain(|(_, name), _| *name.name != *"two");
-    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "nobody has told of it yet");
+    assert!(
+        world.settle().of_app("web", "Ready").starts_with("False "),
+        "the watch has not reported the deletion"
+    );
     world.relist(&widgets);
     assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
     assert_eq!(world.status("web").objects.len(), 1);
@@ -163,9 +166,9 @@ fn half_of_a_list_says_nothing() {
     world.server.put(deployment("front", 3, 3));
     world.relist(&kind("Deployment.apps"));
     let writes = world.writes.len();
-    for told in 0..5 {
-        assert!(world.tell(), "it is served, the list begins, names two objects, and ends");
-        assert_eq!(world.write(), told == 4, "{}", world.of_app("web", "Ready"));
+    for delivered in 0..5 {
+        assert!(world.deliver(), "it is served, the list begins, names two objects, and ends");
+        assert_eq!(world.write(), delivered == 4, "{}", world.of_app("web", "Ready"));
     }
     assert_eq!(world.writes.len(), writes + 1);
     assert_eq!(

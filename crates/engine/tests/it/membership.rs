@@ -41,8 +41,8 @@ fn who_is_a_member(
         } else {
             ("0/0", "Unknown NoComponents: no Widget.acme.io in namespace shop matches selector app=web")
         };
-        let said = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
-        assert_eq!((said.0.as_str(), said.1.as_str()), expected);
+        let status = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
+        assert_eq!((status.0.as_str(), status.1.as_str()), expected);
     }
 }
 
@@ -177,7 +177,7 @@ fn what_we_have_overtaken_is_taken_in() {
     assert!(world.of_app("inner", "Ready").contains("2 of 3"));
     assert_eq!(world.of_app("outer", "Ready"), "True ComponentsReady: All components ready");
     world.held.clear();
-    assert!(world.tell(), "the first of two writes is told");
+    assert!(world.deliver(), "the watch event of the first of two writes");
     world.held.insert(key("Application.bellwether.dev", "").0);
     world.settle();
     assert_eq!(

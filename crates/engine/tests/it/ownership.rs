@@ -100,7 +100,7 @@ fn an_object_moves_from_one_to_another(#[case] other: Value, #[case] expected: u
 /// spec is let go of; also by one who comes after us, or when the answer never came.
 #[rstest]
 fn what_is_taken_over_too_late_is_let_go(
-    #[values(Fault::None, Fault::Lose)] fault: Fault,
+    #[values(Fault::None, Fault::LoseResponse)] fault: Fault,
     #[values(false, true)] restart: bool,
 ) {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
@@ -108,16 +108,16 @@ fn what_is_taken_over_too_late_is_let_go(
     world.faults = [Fault::None, fault].into();
     world.slow = true;
     world.server.put(mine());
-    while !world.owners_are_under_way() {
-        assert!(world.happen(), "it is taken over");
+    while !world.owners_in_flight() {
+        assert!(world.advance(), "it is taken over");
     }
     assert_eq!(world.status("web").owned_kinds.len(), 1);
     world.held.insert(key(KIND, "").0);
     let (kind, name) = key(APP, "web");
     let patch = json!({"spec": {"componentKinds": null, "dependencies": ["base"]}});
     world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
-    while world.tell() {}
-    world.land(0);
+    while world.deliver() {}
+    world.arrive(0);
     if restart {
         world.restart();
     }
@@ -141,13 +141,13 @@ fn what_is_taken_over_too_late_is_let_go(
 #[case::status_cleared(|world: &mut World| {
     world.edit(APP, "web", |it| it["status"] = json!({}));
 })]
-fn what_is_left_is_not_forgotten(#[case] happens: fn(&mut World)) {
+fn what_is_left_is_not_forgotten(#[case] interfere: fn(&mut World)) {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     world.unreadable(KIND, Some(Unreadable::Forbidden { resource: "deployments".into() }));
     world
         .put(with(app_of_kinds("web"), &json!({"spec": {"componentKinds": null, "dependencies": ["base"]}})));
     world.pass(SignedDuration::from_mins(30));
-    happens(&mut world);
+    interfere(&mut world);
     world.pass(SignedDuration::from_mins(1));
     world.unreadable(KIND, None);
     world.settle();
@@ -166,9 +166,9 @@ fn a_kind_that_was_never_unnamed_is_let_go_of_again() {
     world.pass(SignedDuration::from_mins(9));
     world.faults.extend([Fault::Fail; 1000]);
     world.pass(SignedDuration::from_mins(2));
-    assert_eq!(world.status("web").owned_kinds.len(), 1, "it could not be said that nothing is left");
+    assert_eq!(world.status("web").owned_kinds.len(), 1, "the empty list could not be written");
     world.server.put(app_of_kinds("web"));
-    while world.tell() {}
+    while world.deliver() {}
     world.faults.clear();
     world.pass(SignedDuration::from_mins(2));
     assert_eq!(world.owners(KIND, "front"), "web");
@@ -307,14 +307,14 @@ fn a_refusal_concerns_those_who_own_it_now() {
         }]);
         let (kind, name) = key(KIND, "front");
         world.server.edit(&kind, &name, |it| it["metadata"]["ownerReferences"] = owner);
-        while world.tell() {}
+        while world.deliver() {}
         world.faults = [Fault::Refuse; 9].into();
         world.now += SignedDuration::from_mins(1);
-        world.depart();
-        assert!(world.owners_are_under_way());
-        while !world.flights.is_empty() {
-            world.land(0);
-            world.answer(0);
+        world.send();
+        assert!(world.owners_in_flight());
+        while !world.in_flight.is_empty() {
+            world.arrive(0);
+            world.respond(0);
         }
     }
     (world.slow, world.faults) = (false, [].into());
@@ -328,14 +328,14 @@ fn a_refusal_concerns_those_who_own_it_now() {
 fn a_refusal_that_comes_late_is_not_said() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
     world.server.put(mine());
-    while world.tell() {}
+    while world.deliver() {}
     world.faults.extend([Fault::Refuse]);
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     let (kind, name) = key(APP, "web");
     world.server.edit(&kind, &name, |it| it["spec"]["ownership"] = json!("Observe"));
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.respond(0);
     assert_eq!(world.settle().of_app("web", "Adopted"), "none");
 }
 

@@ -154,9 +154,9 @@ fn times_and_events_follow_flips() {
     let third = ready(&world);
     assert!(third.1 > second.1 && third.1 <= before && third.1.subsec_nanosecond() == 0);
     world.pass(SignedDuration::from_mins(1)).put(deployment("front", 0, 3));
-    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.from, turn.to, turn.good)).collect();
-    assert_eq!(turns, [(None, False, false), (Some(False), True, true), (Some(True), False, false)]);
-    assert_eq!(&*world.turns[2].reason, "ComponentsNotReady");
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.from, it.to, it.good)).collect();
+    assert_eq!(transitions, [(None, False, false), (Some(False), True, true), (Some(True), False, false)]);
+    assert_eq!(&*world.transitions[2].reason, "ComponentsNotReady");
 }
 
 /// Since when an object is as it is survives a restart, because it was written; so does everything else.
@@ -181,11 +181,11 @@ fn time_alone_turns_a_verdict() {
     let mut world = World::with([app, unschedulable_pod("one")]);
     let state = |world: &World| world.status("web").objects[0].status;
     assert_eq!(state(&world), State::InProgress);
-    let told = world.effects.len();
+    let effects = world.effects.len();
     world.pass(SignedDuration::from_secs(10));
     assert_eq!(
         (state(&world), world.effects.len()),
-        (State::InProgress, told),
+        (State::InProgress, effects),
         "nothing happens before its time"
     );
     world.pass(SignedDuration::from_secs(10));
@@ -224,9 +224,9 @@ fn a_late_answer_is_about_the_one_that_is_gone() {
     let (slot, change, outcome) = world.writes.last().cloned().expect("a write");
     world.delete(APP, "web").writing = false;
     world.put(app_of_kinds("web"));
-    let turns = world.turns.len();
+    let transitions = world.transitions.len();
     world.step(Event::Written { slot: slot.clone(), change, outcome });
-    assert_eq!(world.turns.len(), turns, "nothing has been written about the new one yet");
+    assert_eq!(world.transitions.len(), transitions, "nothing has been written about the new one yet");
     assert!(world.wants().contains_key(&slot));
 }
 

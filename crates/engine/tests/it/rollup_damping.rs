@@ -42,18 +42,18 @@ fn world() -> World {
         world.server.put(object);
     }
     world.settle();
-    world.turns.clear();
+    world.transitions.clear();
     world
 }
 
 impl World {
     /// One of the Platforms is so from now on.
-    fn turn(&mut self, name: &str, statuses: [&str; 3]) {
+    fn set_platform(&mut self, name: &str, statuses: [&str; 3]) {
         self.server.put(platform(name, statuses, self.now));
     }
 
     /// The statuses of the three conditions.
-    fn says(&self) -> [String; 3] {
+    fn statuses(&self) -> [String; 3] {
         let (kind, name) = objects::key(ROLLUP, "r");
         let status = self.server.get(&kind, &name).map(|object| object["status"].clone()).unwrap_or_default();
         ["Available", "Progressing", "Degraded"].map(|kind| {
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// What was ever written of a condition.
-    fn ever_said(&self, kind: &str) -> Vec<String> {
+    fn ever_written(&self, kind: &str) -> Vec<String> {
         let conditions = self.writes.iter().filter_map(|(_, change, _)| match change {
             Change::Status { patch, .. } => patch["conditions"].as_array().cloned(),
             _ => None,
@@ -78,16 +78,16 @@ impl World {
 fn a_flap_is_never_told() {
     let mut world = world();
     for _ in 0..5 {
-        world.turn("x", BAD);
+        world.set_platform("x", BAD);
         world.pass(seconds(HOLD - 1));
-        assert_eq!(world.says(), GOOD);
-        world.turn("x", GOOD);
+        assert_eq!(world.statuses(), GOOD);
+        world.set_platform("x", GOOD);
         world.pass(seconds(1));
     }
     world.pass(seconds(60));
-    assert!(world.ever_said("Available").iter().all(|status| status == "True"));
-    assert!(world.ever_said("Degraded").iter().all(|status| status == "False"));
-    assert!(world.turns.is_empty(), "{:?}", world.turns);
+    assert!(world.ever_written("Available").iter().all(|status| status == "True"));
+    assert!(world.ever_written("Degraded").iter().all(|status| status == "False"));
+    assert!(world.transitions.is_empty(), "{:?}", world.transitions);
 }
 
 /// To the second, whoever is there then to tell it.
@@ -96,53 +96,53 @@ fn a_flap_is_never_told() {
 #[case::restarted(true)]
 fn what_lasts_is_told(#[case] restarts: bool) {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.pass(seconds(HOLD / 2));
     if restarts {
         world.restart();
     }
     world.pass(seconds(HOLD / 2 - 1));
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.pass(seconds(1));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 #[test]
 fn recovery_is_told_at_once() {
     let mut world = world();
-    world.turn("x", BAD);
-    world.turn("y", SLOW);
+    world.set_platform("x", BAD);
+    world.set_platform("y", SLOW);
     world.pass(seconds(HOLD));
-    assert_eq!(world.says(), BAD);
-    world.turn("x", GOOD);
+    assert_eq!(world.statuses(), BAD);
+    world.set_platform("x", GOOD);
     world.settle_now();
-    assert_eq!(world.says(), SLOW, "the other one is as it was");
-    world.turn("y", GOOD);
+    assert_eq!(world.statuses(), SLOW, "y is still degraded");
+    world.set_platform("y", GOOD);
     world.settle_now();
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
 }
 
 /// Each condition waits for its own time.
 #[test]
 fn conditions_do_not_wait_for_each_other() {
     let mut world = world();
-    world.turn("x", ["False", "False", "False"]);
+    world.set_platform("x", ["False", "False", "False"]);
     world.pass(seconds(3));
-    world.turn("y", SLOW);
+    world.set_platform("y", SLOW);
     world.pass(seconds(HOLD - 3));
-    assert_eq!(world.says(), ["False", "False", "False"]);
+    assert_eq!(world.statuses(), ["False", "False", "False"]);
     world.pass(seconds(3));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 /// Those who ask are told what is not told by the statuses yet, and when it will be.
 #[test]
 fn what_is_held_back_is_no_secret() {
     let mut world = world();
-    world.turn("x", ["False", "False", "False"]);
+    world.set_platform("x", ["False", "False", "False"]);
     let begun = world.now;
     world.pass(seconds(3));
-    world.turn("y", SLOW);
+    world.set_platform("y", SLOW);
     world.pass(seconds(1));
     let held = |world: &World| -> Vec<_> {
         let groups = world.engine.groups(world.now);
@@ -169,21 +169,21 @@ fn what_is_gone_has_to_be_gone_for_a_while(#[case] restarts: bool) {
         world.restart();
     }
     world.pass(seconds(2));
-    assert_eq!(world.says()[0], "True");
+    assert_eq!(world.statuses()[0], "True");
     world.pass(seconds(1));
-    assert_eq!(world.says(), ["False", "Unknown", "Unknown"]);
+    assert_eq!(world.statuses(), ["False", "Unknown", "Unknown"]);
 }
 
 /// Nobody needs to come as long as nothing is said to be bad.
 #[test]
 fn what_is_held_back_needs_no_human_yet() {
     let mut world = world();
-    world.turn("y", ["True", "True", "False"]);
-    world.turn("x", BAD);
+    world.set_platform("y", ["True", "True", "False"]);
+    world.set_platform("x", BAD);
     world.settle();
-    assert_eq!(world.says(), ["True", "True", "False"]);
+    assert_eq!(world.statuses(), ["True", "True", "False"]);
     world.pass(seconds(HOLD));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 /// Somebody sets the clock: what has lasted by the new time is told, and no time that is out of reach hides anything.
@@ -192,12 +192,12 @@ fn what_is_held_back_needs_no_human_yet() {
 #[case::back(-3600)]
 fn a_clock_that_is_set_hides_nothing(#[case] by: i64) {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.settle();
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.set_clock(seconds(by));
     world.settle();
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 /// The engine writes nothing about a Rollup that is being deleted, but a probe may ask about it.
@@ -206,7 +206,7 @@ fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
     let mut world = world();
     world.edit(ROLLUP, "r", |it| it["metadata"]["finalizers"] = json!(["acme.io/last"]));
     world.edit(ROLLUP, "r", |it| it["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into());
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.settle();
     let (kind, name) = objects::key(ROLLUP, "r");
     let before = world.engine.summary(world.now, &kind, &name);
@@ -221,13 +221,13 @@ fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
 #[test]
 fn another_duration_counts_from_the_same_moment() {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.pass(seconds(5));
     world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "20s".into());
     world.pass(seconds(8));
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "14s".into());
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 proptest! {
@@ -236,16 +236,16 @@ proptest! {
     /// Second by second: bad is told after it has lasted and not before, good at once, and restarts change nothing.
     #[test]
     fn what_is_told_is_what_has_lasted(
-        turns in prop::collection::vec((prop::sample::select(vec!["x", "y"]), any::<bool>(), 1..16i64, any::<bool>()), 1..12),
+        changes in prop::collection::vec((prop::sample::select(vec!["x", "y"]), any::<bool>(), 1..16i64, any::<bool>()), 1..12),
     ) {
         let mut world = world();
         let mut bad_since = [None; 2];
-        let mut is_told = false;
-        for (name, is_bad, lasts, restarts) in turns {
+        let mut is_published = false;
+        for (name, is_bad, lasts, restarts) in changes {
             let since = &mut bad_since[usize::from(name == "y")];
             if is_bad != since.is_some() {
                 *since = is_bad.then_some(world.now);
-                world.turn(name, if is_bad { SLOW } else { GOOD });
+                world.set_platform(name, if is_bad { SLOW } else { GOOD });
             }
             if restarts {
                 world.restart();
@@ -256,8 +256,8 @@ proptest! {
                     world.pass(time);
                     let bad: Vec<_> = bad_since.iter().flatten().collect();
                     let has_lasted = bad.iter().any(|since| **since + seconds(HOLD) <= world.now);
-                    is_told = !bad.is_empty() && (is_told || has_lasted);
-                    prop_assert_eq!(&world.says()[2], if is_told { "True" } else { "False" }, "at {}", world.now);
+                    is_published = !bad.is_empty() && (is_published || has_lasted);
+                    prop_assert_eq!(&world.statuses()[2], if is_published { "True" } else { "False" }, "at {}", world.now);
                 }
             }
         }

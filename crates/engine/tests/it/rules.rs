@@ -90,9 +90,9 @@ fn the_older_of_two_rules_decides() {
     world.delete(RULE, "b");
     assert_eq!(world.condition(RULE, "a", "Valid"), "True Active: The rule is active");
     assert_eq!(state(&world), State::Failed);
-    let turns: Vec<_> =
-        world.turns.iter().filter(|turn| turn.condition == "Valid").map(|turn| turn.good).collect();
-    assert_eq!(turns, [true, false, true, true]);
+    let transitions: Vec<_> =
+        world.transitions.iter().filter(|it| it.condition == "Valid").map(|it| it.good).collect();
+    assert_eq!(transitions, [true, false, true, true]);
 }
 
 /// A restart writes nothing about rules either.

@@ -17,7 +17,7 @@ const DELETED: &str = "2026-11-14T10:00:00Z";
 
 /// What a feed is told.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub(crate) enum FeedMessage {
     Served(Served),
     Unreadable(Unreadable),
     Listing,
@@ -31,7 +31,7 @@ pub(crate) enum Told {
 pub(crate) struct Server {
     cluster: MemoryCluster<Object>,
     /// How many changes were made that changed nothing.
-    pub(crate) vain: usize,
+    pub(crate) no_op_writes: usize,
 }
 
 impl Deref for Server {
@@ -51,7 +51,7 @@ impl DerefMut for Server {
 impl Server {
     /// One that serves the kinds of the stories, and has no objects.
     pub(crate) fn new() -> Self {
-        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), vain: 0 }
+        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), no_op_writes: 0 }
     }
 
     pub(crate) fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Value> {
@@ -81,17 +81,17 @@ impl Server {
             (Outcome::Done(_), Change::Delete { .. }) => {
                 self.remove(&slot.object.kind, &slot.object.name);
             }
-            (Outcome::Done(Some(_)), _) => self.vain += usize::from(self.revision == before),
+            (Outcome::Done(Some(_)), _) => self.no_op_writes += usize::from(self.revision == before),
             _ => {}
         }
         outcome
     }
 
     /// What has changed since somebody last asked.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, Told)> + use<> {
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, FeedMessage)> + use<> {
         mem::take(&mut self.log).into_iter().map(|LogEntry { object, gone, .. }| {
             let kind = object.kind.clone();
-            (kind, if gone { Told::Gone(object.name.clone()) } else { Told::Set(object) })
+            (kind, if gone { FeedMessage::Gone(object.name.clone()) } else { FeedMessage::Set(object) })
         })
     }
 }

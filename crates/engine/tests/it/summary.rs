@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     objects::{app, app_of_kinds, deployment, widget, with},
-    views::said,
+    views::statements,
     world::World,
 };
 
@@ -50,13 +50,13 @@ fn an_application_is_healthy_if_it_is_ready(
     assert_eq!((summary.healthy, summary.state, &summary.meaning), (healthy, state, &None));
     // It says what its status says, in the same words and in the same order.
     assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Ready"));
-    for (condition, says) in &summary.conditions {
-        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
-        assert_eq!(world.of_app("web", condition), told);
-        assert_eq!(summary.condition(condition), Some(says));
+    for (condition, statement) in &summary.conditions {
+        let expected = format!("{:?} {}: {}", statement.status, statement.reason, statement.message);
+        assert_eq!(world.of_app("web", condition), expected);
+        assert_eq!(summary.condition(condition), Some(statement));
     }
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), summary.conditions);
+    assert_eq!(statements(&group), summary.conditions);
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
 }
 
@@ -100,7 +100,7 @@ fn what_is_not_there_is_not_what_is_not_known() {
     assert!(base.contains(&(GroupKind::own("Application"), None)), "{base:?}");
     world.settle();
     assert_eq!(ask(&world, "Application", "web"), GroupStatus::NotFound);
-    assert_eq!(ask(&world, "HealthRule", "web"), GroupStatus::NotFound, "it is no group");
+    assert_eq!(ask(&world, "HealthRule", "web"), GroupStatus::NotFound, "a HealthRule is not a group");
 
     // It is there, and one of its kinds has not been listed yet.
     let services = GroupKind::new("", "Service");
@@ -144,13 +144,13 @@ fn while_a_kind_is_listed_again_the_last_word_counts() {
 }
 
 /// A component, and what its operator says of it: Available, Progressing, Degraded.
-fn component(name: &str, says: [&str; 3]) -> Value {
+fn component(name: &str, statuses: [&str; 3]) -> Value {
     let condition = |(kind, status): (&str, &str)| {
         json!({"type": kind, "status": status, "reason": "Because", "message": format!("{kind} is {status}"),
             "lastTransitionTime": "2026-11-14T09:30:00Z"})
     };
     let conditions: Vec<_> =
-        ["Available", "Progressing", "Degraded"].into_iter().zip(says).map(condition).collect();
+        ["Available", "Progressing", "Degraded"].into_iter().zip(statuses).map(condition).collect();
     with(widget(name, None), &json!({"status": {"conditions": conditions}}))
 }
 
@@ -163,7 +163,7 @@ fn rollup() -> Value {
 }
 
 /// A cluster that has Rollups besides, of which nothing is known yet; and these objects.
-fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
+fn with_rollups(objects: impl IntoIterator<Item = Value>) -> World {
     let mut world = World::new();
     let served = Served {
         version: "v1alpha1".into(),
@@ -183,8 +183,8 @@ fn of_rollup(world: &World) -> GroupStatus {
     world.engine.summary(world.now, &GroupKind::own("Rollup"), &NamespacedName::new("", "all"))
 }
 
-fn known(insight: GroupStatus) -> StatusSummary {
-    match insight {
+fn known(status: GroupStatus) -> StatusSummary {
+    match status {
         GroupStatus::Known(summary) => *summary,
         other => panic!("it is known: {other:?}"),
     }
@@ -204,19 +204,20 @@ fn known(insight: GroupStatus) -> StatusSummary {
     "Component is available and not degraded; unknown whether it is progressing"
 )]
 fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
-    #[case] says: [&str; 3],
+    #[case] statuses: [&str; 3],
     #[case] healthy: bool,
     #[case] state: State,
     #[case] meaning: &str,
 ) {
-    let mut world = rolling_up([rollup(), component("a", ["True", "False", "False"]), component("b", says)]);
+    let mut world =
+        with_rollups([rollup(), component("a", ["True", "False", "False"]), component("b", statuses)]);
     world.settle();
     let summary = known(of_rollup(&world));
     assert_eq!((summary.healthy, summary.state), (healthy, state));
     assert_eq!(summary.meaning.as_deref(), Some(meaning));
     assert!(summary.since.is_some());
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), summary.conditions);
+    assert_eq!(statements(&group), summary.conditions);
     assert_eq!(group.meaning(), summary.meaning.as_deref());
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
     assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Available"));
@@ -228,19 +229,19 @@ fn an_objection_that_is_not_written_yet_is_not_forgotten() {
     let widgets = GroupKind::new("acme.io", "Widget");
     let upgradeable = |status: &str| {
         let mut component = component("a", ["True", "False", "False"]);
-        let says = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
+        let condition = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
             "lastTransitionTime": "2026-11-14T09:30:00Z"});
-        component["status"]["conditions"].as_array_mut().expect("conditions").push(says);
+        component["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
         component
     };
     let rollup = with(rollup(), &json!({"spec": {"upgradeable": true}}));
-    let mut world = rolling_up([rollup, upgradeable("True"), component("b", ["True", "False", "False"])]);
+    let mut world = with_rollups([rollup, upgradeable("True"), component("b", ["True", "False", "False"])]);
     world.settle();
-    let says = |world: &World| known(of_rollup(world)).condition("Upgradeable").map(|says| says.status);
-    assert_eq!(says(&world), Some(ConditionStatus::True));
+    let upgrade_status = |world: &World| known(of_rollup(world)).condition("Upgradeable").map(|it| it.status);
+    assert_eq!(upgrade_status(&world), Some(ConditionStatus::True));
     world.writing = false;
     world.put(upgradeable("False")).settle();
-    assert_eq!(says(&world), Some(ConditionStatus::False));
+    assert_eq!(upgrade_status(&world), Some(ConditionStatus::False));
     list_again(&mut world, &widgets);
     assert_eq!(of_rollup(&world), unknown(&widgets, None));
 }
@@ -256,7 +257,7 @@ fn what_is_being_deleted_is_not_healthy() {
     assert_eq!((of_application.healthy, of_application.state), (false, State::Terminating));
 
     let well = ["True", "False", "False"];
-    let mut world = rolling_up([rollup(), component("a", well), component("b", well)]);
+    let mut world = with_rollups([rollup(), component("a", well), component("b", well)]);
     world.settle();
     assert!(known(of_rollup(&world)).healthy);
     world.put(with(rollup(), &deleted)).settle();
@@ -268,7 +269,7 @@ fn what_is_being_deleted_is_not_healthy() {
 #[test]
 fn a_rollup_is_known_when_its_kinds_are() {
     let widgets = GroupKind::new("acme.io", "Widget");
-    let mut world = rolling_up([]);
+    let mut world = with_rollups([]);
     assert!(
         matches!(of_rollup(&world), GroupStatus::Unknown(kinds) if kinds.contains(&(GroupKind::own("Rollup"), None)))
     );
@@ -289,7 +290,7 @@ fn a_rollup_is_known_when_its_kinds_are() {
     assert_eq!(known(of_rollup(&world)), before);
 
     // Where the last word is not what was known by then, there is none.
-    let mut world = rolling_up([rollup(), component("a", ["True"; 3]), component("b", ["True"; 3])]);
+    let mut world = with_rollups([rollup(), component("a", ["True"; 3]), component("b", ["True"; 3])]);
     world.settle();
     world.writing = false;
     world.put(component("a", ["False", "False", "True"])).settle();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{objects, world::World};
 
 /// What the conditions of a group say.
-pub(crate) fn said(group: &Group) -> Vec<(&'static str, Statement)> {
+pub(crate) fn statements(group: &Group) -> Vec<(&'static str, Statement)> {
     group.conditions.iter().map(|condition| (condition.type_, condition.statement.clone())).collect()
 }
 

@@ -12,10 +12,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{
-    known::Hearer,
+    known::Received,
     objects,
-    server::{Server, Told},
-    writes::{Fault, Flight},
+    server::{FeedMessage, Server},
+    writes::{Fault, InFlightWrite},
 };
 
 /// So many things may happen at one moment before it looks as if they never end.
@@ -25,15 +25,15 @@ const MOST_AT_ONCE: usize = 20_000;
 pub(crate) struct Feed {
     pub(crate) kind: GroupKind,
     /// What has been told so far.
-    pub(crate) told: Hearer,
+    pub(crate) received: Received,
     lens: Arc<Lens>,
-    queue: VecDeque<Told>,
+    queue: VecDeque<FeedMessage>,
 }
 
 impl Feed {
     /// What its lens sees of an object.
     fn look(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
-        let has_status = self.told.known.served.as_ref().map(|served| served.has_status);
+        let has_status = self.received.known.served.as_ref().map(|served| served.has_status);
         object.seen(&self.lens, LookContext { now, has_status }).expect("an object")
     }
 }
@@ -44,12 +44,12 @@ pub(crate) struct World {
     pub(crate) now: Timestamp,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
     /// Where the engine wanted anything, ever.
-    places: BTreeSet<Slot>,
+    slots: BTreeSet<Slot>,
     /// What was written, and how that ended.
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
     /// Everything that the engine ever asked for.
     pub(crate) effects: Vec<Effect>,
-    pub(crate) turns: Vec<Transition>,
+    pub(crate) transitions: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
     /// What goes wrong with the writes to come, one by one; then nothing does.
     pub(crate) faults: VecDeque<Fault>,
@@ -60,39 +60,39 @@ pub(crate) struct World {
     /// Whether writes take their time: they leave, are made and are answered at different moments.
     pub(crate) slow: bool,
     /// The writes that are under way.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) in_flight: Vec<InFlightWrite>,
     pub(crate) engine: Engine,
     pub(crate) outbox: Outbox,
     unreadable: BTreeMap<GroupKind, Unreadable>,
     wake: Option<Timestamp>,
     /// Decides which feed is first to tell; without it, the oldest is.
-    dice: Option<u64>,
+    rng: Option<u64>,
 }
 
 impl World {
     /// A cluster that serves the kinds of [`objects::kinds`] and has no objects, and an engine that knows nothing yet.
     pub(crate) fn new() -> Self {
         let mut outbox = Outbox::new(4);
-        outbox.lead(true);
+        outbox.set_leading(true);
         Self {
             server: Server::new(),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             feeds: BTreeMap::new(),
-            places: BTreeSet::new(),
+            slots: BTreeSet::new(),
             writes: Vec::new(),
             effects: Vec::new(),
-            turns: Vec::new(),
+            transitions: Vec::new(),
             warnings: Vec::new(),
             faults: VecDeque::new(),
             held: BTreeSet::new(),
             writing: true,
             slow: false,
-            flights: Vec::new(),
+            in_flight: Vec::new(),
             engine: Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)),
             outbox,
             unreadable: BTreeMap::new(),
             wake: None,
-            dice: None,
+            rng: None,
         }
     }
 
@@ -108,7 +108,7 @@ impl World {
 
     /// The feeds tell in an order of their own from now on.
     pub(crate) fn shuffle(&mut self, seed: u64) {
-        self.dice = Some(seed | 1);
+        self.rng = Some(seed | 1);
     }
 
     /// Another engine takes over, and knows nothing of what went before.
@@ -118,7 +118,7 @@ impl World {
         self.outbox = fresh.outbox;
         self.wake = None;
         self.feeds.clear();
-        self.flights.clear();
+        self.in_flight.clear();
     }
 
     /// Creates or replaces an object, and lets follow what follows.
@@ -199,7 +199,7 @@ impl World {
             self.step(Event::Tick);
         }
         for _ in 0..MOST_AT_ONCE {
-            if !self.happen() {
+            if !self.advance() {
                 return;
             }
         }
@@ -207,31 +207,31 @@ impl World {
     }
 
     /// Something happens, if anything can.
-    pub(crate) fn happen(&mut self) -> bool {
+    pub(crate) fn advance(&mut self) -> bool {
         if !self.slow {
-            return self.tell() || self.write();
+            return self.deliver() || self.write();
         }
-        let first = self.throw(3);
+        let first = self.random(3);
         (0..3).any(|number| match (first + number) % 3 {
-            0 => self.tell(),
-            1 => self.depart(),
-            _ => self.move_on(),
+            0 => self.deliver(),
+            1 => self.send(),
+            _ => self.advance_write(),
         })
     }
 
     /// One feed tells one thing, if there is anything to be told.
-    pub(crate) fn tell(&mut self) -> bool {
+    pub(crate) fn deliver(&mut self) -> bool {
         self.distribute();
         let has_news = |feed: &Feed| !feed.queue.is_empty() && !self.held.contains(&feed.kind);
         let ready: Vec<_> = self.feeds.iter().filter(|(_, feed)| has_news(feed)).map(|(id, _)| *id).collect();
-        let Some(id) = ready.get(self.throw(ready.len())).copied() else { return false };
-        self.tell_of(id);
+        let Some(id) = ready.get(self.random(ready.len())).copied() else { return false };
+        self.deliver_from(id);
         true
     }
 
     /// What the engine wants, and has not had yet.
     pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
-        self.places.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
+        self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
 
     /// What the engine wants in a place.
@@ -253,7 +253,7 @@ impl World {
                     let queue = self.list(kind);
                     let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
                         kind: kind.clone(),
-                        told: Hearer::default(),
+                        received: Received::default(),
                         lens: Arc::clone(lens),
                         queue: VecDeque::new(),
                     });
@@ -264,13 +264,13 @@ impl World {
                     assert_eq!(*cluster, Cluster::hub(), "{feed} is left in another cluster");
                     self.feeds.remove(feed).expect("only what is followed is left");
                 }
-                Effect::Want(slot, haste) => {
+                Effect::Want(slot, urgency) => {
                     assert_eq!(slot.object.cluster, Cluster::hub(), "{} is wanted", slot.object);
-                    self.outbox.want(self.now, slot, *haste);
-                    self.places.insert(slot.clone());
+                    self.outbox.want(self.now, slot, *urgency);
+                    self.slots.insert(slot.clone());
                 }
                 Effect::Changed(..) => {}
-                Effect::Record(turn) => self.turns.push(turn.clone()),
+                Effect::Record(transition) => self.transitions.push(transition.clone()),
                 Effect::Warn(warning) => self.warnings.push(warning.clone()),
                 Effect::Wake(time) => self.wake = *time,
             }
@@ -281,7 +281,7 @@ impl World {
     /// A feed tells again what it has told before, of an object that it knows.
     pub(crate) fn repeat(&mut self, object: &Object) {
         let knows = |feed: &Feed| {
-            let known = feed.told.known.objects.get(&object.name);
+            let known = feed.received.known.objects.get(&object.name);
             let is_known =
                 |known: &Rc<Object>| known.uid() == object.uid() && known.version() >= object.version();
             feed.kind == object.kind && known.is_some_and(is_known)
@@ -291,58 +291,58 @@ impl World {
         self.step(Event::Feed(*id, FeedEvent::Applied(name, Box::new(seen))));
     }
 
-    fn tell_of(&mut self, id: FeedId) {
+    fn deliver_from(&mut self, id: FeedId) {
         let Some(feed) = self.feeds.get_mut(&id) else { return };
-        let Some(told) = feed.queue.pop_front() else { return };
-        feed.told.hear(&told);
-        let news = match told {
-            Told::Served(served) => FeedEvent::Served(served),
-            Told::Unreadable(why) => FeedEvent::Unreadable(why),
-            Told::Listing => FeedEvent::ListStarted,
-            Told::Listed => FeedEvent::ListCompleted,
-            Told::Gone(name) => FeedEvent::Deleted(name),
-            Told::Set(object) => {
+        let Some(message) = feed.queue.pop_front() else { return };
+        feed.received.receive(&message);
+        let event = match message {
+            FeedMessage::Served(served) => FeedEvent::Served(served),
+            FeedMessage::Unreadable(why) => FeedEvent::Unreadable(why),
+            FeedMessage::Listing => FeedEvent::ListStarted,
+            FeedMessage::Listed => FeedEvent::ListCompleted,
+            FeedMessage::Gone(name) => FeedEvent::Deleted(name),
+            FeedMessage::Set(object) => {
                 let (name, seen) = feed.look(&object, self.now);
-                feed.told.look(&name, seen.facts.operator.is_none());
+                feed.received.note(&name, seen.facts.operator.is_none());
                 FeedEvent::Applied(name, Box::new(seen))
             }
         };
-        self.step(Event::Feed(id, news));
+        self.step(Event::Feed(id, event));
     }
 
     /// Hands out what has changed to those who follow it.
     fn distribute(&mut self) {
-        for (kind, told) in self.server.changes() {
+        for (kind, message) in self.server.changes() {
             if self.unreadable.contains_key(&kind) || !self.server.kinds.contains_key(&kind) {
                 continue;
             }
             for feed in self.feeds.values_mut().filter(|feed| feed.kind == kind) {
-                feed.queue.push_back(told.clone());
+                feed.queue.push_back(message.clone());
             }
         }
     }
 
     /// What a feed of a kind is told first.
-    fn list(&mut self, kind: &GroupKind) -> Vec<Told> {
+    fn list(&mut self, kind: &GroupKind) -> Vec<FeedMessage> {
         // What has changed before is in the list; those who follow already are told first.
         self.distribute();
         let Some(served) = self.server.kinds.get(kind) else {
-            return vec![Told::Unreadable(Unreadable::NotServed)];
+            return vec![FeedMessage::Unreadable(Unreadable::NotServed)];
         };
         if let Some(why) = self.unreadable.get(kind) {
-            return vec![Told::Unreadable(why.clone())];
+            return vec![FeedMessage::Unreadable(why.clone())];
         }
-        let objects = self.server.of_kind(kind).map(|object| Told::Set(Rc::clone(object)));
-        let begin = [Told::Served(served.clone()), Told::Listing];
-        begin.into_iter().chain(objects).chain([Told::Listed]).collect()
+        let objects = self.server.of_kind(kind).map(|object| FeedMessage::Set(Rc::clone(object)));
+        let begin = [FeedMessage::Served(served.clone()), FeedMessage::Listing];
+        begin.into_iter().chain(objects).chain([FeedMessage::Listed]).collect()
     }
 
     /// A number below the given one.
-    pub(crate) fn throw(&mut self, below: usize) -> usize {
-        let Some(dice) = &mut self.dice else { return 0 };
-        *dice ^= *dice << 13;
-        *dice ^= *dice >> 7;
-        *dice ^= *dice << 17;
-        usize::try_from(*dice >> 33).unwrap_or_default() % below.max(1)
+    pub(crate) fn random(&mut self, below: usize) -> usize {
+        let Some(rng) = &mut self.rng else { return 0 };
+        *rng ^= *rng << 13;
+        *rng ^= *rng >> 7;
+        *rng ^= *rng << 17;
+        usize::try_from(*rng >> 33).unwrap_or_default() % below.max(1)
     }
 }

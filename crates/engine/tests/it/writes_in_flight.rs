@@ -26,7 +26,7 @@ fn waiting() -> World {
 /// Something happens in the cluster, and what follows from it at this moment.
 fn meanwhile(world: &mut World, object: Value) {
     world.server.put(object);
-    while world.tell() {}
+    while world.deliver() {}
 }
 
 fn in_the_end(world: &mut World) -> String {
@@ -69,18 +69,18 @@ fn what_turns_back_on_the_way_is_written_at_once(#[case] milliseconds: i64) {
     let mut world = waiting();
     world.held.insert(kind(APP));
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     world.now += wait;
     let back = world.now;
     meanwhile(&mut world, deployment("front", 1, 3));
     world.now += wait;
-    world.answer(0);
+    world.respond(0);
     world.settle_now();
     assert!(world.of_app("web", "Ready").starts_with("False "), "{}", world.of_app("web", "Ready"));
     assert_eq!(turned_at(&world, "Ready").as_second(), back.as_second());
-    let turns: Vec<_> = world.turns.iter().map(|turn| turn.good).collect();
-    assert_eq!(turns, [false, true, false]);
+    let transitions: Vec<_> = world.transitions.iter().map(|it| it.good).collect();
+    assert_eq!(transitions, [false, true, false]);
 }
 
 /// As long as nobody has told what a status conflicts with, it is tried again only now and then.
@@ -106,7 +106,7 @@ fn a_conflict_that_nobody_tells_of_is_tried_again() {
     world.relist(&kind(APP));
     assert_eq!(in_the_end(&mut world), READY);
     let mine = objects::annotated(deployment("front", 3, 3), "web");
-    world.faults = [Fault::None, Fault::LieOfConflict].into();
+    world.faults = [Fault::None, Fault::FalseConflict].into();
     world.put(mine);
     assert_eq!(world.owners("Deployment.apps", "front"), "");
     in_the_end(&mut world);
@@ -119,10 +119,10 @@ fn a_conflict_that_is_known_already_is_tried_again_at_once() {
     let mut world = waiting();
     world.faults = [Fault::Conflict].into();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    world.answer(0);
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    world.respond(0);
     world.settle_now();
     assert_eq!((world.of_app("web", "Ready").as_str(), conflicts(&world)), (READY, 1));
 }
@@ -143,15 +143,15 @@ fn one_write_follows_the_other_without_the_feed() {
 fn a_turn_is_told_once_when_its_answer_is_lost() {
     for held in [false, true] {
         let mut world = waiting();
-        let before = world.turns.len();
+        let before = world.transitions.len();
         if held {
             world.held.insert(kind(APP));
         }
-        world.faults = [Fault::Lose].into();
+        world.faults = [Fault::LoseResponse].into();
         world.put(deployment("front", 3, 3));
         world.held.clear();
         assert_eq!(in_the_end(&mut world), READY);
-        assert_eq!(world.turns.len() - before, 1, "{:?}", world.turns);
+        assert_eq!(world.transitions.len() - before, 1, "{:?}", world.transitions);
     }
 }
 
@@ -159,7 +159,7 @@ fn a_turn_is_told_once_when_its_answer_is_lost() {
 #[test]
 fn a_turn_that_somebody_else_has_written_is_not_told() {
     let mut world = waiting();
-    let before = world.turns.len();
+    let before = world.transitions.len();
     world.held.insert(kind(APP));
     world.faults = [Fault::Fail].into();
     meanwhile(&mut world, deployment("front", 3, 3));
@@ -171,38 +171,38 @@ fn a_turn_that_somebody_else_has_written_is_not_told() {
     });
     world.held.clear();
     assert_eq!(in_the_end(&mut world), READY);
-    assert_eq!(world.turns.len(), before);
+    assert_eq!(world.transitions.len(), before);
 }
 
 /// The feed may also tell of the first attempt while the second is under way.
 #[rstest]
 fn a_turn_that_was_tried_twice_is_told_once(#[values(false, true)] overturned: bool) {
     let mut world = waiting();
-    let before = world.turns.len();
+    let before = world.transitions.len();
     world.faults = [Fault::Fail].into();
     world.slow = true;
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    world.answer(0);
+    world.send();
+    world.arrive(0);
+    world.respond(0);
     world.now += SignedDuration::from_secs(1);
-    assert!(world.depart(), "it is tried again");
-    world.land(0);
-    while world.tell() {}
-    assert_eq!(world.turns.len(), before + 1, "it is stored, whichever attempt that was");
+    assert!(world.send(), "it is tried again");
+    world.arrive(0);
+    while world.deliver() {}
+    assert_eq!(world.transitions.len(), before + 1, "stored by either attempt");
     if overturned {
         let (kind, name) = objects::key(APP, "web");
         world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = "False".into());
-        while world.tell() {}
+        while world.deliver() {}
     }
-    world.answer(0);
-    assert_eq!(world.turns.len(), before + 1);
+    world.respond(0);
+    assert_eq!(world.transitions.len(), before + 1);
     world.slow = false;
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(
-        world.turns.len(),
+        world.transitions.len(),
         before + 1 + usize::from(overturned),
-        "what was turned over turns once more"
+        "the overwritten condition makes another transition"
     );
 }
 
@@ -210,24 +210,24 @@ fn a_turn_that_was_tried_twice_is_told_once(#[values(false, true)] overturned: b
 #[test]
 fn a_turn_is_told_once_when_the_feed_is_quicker_than_the_loss() {
     let mut world = waiting();
-    let before = world.turns.len();
-    world.faults = [Fault::Lose].into();
+    let before = world.transitions.len();
+    world.faults = [Fault::LoseResponse].into();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    assert_eq!(world.turns.len(), before, "nobody knows who wrote it");
-    world.answer(0);
-    assert_eq!(world.turns.len(), before + 1);
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    assert_eq!(world.transitions.len(), before, "another writer could have written it");
+    world.respond(0);
+    assert_eq!(world.transitions.len(), before + 1);
     assert_eq!(in_the_end(&mut world), READY);
-    assert_eq!(world.turns.len(), before + 1);
+    assert_eq!(world.transitions.len(), before + 1);
 }
 
 /// One of several API servers may not know of a kind, or of an object, yet.
 #[test]
 fn what_is_said_to_be_absent_is_written_if_it_is_there() {
     let mut world = waiting();
-    world.faults = [Fault::Absent].into();
+    world.faults = [Fault::NotFound].into();
     world.put(deployment("front", 3, 3));
     assert_eq!(in_the_end(&mut world), READY);
 }
@@ -286,11 +286,11 @@ fn what_is_said_of_a_rule_is_written_again() {
     // The feed tells of the other version before the answer says that there is one.
     world.pass(SignedDuration::from_mins(1)).faults = [Fault::Conflict].into();
     world.server.edit(&kind, &name, |it| it["status"] = json!({}));
-    while world.tell() {}
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    world.respond(0);
     world.pass(SignedDuration::from_hours(1));
     assert_eq!((valid(&world).as_str(), conflicts(&world)), ("True", 1));
 }
@@ -300,12 +300,12 @@ fn what_is_said_of_a_rule_is_written_again() {
 fn an_answer_that_comes_late_does_not_count() {
     let mut world = waiting();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     let (kind, name) = objects::key(APP, "web");
     world.server.edit(&kind, &name, |it| it["status"]["objects"] = json!([]));
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.respond(0);
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(world.status("web").objects.len(), 1);
 }

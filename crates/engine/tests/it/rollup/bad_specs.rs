@@ -73,8 +73,8 @@ fn what_cannot_be_had_may_object_to_an_upgrade(#[case] components: Value, #[case
         rollup(&json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &upgradeable);
     low["metadata"]["name"] = "low".into();
     let world = world([rollup(&components, &upgradeable), low]);
-    let said = world.of_umbrella("Upgradeable");
-    assert!(said.starts_with(&format!("Unknown {reason}: ")), "{said}");
+    let condition = world.of_umbrella("Upgradeable");
+    assert!(condition.starts_with(&format!("Unknown {reason}: ")), "{condition}");
 }
 
 /// Entries that mean the same in other words are one; others that only sound alike are two.
@@ -85,8 +85,8 @@ fn selectors_that_sound_alike() {
         json!({"group": "ops.example", "kind": "Virt", "selector": {"matchExpressions": [expression]}})
     };
     let world = world([rollup(&json!([selects(json!(["x,y"])), selects(json!(["x", "y"]))]), &json!({}))]);
-    let said = "Virt/tier in (x,y): no object matches the selector";
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {said}; {said}"));
+    let text = "Virt/tier in (x,y): no object matches the selector";
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {text}; {text}"));
 }
 
 /// Rollups that are components of one another would keep each other from ever being well again.

@@ -62,7 +62,7 @@ fn a_component_of_a_kind_that_comes_back_counts_once() {
     world.unreadable(VIRT, None);
     // That it is served, that a list begins, and the object: but not that it is all.
     for _ in 0..3 {
-        world.tell();
+        world.deliver();
     }
     let patches = world.wants().into_values().filter_map(|change| match change {
         Change::Status { patch, .. } => Some(patch),
@@ -130,8 +130,8 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     leader.remove("Virt", "virt", "a");
     leader.unreadable(VIRT, None);
     leader.settle();
-    let said = leader.umbrella();
-    assert_eq!(said.components[0].presence, Some(ComponentPresence::Missing));
+    let status = leader.umbrella();
+    assert_eq!(status.components[0].presence, Some(ComponentPresence::Missing));
 
     let mut standby = begin();
     let writes = standby.writes.len();
@@ -139,13 +139,13 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     standby.held.insert(objects::kind(VIRT));
     standby.remove("Virt", "virt", "a");
     standby.unreadable(VIRT, None);
-    standby.edit(ROLLUP, "umbrella", |it| it["status"] = json!(said));
+    standby.edit(ROLLUP, "umbrella", |it| it["status"] = json!(status));
     standby.pass(SignedDuration::from_mins(5));
     standby.held.clear();
     standby.settle();
     standby.writing = true;
     standby.settle();
-    assert_eq!(standby.umbrella().components[0].since, said.components[0].since);
+    assert_eq!(standby.umbrella().components[0].since, status.components[0].since);
     assert_eq!(standby.writes.len(), writes);
 }
 
@@ -190,6 +190,6 @@ fn that_there_are_two_is_said_without_a_gap() {
         condition("Available", "True", "InstallSucceeded", "", 1),
     ];
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
-    let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("(2 Available conditions: the first counts)"));
+    let message = world.umbrella().components[0].message.clone();
+    assert_eq!(message.as_deref(), Some("(2 Available conditions: the first counts)"));
 }

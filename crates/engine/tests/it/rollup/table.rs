@@ -25,8 +25,8 @@ fn states(of: &[Option<&'static str>]) -> Vec<Reported> {
 
 fn reports(reported: Reported) -> Vec<Value> {
     let kinds = ["Available", "Progressing", "Degraded"];
-    let said = kinds.into_iter().zip(reported).filter_map(|(kind, status)| Some((kind, status?)));
-    said.map(|(kind, status)| condition(kind, status, "Said", "said so", 1)).collect()
+    let pairs = kinds.into_iter().zip(reported).filter_map(|(kind, status)| Some((kind, status?)));
+    pairs.map(|(kind, status)| condition(kind, status, "Said", "said so", 1)).collect()
 }
 
 /// "If the HCO notices that a component CR is missing condition fields, the HCO will assume the status of
@@ -78,8 +78,8 @@ fn every_state_of_one_component(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
         let status = world.umbrella();
         assert_eq!(status.health, Some(health(expected)), "{state:?} {mode}");
         let [component] = &status.components[..] else { panic!("there is one component: {status:?}") };
-        let said = [component.available, component.progressing, component.degraded];
-        assert_eq!(said.map(|status| format!("{status:?}")), assumed(state), "{state:?} {mode}");
+        let statuses = [component.available, component.progressing, component.degraded];
+        assert_eq!(statuses.map(|status| format!("{status:?}")), assumed(state), "{state:?} {mode}");
     }
 }
 
@@ -137,18 +137,22 @@ fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progress
 /// Upgradeable is rolled up where it is asked for: False wins, and what is missing is fine.
 #[rstest]
 #[case::not_asked_for(false, &[Some("False")], "")]
-#[case::nobody_objects(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
+#[case::none_reports(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
 #[case::all_agree(true, &[Some("True"), None], "True Said: No component objects to an upgrade")]
 #[case::one_objects(true, &[Some("True"), Some("False")], "False Said: Virt/b: not now")]
-#[case::nobody_can_tell(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
-fn upgradeable(#[case] asked: bool, #[case] said: &[Option<&str>], #[case] expected: &str) {
-    let names: Vec<_> = ["a", "b"].into_iter().take(said.len()).collect();
+#[case::one_unknown(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
+fn upgradeable(#[case] enabled: bool, #[case] reported: &[Option<&str>], #[case] expected: &str) {
+    let names: Vec<_> = ["a", "b"].into_iter().take(reported.len()).collect();
     let named: Vec<_> = names.iter().map(|name| virt_named(name)).collect();
-    let objects = names.iter().zip(said).map(|(name, said)| {
-        let upgradeable = said.map(|status| condition("Upgradeable", status, "Said", "not now", 5));
+    let objects = names.iter().zip(reported).map(|(name, status)| {
+        let upgradeable = status.map(|status| condition("Upgradeable", status, "Said", "not now", 5));
         virt(name, &[conditions(super::HEALTHY), upgradeable.into_iter().collect()].concat())
     });
-    let world = world([rollup(&json!(named), &json!({ "upgradeable": asked }))].into_iter().chain(objects));
+    let world = world([rollup(&json!(named), &json!({ "upgradeable": enabled }))].into_iter().chain(objects));
     assert_eq!(world.of_umbrella("Upgradeable"), expected);
-    assert_eq!(world.umbrella().health, Some(RollupHealth::Healthy), "it is no matter of health");
+    assert_eq!(
+        world.umbrella().health,
+        Some(RollupHealth::Healthy),
+        "Upgradeable does not change the health"
+    );
 }

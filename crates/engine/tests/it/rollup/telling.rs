@@ -89,11 +89,11 @@ fn missing_conditions_are_named_one_by_one() {
 #[case::without_a_word(json!("yes"), "", "invalid status \"yes\": must be True, False or Unknown")]
 #[case::another_type(json!(true), "works", "status required: True, False or Unknown: works")]
 #[case::none_at_all(Value::Null, "", "status required: True, False or Unknown")]
-fn what_is_no_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] said: &str) {
+fn what_is_no_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] text: &str) {
     let mut available = condition("Available", "", "Works", message, 1);
     available["status"] = status;
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &[available])]);
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: Virt/a: {said}"));
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: Virt/a: {text}"));
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn of_two_conditions_of_a_type_the_first_counts_and_it_is_said() {
     let twice = [conditions(HEALTHY), conditions(["False", "True", "True"])].concat();
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     assert_eq!(world.triple(), HEALTHY);
-    let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("works (2 Available conditions: the first counts)"));
+    let message = world.umbrella().components[0].message.clone();
+    assert_eq!(message.as_deref(), Some("works (2 Available conditions: the first counts)"));
 }
 
 #[test]
@@ -177,13 +177,13 @@ fn times_change_with_the_status_only_and_survive_a_restart() {
 #[test]
 fn flips_are_told() {
     let mut world = two(HEALTHY, HEALTHY);
-    world.turns.clear();
+    world.transitions.clear();
     world.put(virt("a", &conditions(["True", "True", "True"])));
     world.put(virt("a", &conditions(HEALTHY)));
-    let turns: Vec<_> =
-        world.turns.iter().map(|turn| format!("{} {:?} {}", turn.condition, turn.to, turn.good)).collect();
+    let transitions: Vec<_> =
+        world.transitions.iter().map(|it| format!("{} {:?} {}", it.condition, it.to, it.good)).collect();
     assert_eq!(
-        turns,
+        transitions,
         ["Progressing True true", "Degraded True false", "Progressing False true", "Degraded False true"]
     );
 }
@@ -219,8 +219,8 @@ fn what_decides_is_not_cut_off() {
 #[test]
 fn a_status_never_outgrows_its_limit() {
     let message = "\"\\".repeat(2_000);
-    let says = [condition("Available", "False", "HealFailed", &message, 1)];
-    let objects = (0..200).map(|number| virt(&format!("v{number:03}"), &says));
+    let conditions = [condition("Available", "False", "HealFailed", &message, 1)];
+    let objects = (0..200).map(|number| virt(&format!("v{number:03}"), &conditions));
     let all =
         json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
     let world = world([rollup(&all, &json!({}))].into_iter().chain(objects));
