@@ -1,46 +1,48 @@
-//! What sources have in common.
+//! Counts of reasons and messages, to find the one that all sources share.
 
 use std::collections::BTreeMap;
 
 use crate::policy::Class;
 
-/// The reasons and messages of sources, counted, so that the one they share is known without asking all of them.
+/// Counts the reasons and messages of the sources of each class, so that a shared text is found without
+/// reading all sources.
 ///
-/// Only policies that ask for what is shared need it. Each text is kept once, however many sources give it, and an
-/// empty one says nothing and is not counted.
+/// Needed only for [`Choice::Common`](crate::Choice::Common) and
+/// [`WhenFine::Agreed`](crate::WhenFine::Agreed). Each distinct text is stored once. Empty texts are not
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consensus {
     reasons: [Texts; 3],
     messages: [Texts; 3],
 }
 
-/// Texts and how many sources give each.
+/// How many sources give each text.
 type Texts = BTreeMap<Box<str>, usize>;
 
 impl Consensus {
-    /// No sources yet.
+    /// Without sources.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source of this class says this.
+    /// Counts a source.
     pub fn add(&mut self, class: Class, reason: &str, message: &str) {
         increment(&mut self.reasons[class as usize], reason);
         increment(&mut self.messages[class as usize], message);
     }
 
-    /// A source of this class that said this no longer does.
+    /// Undoes [`add`](Self::add) of the same values.
     pub fn remove(&mut self, class: Class, reason: &str, message: &str) {
         decrement(&mut self.reasons[class as usize], reason);
         decrement(&mut self.messages[class as usize], message);
     }
 
-    /// The reason that all sources of the class share.
+    /// The reason that all sources of the class share, if there is one.
     pub fn reason(&self, class: Class) -> Option<&str> {
         shared(&self.reasons[class as usize])
     }
 
-    /// The message that all sources of the class share, apart from those that say nothing.
+    /// The message that all sources of the class with a message share, if there is one.
     pub fn message(&self, class: Class) -> Option<&str> {
         shared(&self.messages[class as usize])
     }

@@ -1,4 +1,4 @@
-//! Turns for the worse that have to last before they are told.
+//! Damping: a condition turns bad only after the issue has lasted for a while.
 
 use std::time::Duration;
 
@@ -10,33 +10,34 @@ use crate::{
     tally::Tally,
 };
 
-/// What to say now, and until when.
+/// Which class decides now, and when that may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damped {
-    /// The class that decides, for [`merge_as`](crate::merge_as); nothing if there are no sources.
+    /// The class that decides, for [`merge_as`](crate::merge_as); `None` without sources.
     pub class: Option<Class>,
-    /// If an issue is held back: the moment from which it decides, unless something changes before.
+    /// If an issue is held back: when it starts to decide, unless a source changes before.
     pub until: Option<Timestamp>,
-    /// When time alone makes another answer of this one, as long as it is not stored.
+    /// When time alone changes the result, as long as the stored status stays the same.
     pub next: Option<Timestamp>,
 }
 
 impl Damped {
-    /// What is said at once, for good.
+    /// A class that decides now, and that time does not change.
     pub fn immediate(class: Option<Class>) -> Self {
         Self { class, until: None, next: None }
     }
 }
 
-/// Holds back issues until one of them has lasted for a duration. What is good again, or unknown, is said at once.
+/// Holds back issues until one of them has lasted for `hold`. A return to good, or to Unknown, is published
+/// at once.
 ///
-/// How long an issue has lasted is what the sources themselves say, and what was said before is the stored status:
-/// there is nothing to remember, so a restart changes nothing. While an issue is held back, the rest decides, but
-/// nothing seems better than it was: what was unknown stays so.
+/// The sources' own transition times say how long an issue has lasted, and the stored status says what was
+/// published before. Nothing is kept in memory, so a restart changes nothing. While an issue is held back,
+/// the remaining sources decide, but the status never improves: Unknown stays Unknown.
 ///
-/// An issue is not held back where nothing is stored, because then nothing flips; where the stored status is bad
-/// already; where a source does not say since when; and where what it says is further ahead of `now` than the
-/// duration, because no clock that wrong may hide an outage.
+/// An issue is not held back if no status is stored, because then nothing flips; if the stored status is bad
+/// already; if a source has no transition time; or if its time is ahead of `now` by more than `hold`, because
+/// a clock that wrong must not hide an outage.
 pub fn damp<K: Ord + Clone>(
     policy: &Policy,
     tally: &Tally<K>,
@@ -148,15 +149,15 @@ mod tests {
         assert_eq!(damped.until, Some(Timestamp::MAX));
     }
 
-    /// Sources of any class, since any time before this one.
+    /// Sources of any class, with transition times before `end`.
     fn entries(end: i64) -> impl Strategy<Value = Vec<(Class, Option<i64>)>> {
         let class = prop::sample::select(Class::ALL.to_vec());
         prop::collection::vec((class, prop::option::weighted(0.9, 800..end)), 1..5)
     }
 
     proptest! {
-        /// Said to a cluster that stays as it is, moment by moment, with each status stored: it only gets worse, it
-        /// ends with what is so, and it changes when it said that it would and at no other time.
+        /// Evaluated second by second, with each result stored: the class only gets worse, ends as the worst
+        /// class, and changes exactly at `until`.
         #[test]
         fn with_every_status_stored_the_class_only_gets_worse(
             entries in entries(NOW + 200),
@@ -180,7 +181,7 @@ mod tests {
             prop_assert_eq!(last, Damped::immediate(tally.worst()));
         }
 
-        /// Said by one who cannot store it, moment by moment: it changes when it said that it would and at no other time.
+        /// Evaluated second by second, with the stored status fixed: the result changes exactly at `next`.
         #[test]
         fn with_nothing_stored_the_class_changes_at_next(
             entries in entries(NOW + 400),
@@ -201,7 +202,7 @@ mod tests {
             prop_assert_eq!(last, Damped::immediate(tally.worst()));
         }
 
-        /// As long as no clock is ahead: how far ahead is too far depends on the duration.
+        /// Only with transition times before now: the limit for times in the future depends on `hold`.
         #[test]
         fn a_longer_hold_never_ends_sooner(entries in entries(NOW), hold in 0_u64..150, more in 0_u64..100) {
             let (policy, tally) = (Policy::new("Ready"), tally(&entries));

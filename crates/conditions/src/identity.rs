@@ -5,36 +5,36 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// An object in a cluster. Messages name sources in this order, whatever the order in which they arrive.
+/// An object in a cluster. Messages name sources in the order of this type.
 ///
-/// `T` is any text: `&str` for the moment, `Arc<str>` to keep. A part that does not apply is empty: the namespace of a
-/// cluster-scoped object, the cluster where there is only one, the kind of what is not an object. Where two API groups
-/// have a kind of the same name, `kind` includes the group: `Backup.velero.io`.
+/// `T` is `&str` for the moment, or `Arc<str>` to keep. A part that does not apply is empty: the namespace of
+/// a cluster-scoped object, the cluster if there is only one, the kind of a source that is not an object. If
+/// two API groups have a kind of the same name, `kind` includes the group: `Backup.velero.io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity<T> {
-    /// The kind, with its group where it would be ambiguous.
+    /// The kind, with its group if it is ambiguous.
     pub kind: T,
-    /// The cluster; empty where there is only one.
+    /// Empty if there is only one cluster.
     pub cluster: T,
-    /// The namespace; empty for cluster-scoped objects.
+    /// Empty for cluster-scoped objects.
     pub namespace: T,
-    /// The name of the object.
+    /// The name of the object, or of a source that is not an object.
     pub name: T,
 }
 
-/// The names of a set of sources, kept up to date as sources come and go.
+/// The shortest unambiguous names of a set of sources, updated as sources come and go.
 ///
-/// A source is called `Kind/name`, or by its cluster where the same object is in several. Sources that would be called
-/// the same are called `cluster/Kind/namespace/name`, without the parts that are empty.
+/// A source is named `Kind/name`, or by its cluster if the same object is in several clusters. If two sources
+/// would share a name, both are named `cluster/Kind/namespace/name`, without empty parts.
 #[derive(Clone, Debug)]
 pub struct Names<T> {
-    /// The clusters of each object: kind, namespace and name.
+    /// By kind, namespace and name.
     clusters: BTreeMap<[T; 3], BTreeSet<T>>,
     /// How many sources have each short name.
     short: BTreeMap<Short<T>, usize>,
 }
 
-/// A short name: `Kind/name`, or without a kind the name of a cluster or of what is not an object.
+/// `Kind/name`; without a kind, the name of a cluster or of a source that is not an object.
 type Short<T> = (Option<T>, T);
 
 impl<T> Default for Names<T> {
@@ -49,13 +49,13 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         Self::default()
     }
 
-    /// Adds a source.
+    /// Adds a source. Adding it twice has no effect.
     pub fn add(&mut self, identity: &Identity<T>) {
         let clusters = self.clusters.entry(identity.object()).or_default();
         if !clusters.insert(identity.cluster.clone()) {
             return;
         }
-        // The second cluster changes what the first source is called; more of them change nothing for the others.
+        // A second cluster renames the first source as well; a third one does not rename the others.
         match clusters.len() {
             1 => increment(&mut self.short, identity.kind_and_name()),
             2 => {
@@ -68,7 +68,7 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
     }
 
-    /// Removes a source.
+    /// Removes a source, if the set has it.
     pub fn remove(&mut self, identity: &Identity<T>) {
         let object = identity.object();
         let Some(clusters) = self.clusters.get_mut(&object) else { return };
@@ -142,7 +142,7 @@ mod tests {
         Identity { kind, cluster, namespace, name }
     }
 
-    /// The name of each of these sources, in the same order.
+    /// The names in the order of the sources.
     fn display_names<'a>(identities: &'a [Identity<&'a str>]) -> Vec<Cow<'a, str>> {
         let mut names = Names::new();
         for identity in identities {

@@ -1,20 +1,24 @@
-//! Many conditions into one.
+//! Merges many conditions into one.
 //!
-//! Several sources speak of themselves in conditions: the members of an application, the components of an operator,
-//! the instances of one object in many clusters. A [`Policy`] says, for one type of condition, what they say
-//! together:
+//! Sources report conditions: the members of an application, the components of an operator, one object in
+//! many clusters. A [`Policy`] defines for one condition type how they are merged:
 //!
-//! 1. [`normalise`] makes a [`Contribution`] of what a source reports, or does not, and gives it a [`Class`];
+//! 1. [`normalise`] turns what a source reports, or fails to report, into a [`Contribution`] with a
+//!    [`Class`];
 //! 2. a [`Tally`] counts the classes as sources come, change and go, in any order;
-//! 3. [`merge()`] reads one [`Statement`] off it: status, reason and a message that names the sources that decide;
-//! 4. [`damp`] can hold back a turn for the worse until it has lasted;
-//! 5. [`Condition::next`] and [`put_in_place`] make of it what is written.
+//! 3. [`merge()`] reads one [`Statement`] off it: status, reason and a message that names the deciding
+//!    sources;
+//! 4. [`damp`] can hold back a bad status until the issue has lasted;
+//! 5. [`Condition::next`] and [`put_in_place`] turn the statement into the conditions to write.
 //!
-//! Nothing here has a clock or does I/O, and nothing depends on the order in which sources arrive. A change costs the
-//! logarithm of the number of sources, and a message looks only at the sources that fit into it.
+//! Nothing here reads a clock or does I/O, and the result does not depend on the order in which sources
+//! arrive. A change takes logarithmic time in the number of sources, and a message reads only the sources
+//! that fit into it.
 //!
 //! ```
-//! use bellwether_conditions::{Condition, Consensus, Policy, Reported, Source, SourceText, Tally, merge, normalise};
+//! use bellwether_conditions::{
+//!     Condition, Consensus, Policy, Reported, Source, SourceText, Tally, merge, normalise,
+//! };
 //! use bellwether_model::ConditionStatus;
 //!
 //! let policy = Policy::new("Ready");
@@ -23,7 +27,8 @@
 //! let sources = [("cluster-1", &[expired][..]), ("cluster-2", &[fine]), ("cluster-3", &[])];
 //!
 //! let (mut tally, mut consensus) = (Tally::new(), Consensus::new());
-//! let contributions = sources.map(|(_, conditions)| normalise(&policy, &Source { conditions, ..Source::default() }));
+//! let contributions =
+//!     sources.map(|(_, conditions)| normalise(&policy, &Source { conditions, ..Source::default() }));
 //! for (key, contribution) in contributions.iter().enumerate() {
 //!     tally.set(key, contribution.class, contribution.since);
 //!     consensus.add(contribution.class, &contribution.reason, &contribution.message);

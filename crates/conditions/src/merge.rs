@@ -1,4 +1,4 @@
-//! One statement of many.
+//! Merges the counted contributions of all sources into one statement.
 
 use std::borrow::Cow;
 
@@ -13,21 +13,21 @@ use crate::{
     tally::Tally,
 };
 
-/// What a source says, for a message.
+/// The text of a source, for the merged message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText<'a> {
-    /// What it is called.
+    /// As messages name it.
     pub name: Cow<'a, str>,
-    /// Its reason.
+    /// Any text; the merged reason is made legal.
     pub reason: Cow<'a, str>,
-    /// Its message. If it is empty, its reason is named instead.
+    /// If empty, the message names the reason instead.
     pub message: Cow<'a, str>,
 }
 
-/// What the sources of a tally say together.
+/// The statement that the worst class of the tally decides.
 ///
-/// `said` is asked for the few sources whose words are needed. `consensus` is asked for what the policy wants to be
-/// shared.
+/// `text_of` is called only for the sources that the result quotes. `consensus` is read for what the policy
+/// wants to be shared.
 pub fn merge<'a, K: Ord + Clone>(
     policy: &Policy,
     tally: &Tally<K>,
@@ -37,10 +37,10 @@ pub fn merge<'a, K: Ord + Clone>(
     statement(tally.worst(), policy, tally, Some(consensus), text_of)
 }
 
-/// The same, where something else than the worst class decides: what [`damp`](crate::damp) says. Nothing is known to be
-/// shared: [`Choice::Common`] is the policy's reason, and [`WhenFine::Agreed`] says nothing.
+/// The same for a given class, usually that of [`damp`](crate::damp). Without a [`Consensus`],
+/// [`Choice::Common`] yields the policy's reason, and [`WhenFine::Agreed`] an empty message.
 ///
-/// The message of what is not fine names all issues and then all that is unknown.
+/// A message about issues or unknown sources lists all issues first, then all unknown sources.
 pub fn merge_as<'a, K: Ord + Clone>(
     class: Option<Class>,
     policy: &Policy,
@@ -112,7 +112,7 @@ mod tests {
         source::{Contribution, Reported, Source, normalise},
     };
 
-    /// Sources by their names, and all that is kept of them as they come and go.
+    /// Sources by name, with the tally and consensus over them.
     #[derive(Clone, Default)]
     struct Group {
         sources: BTreeMap<&'static str, Contribution<'static>>,
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Name, status, reason, message and time of a source.
+    /// Name, status, reason, message and transition time in seconds.
     type Row = (&'static str, &'static str, &'static str, &'static str, i64);
 
     fn contribution(policy: &Policy, (_, status, reason, message, since): Row) -> Contribution<'static> {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(merged(&Policy::new("T"), rows), (status, reason.to_owned(), message.to_owned()));
     }
 
-    /// The conditions of one object in many clusters: what is not good in one of them is bad in the whole.
+    /// One object in many clusters, where Unknown counts as an issue.
     #[rstest]
     #[case::agreed(&[("east", "True", "", "All valid", 1), ("west", "True", "X", "All valid", 1)], True, "AllInstances", "All valid")]
     #[case::bad(
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(statement, Statement::new(False, "IssuesReported", "a"));
     }
 
-    /// While an issue is held back, it is named but does not decide.
+    /// While an issue is held back, the message names it, but it does not decide.
     #[test]
     fn another_class_can_decide() {
         let policy = Policy::new("T");
@@ -295,7 +295,7 @@ mod tests {
         )
     }
 
-    /// At most one row for each name.
+    /// At most one row per name.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         prop::collection::vec(row(), 0..6).prop_map(|rows| {
             rows.into_iter().map(|row| (row.0, row)).collect::<BTreeMap<_, _>>().into_values().collect()

@@ -1,10 +1,10 @@
-//! Writing conditions among those of others.
+//! Writes conditions into a status that other controllers write, too.
 
-/// The stored conditions with ours among them.
+/// The stored conditions with `ours` merged in.
 ///
-/// Ours replace what they follow where it stands, new ones come last in the order in which they are given, and what
-/// is `owned` by us and no longer said goes. Conditions of others stay as and where they are, also those that they
-/// wrote twice. `type_` gives the type of a condition.
+/// Ours replace stored conditions of the same type in place; new types are appended in the given order. A
+/// stored type that is `owned` and not in `ours` is removed. Conditions of other controllers keep their
+/// content and position, duplicates included.
 pub fn put_in_place<C: Clone>(
     stored: &[C],
     ours: impl IntoIterator<Item = C>,
@@ -16,7 +16,7 @@ pub fn put_in_place<C: Clone>(
     let mut placed: Vec<C> = stored
         .iter()
         .filter_map(|condition| match types.iter().position(|other| other == type_(condition)) {
-            // A second of the type finds ours already taken, and goes.
+            // A duplicate finds ours taken already, and is dropped.
             Some(index) => ours[index].take(),
             None => (!owned(type_(condition))).then(|| condition.clone()),
         })
@@ -25,10 +25,10 @@ pub fn put_in_place<C: Clone>(
     placed
 }
 
-/// Whether somebody has already spoken of a newer generation than ours: then what we have to say is old, and is not
-/// written.
+/// True if a stored condition or status describes a newer generation than ours. Then our statement is stale
+/// and must not be written.
 ///
-/// `stored` has the observed generations of the stored conditions that are ours, and of the status if it has one.
+/// `stored` has the `observedGeneration` of our stored conditions, and of the status if it has one.
 pub fn has_newer_generation(stored: impl IntoIterator<Item = Option<i64>>, generation: Option<i64>) -> bool {
     generation.is_some_and(|generation| stored.into_iter().flatten().any(|observed| observed > generation))
 }

@@ -1,4 +1,4 @@
-//! What a source says, made comparable.
+//! Turns what a source reports, or fails to report, into a [`Contribution`].
 
 use std::borrow::Cow;
 
@@ -7,54 +7,54 @@ use jiff::Timestamp;
 
 use crate::policy::{Class, Policy};
 
-/// A condition as somebody wrote it: any text may be anything, and empty if there is none.
+/// A condition as an object has it. No field is validated; a missing text is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported<'a> {
-    /// Its type.
+    /// Compared exactly.
     pub type_: &'a str,
-    /// Its status.
+    /// Anything but `True` and `False` counts as Unknown.
     pub status: &'a str,
-    /// Its reason.
+    /// May be illegal or empty.
     pub reason: &'a str,
-    /// Its message.
+    /// May be empty.
     pub message: &'a str,
-    /// Since when its status is what it is.
+    /// When `status` last changed, if the object says so.
     pub last_transition_time: Option<Timestamp>,
-    /// The generation that it speaks of.
+    /// The generation that the condition describes. Zero counts as missing.
     pub observed_generation: Option<i64>,
 }
 
-/// An object that speaks of itself in conditions.
+/// An object that reports conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// Its conditions, of any types.
+    /// Of any types, in the order of the object.
     pub conditions: &'a [Reported<'a>],
-    /// Its generation, if it has one.
+    /// `metadata.generation`, if the object has one.
     pub generation: Option<i64>,
-    /// When it was created, if that is known. It reports nothing since then at the earliest.
+    /// `metadata.creationTimestamp`. A missing condition has been missing since then at the earliest.
     pub created: Option<Timestamp>,
-    /// Whether its cluster has been silent for too long to believe what it said last.
+    /// True if its cluster has been silent for too long to trust the last report.
     pub unreachable: bool,
 }
 
-/// What a source adds to the whole.
+/// What a source contributes to the merged condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contribution<'a> {
-    /// Its status.
+    /// The reported status, or what the policy assumes.
     pub status: ConditionStatus,
-    /// What that counts as.
+    /// The class of `status` under the policy.
     pub class: Class,
-    /// Its reason; never empty, and as the source wrote it.
+    /// As the source wrote it; never empty.
     pub reason: Cow<'a, str>,
-    /// Its message; empty if it gives none.
+    /// Empty if the source gives none.
     pub message: Cow<'a, str>,
-    /// Since when it says so, if that can be known.
+    /// Since when the source has this status, if known.
     pub since: Option<Timestamp>,
-    /// How many more conditions of the type the source has. Only the first counts, and somebody should be told.
+    /// How many further conditions of the type the source has. Only the first counts; callers should say so.
     pub repeated: usize,
 }
 
-/// What a source adds under a policy.
+/// What a source contributes under a policy.
 pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
     let mut same_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
     let Some(condition) = same_type.next() else {
@@ -79,7 +79,7 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
         return contribution.unknown(policy, CLUSTER_UNREACHABLE);
     }
     match (condition.observed_generation, source.generation) {
-        // Zero is how programs in Go leave it out.
+        // Go programs write zero for an unset generation.
         (Some(observed @ 1..), Some(generation)) if observed < generation => Contribution {
             message: Cow::Owned(format!(
                 "{} condition observed generation {observed}, want {generation}",
@@ -91,14 +91,13 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
     }
 }
 
-/// The reason of a source that reports a condition for an earlier generation than its own.
+/// The reason of a condition whose `observedGeneration` is behind its object.
 pub const OBSERVED_GENERATION_STALE: &str = "ObservedGenerationStale";
 
-/// The reason of a source whose cluster is silent.
 const CLUSTER_UNREACHABLE: &str = "ClusterUnreachable";
 
 impl<'a> Contribution<'a> {
-    /// What a source adds that does not report the condition, or does not exist.
+    /// The contribution of a source that does not exist, or does not report the condition.
     pub fn missing(policy: &Policy, message: impl Into<Cow<'a, str>>, since: Option<Timestamp>) -> Self {
         Self {
             status: policy.missing,
@@ -110,7 +109,7 @@ impl<'a> Contribution<'a> {
         }
     }
 
-    /// The same, to keep.
+    /// A copy that borrows nothing.
     pub fn into_owned(self) -> Contribution<'static> {
         Contribution {
             status: self.status,
@@ -122,7 +121,7 @@ impl<'a> Contribution<'a> {
         }
     }
 
-    /// The same source where what it said no longer counts. Since when, nobody knows.
+    /// The same source, no longer trusted. Since when is unknown.
     fn unknown(self, policy: &Policy, reason: &'static str) -> Self {
         Self {
             status: ConditionStatus::Unknown,

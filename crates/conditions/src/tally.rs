@@ -1,4 +1,4 @@
-//! Counting what sources say as they come, change and go.
+//! Counts sources by class as they come, change and go.
 
 use std::{
     cmp::Reverse,
@@ -10,22 +10,21 @@ use jiff::Timestamp;
 
 use crate::policy::{Class, Policy};
 
-/// How many sources are of each class, which, and since when.
+/// How many sources are in each class, which ones, and since when.
 ///
-/// Its keys are in the order in which sources are to be named, such as an [`Identity`](crate::Identity), or a handle
-/// that sorts like one. It keeps no text: whoever has the sources looks it up for the few keys that are needed. Every
-/// change, and every question but for going through keys, costs at most the logarithm of the number of sources.
+/// Keys sort in the order in which messages name sources: an [`Identity`](crate::Identity), or a handle that
+/// sorts like one. The tally stores no text: the caller looks it up for the few keys that a message needs.
+/// Every operation except iterating over keys takes at most logarithmic time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally<K> {
     /// By class. Each key is in one of them.
     classes: [ClassEntries<K>; 3],
 }
 
-/// The sources of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ClassEntries<K> {
     keys: BTreeMap<K, Option<Timestamp>>,
-    /// Those that say since when, the last of them the latest; of several at that time, the first of the keys.
+    /// The keys with a time. The last one is the latest; of several with that time, the first by key.
     times: BTreeSet<(Timestamp, Reverse<K>)>,
 }
 
@@ -36,12 +35,13 @@ impl<K> Default for Tally<K> {
 }
 
 impl<K: Ord + Clone> Tally<K> {
-    /// No sources yet.
+    /// Without sources.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source is of this class, since then if it says so. Gives back its class before.
+    /// Adds or moves a source, with the time since when it is in the class, if known. Returns its previous
+    /// class.
     pub fn set(&mut self, key: K, class: Class, since: Option<Timestamp>) -> Option<Class> {
         let before = self.remove(&key);
         let entries = &mut self.classes[class as usize];
@@ -52,7 +52,7 @@ impl<K: Ord + Clone> Tally<K> {
         before
     }
 
-    /// A source is gone. Gives back its class before.
+    /// Removes a source. Returns its previous class.
     pub fn remove(&mut self, key: &K) -> Option<Class> {
         for class in Class::ALL {
             let entries = &mut self.classes[class as usize];
@@ -66,45 +66,45 @@ impl<K: Ord + Clone> Tally<K> {
         None
     }
 
-    /// How many sources are of a class.
+    /// The number of sources in a class.
     pub fn count(&self, class: Class) -> usize {
         self.entries(class).keys.len()
     }
 
-    /// How many sources there are.
+    /// The number of sources.
     pub fn len(&self) -> usize {
         self.classes.iter().map(|entries| entries.keys.len()).sum()
     }
 
-    /// Whether there are none.
+    /// True without sources.
     pub fn is_empty(&self) -> bool {
         self.worst().is_none()
     }
 
-    /// The class that decides: the worst that any source is of.
+    /// The worst class that has a source. It decides.
     pub fn worst(&self) -> Option<Class> {
         Class::ALL.into_iter().find(|class| self.count(*class) > 0)
     }
 
-    /// The status of all sources together.
+    /// The status of the merged condition.
     pub fn status(&self, policy: &Policy) -> ConditionStatus {
         self.worst().map_or(policy.empty.status, |class| policy.status(class))
     }
 
-    /// The sources of a class, in their order.
+    /// The sources of a class, in key order.
     pub fn keys(&self, class: Class) -> impl Iterator<Item = &K> {
         self.entries(class).keys.keys()
     }
 
-    /// The source of a class that changed last; of several, the first in their order. One that does not say when
-    /// changed before all others.
+    /// The source of a class with the latest time; the first by key if several tie. A source without a time
+    /// sorts before all others.
     pub fn latest(&self, class: Class) -> Option<&K> {
         let entries = self.entries(class);
         let latest = entries.times.last().map(|(_, Reverse(key))| key);
         latest.or_else(|| entries.keys.keys().next())
     }
 
-    /// Since when the oldest of the sources of a class has been of it; nothing if any of them does not say.
+    /// The earliest time in a class; `None` if any of its sources has no time.
     pub fn since(&self, class: Class) -> Option<Timestamp> {
         let entries = self.entries(class);
         let (earliest, _) = entries.times.first().filter(|_| entries.times.len() == entries.keys.len())?;
@@ -215,12 +215,12 @@ mod tests {
                     present.remove(&key);
                 }
             }
-            // From scratch, and the other way round.
+            // Built from scratch, in reverse order.
             let entries: Vec<Entry> = present.iter().rev().map(|(key, (class, since))| (*key, *class, *since)).collect();
             prop_assert_eq!(&incremental, &tally(&entries));
             prop_assert_eq!(incremental.len(), present.len());
 
-            // And by looking at all of them.
+            // Compared with a linear scan.
             let worst = entries.iter().map(|(_, class, _)| *class).min();
             prop_assert_eq!(incremental.worst(), worst);
             for class in Class::ALL {

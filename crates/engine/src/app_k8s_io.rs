@@ -1,35 +1,34 @@
-//! Applications of `app.k8s.io/v1beta1`, as far as anybody can read them.
+//! Parses Applications of `app.k8s.io/v1beta1`.
 //!
-//! Their definition checks little, and manifests in use write groups in many ways. So each field is read by itself: what
-//! makes no sense is said, and takes nothing else with it.
+//! Their CRD validates little, and manifests write API groups in many ways. So each field is parsed on its
+//! own: an invalid one is reported and does not affect the others.
 
 use bellwether_api::ComponentKind;
 use bellwether_model::{Map, Object, Value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use serde::Serialize;
 
-/// What a user wrote, as far as it matters here.
+/// The fields of the spec that we use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AppK8sIoSpec {
-    /// Which objects belong to it; without one, none do.
+    /// Without a selector, it has no members.
     pub selector: Option<LabelSelector>,
-    /// The kinds of those objects, each once, their groups as the cluster has them.
+    /// Without duplicates; groups normalised.
     pub component_kinds: Vec<ComponentKind>,
-    /// Whether it is to own them.
+    /// Whether it owns its members.
     pub add_owner_ref: bool,
-    /// What kind of application it is.
+    /// `spec.descriptor.type`.
     pub type_: Option<String>,
-    /// The version of it.
+    /// `spec.descriptor.version`.
     pub version: Option<String>,
-    /// What cannot be understood, and where.
+    /// Invalid fields, each as `path: reason`.
     pub mistakes: Vec<String>,
 }
 
-/// The fields of the status that we write. What others may have added is theirs.
+/// Other fields of the status belong to other controllers.
 const STATUS_FIELDS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
 
 impl AppK8sIoSpec {
-    /// What must be kept of an object for it to be read.
     pub(crate) const FIELDS_READ: [&'static [&'static str]; 9] = [
         &["spec", "selector"],
         &["spec", "componentKinds"],
@@ -71,7 +70,7 @@ impl AppK8sIoSpec {
     }
 }
 
-/// The status that an object has, without what is not ours.
+/// Only the fields that we write.
 pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
     let field = |name: &str| {
         let value = serde_json::to_value(object.at("status")?.get(name)?).ok()?;
@@ -87,23 +86,22 @@ fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
         Some(value) => value.as_text().map(str::trim),
     };
     let kind = text("kind").filter(|kind| !kind.is_empty()).ok_or("kind required")?;
-    // Without a word that can be read, the core group would be meant, and objects that nobody spoke of.
+    // A missing group means the core group. An unreadable one must not, or it would select the wrong objects.
     let group = group(text("group").ok_or("group must be a string")?);
     Ok(ComponentKind { group: group.to_owned(), kind: kind.to_owned() })
 }
 
-/// A field that is there. One that is null is not.
 fn non_null<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
     fields.get(name).filter(|value| !matches!(value, Value::Null))
 }
 
-/// The group that is meant. Many write its version too, or instead of the core group, which has no name; some give it one.
+/// The API group that was meant. Manifests also contain `apps/v1`, `v1` or `core`.
 fn group(text: &str) -> &str {
     let group = text.split_once('/').map_or(text, |(group, _)| group);
     if group == "core" || is_version(group) { "" } else { group }
 }
 
-/// Whether all of it is a version, such as `v1` or `v1beta1`. A group may begin like one.
+/// True for `v1` or `v1beta1`, but not for a group that begins like a version.
 fn is_version(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(['v', 'V']) else { return false };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -112,8 +110,7 @@ fn is_version(text: &str) -> bool {
     number(rest) || staged("alpha") || staged("beta")
 }
 
-/// A selector whose every part can be understood, or what cannot. A part that is passed over would select more than was
-/// meant.
+/// An error if any part is invalid: skipping a part would select too many objects.
 fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
     let Some(fields) = value.as_map() else {
         return Err("spec.selector: must be a label selector".to_owned());

@@ -1,31 +1,28 @@
-//! What the time is, and whether somebody has set the clock.
+//! Tells a wall clock that was set from time that passed, by comparing it with a monotonic clock.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What the time is.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// By the clock on the wall, which people put forward and back.
+    /// Wall clock. It can be set forward and back.
     pub time: Timestamp,
-    /// How long it has been since some beginning, by a clock that only goes forward: the same beginning for all that is
-    /// compared.
+    /// Monotonic clock: time since an arbitrary start, which is the same for all values that are compared.
     pub passed: Duration,
 }
 
-/// Clocks that agree to this are left alone: they drift, and are kept right by little steps.
+/// Smaller differences are clock drift or NTP adjustments.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
-/// Compares the two clocks.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// What both said when the one on the wall was last known to be set.
+    /// Both clocks when the wall clock was first read or last found to be set.
     reference: Option<Now>,
 }
 
 impl Clock {
-    /// It is now. Gives back by how much the clock on the wall was set since it was last asked, if it was.
+    /// Returns by how much the wall clock was set since the last call, if it was.
     pub(crate) fn advance(&mut self, now: Now) -> Option<SignedDuration> {
         let reference = *self.reference.get_or_insert(now);
         let wall_elapsed = reference.time.duration_until(now.time);

@@ -1,10 +1,10 @@
-//! Who needs whom, and whether that leads in a circle.
+//! A directed graph of dependencies between groups, with cycle detection.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::id::NamespacedName;
 
-/// Who needs whom, in both directions.
+/// Edges in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct DependencyGraph {
     dependencies: HashMap<NamespacedName, Vec<NamespacedName>>,
@@ -12,7 +12,7 @@ pub(crate) struct DependencyGraph {
 }
 
 impl DependencyGraph {
-    /// From now on one needs these. Gives back whether that is news.
+    /// Replaces the edges of a node. Returns whether they changed.
     pub(crate) fn set(&mut self, node: &NamespacedName, dependencies: Vec<NamespacedName>) -> bool {
         if self.dependencies.get(node).map(Vec::as_slice).unwrap_or_default() == dependencies {
             return false;
@@ -34,12 +34,12 @@ impl DependencyGraph {
         true
     }
 
-    /// Those that need one.
+    /// The direct dependents.
     pub(crate) fn dependents_of(&self, node: &NamespacedName) -> Vec<NamespacedName> {
         self.dependents.get(node).into_iter().flatten().cloned().collect()
     }
 
-    /// All from which a way of needs leads to one, without itself.
+    /// All nodes from which a path leads to `node`, without the node itself.
     pub(crate) fn transitive_dependents(&self, node: &NamespacedName) -> BTreeSet<NamespacedName> {
         let mut found = BTreeSet::new();
         let mut next = vec![node.clone()];
@@ -54,7 +54,7 @@ impl DependencyGraph {
         found
     }
 
-    /// The shortest way from one back to itself; of several, the first by name.
+    /// The shortest path from a node back to itself; the first by name if several tie.
     pub(crate) fn cycle(&self, node: &NamespacedName) -> Option<Vec<NamespacedName>> {
         let mut came_from: HashMap<&NamespacedName, &NamespacedName> = HashMap::new();
         let mut queue = VecDeque::from([node]);

@@ -1,4 +1,5 @@
-//! The machine itself: what happens goes in, what is to be done comes out. What it can be asked is in `ask.rs`.
+//! The state machine: applies events to the store of facts, passes them to the groupings, and collects
+//! effects. The queries are in `ask.rs`.
 
 mod ask;
 
@@ -25,25 +26,26 @@ use crate::{
     wanted::Wanted,
 };
 
-/// A clock that is put back by less than this will soon be where it was.
+/// After a smaller setback of the clock, verdicts that depend on time are soon right again by themselves.
 const MIN_SETBACK_TO_RELIST: SignedDuration = SignedDuration::from_mins(1);
 
-/// All groupings, in the order in which they act: the rules before those whose members they judge.
+/// In the order in which they act: HealthRules first, because they change the verdicts of the others'
+/// members.
 fn groupings() -> Vec<Box<dyn Grouping>> {
     vec![Box::<Rules>::default(), Box::<Applications>::default(), Box::<Rollups>::default()]
 }
 
-/// A deterministic machine: the same events in the same order give the same effects.
+/// A deterministic state machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
     feeds: Feeds,
     clusters: Clusters,
     queue: EffectQueue,
     groupings: Vec<Box<dyn Grouping>>,
-    /// The feeds of our own kinds. Before they are known, no other is begun.
+    /// The feeds of our own kinds. No other feed starts before their initial lists have completed.
     base: Vec<FeedId>,
     synced: bool,
-    /// Whether groups that are members of others are judged by their own evaluation.
+    /// If set, a group that is a member of another counts as evaluated here, not by its stored status.
     nested: Option<Nested>,
 }
 
@@ -54,13 +56,13 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// One that knows nothing. Its first step asks to follow our own kinds.
+    /// An empty engine. Its first step follows our own kinds.
     pub fn new() -> Self {
         Self::with_groupings(groupings())
     }
 
-    /// One that is told of one namespace only. It leaves Rollups alone: their components may be anywhere, and what is
-    /// elsewhere would seem not to be there.
+    /// An engine that sees one namespace only. It ignores Rollups: their components may be in any namespace,
+    /// and would seem to be missing.
     pub fn of_one_namespace() -> Self {
         Self::with_groupings(groupings().into_iter().filter(|grouping| grouping.is_namespaced()).collect())
     }
@@ -75,15 +77,16 @@ impl Engine {
         engine
     }
 
-    /// One that looks after groups of another kind as well, where the cluster has them: the Applications of `app.k8s.io`.
-    /// No group of ours waits for them: they keep the objects that they own, so that no other controller takes one over.
+    /// Also evaluates groups of an optional kind: Applications of `app.k8s.io`. Our own groups do not wait
+    /// for their initial list: they never release objects, so no other Application can take one over too
+    /// early.
     #[must_use]
     pub fn with_kind(mut self, kind: OwnKind) -> Self {
         self.follow(&kind.kind());
         self
     }
 
-    /// One that judges groups that are members of others by its own evaluation.
+    /// Evaluates groups that are members of other groups here, instead of reading their stored status.
     #[must_use]
     pub fn with_nested_evaluation(mut self) -> Self {
         self.nested = Some(Nested::default());
@@ -94,7 +97,7 @@ impl Engine {
         self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.queue.effects)
     }
 
-    /// Takes in what has happened, and says what follows from it.
+    /// Handles a batch of events and returns the effects. Groups are evaluated once, after the last event.
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
         for event in events {
             match event {
@@ -137,18 +140,17 @@ impl Engine {
         self.queue.drain()
     }
 
-    /// Evaluates what has changed.
     fn flush(&mut self, now: Timestamp) {
         self.for_each_grouping(now, |grouping, cx| grouping.flush(cx));
     }
 
-    /// Judges the objects of groups as the groups were evaluated, from the inside out, until nothing changes any more.
+    /// Reassesses the objects of nested groups by their evaluation, innermost first, until nothing changes.
     fn settle_nested(&mut self, now: Timestamp) {
         let Some(mut nested) = self.nested.take() else { return };
         let mut changed = self.queue.take_changed();
         nested.due_again(&changed);
         if !nested.due.is_empty() {
-            // Whether they still count one another shows when they are judged again.
+            // Reassess these, to see whether they are still cyclic.
             let cyclic = mem::take(&mut nested.cyclic);
             nested.due.extend(cyclic.iter().cloned());
             changed.extend(self.reassess_nested(&mut nested, now));
@@ -160,14 +162,15 @@ impl Engine {
         self.nested = Some(nested);
     }
 
-    /// Gives back what has changed by it.
+    /// Returns the groups that changed.
     fn reassess_nested(&mut self, nested: &mut Nested, now: Timestamp) -> BTreeSet<Changed> {
         let mut all = BTreeSet::new();
-        // Each round is right about the groups that count only what the one before was right about: there are never more
-        // rounds than groups, unless some count one another. Each of those is judged anew in as many rounds again.
+        // A round settles every group whose members were settled by the round before. So there are at most as
+        // many rounds as groups, unless groups contain one another. Another `max_rounds` rounds find all of
+        // those.
         let max_rounds = self.group_count() + 1;
         for round in 0..=2 * max_rounds {
-            // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
+            // Compute the whole round before applying it, so that the result does not depend on the order.
             let due = mem::take(&mut nested.due).into_iter();
             let reassessed: Vec<_> =
                 due.filter_map(|group| Some((self.reassessment_of(&group, now)?, group))).collect();
@@ -192,20 +195,20 @@ impl Engine {
         all
     }
 
-    /// How the object of a group is to be judged; nothing if it is judged so already.
+    /// How to assess the object of a group; `None` if its facts say so already.
     fn reassessment_of(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
         let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
         let reassessment = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
         Some((object, reassessment))
     }
 
-    /// The kinds that our own groups are written in.
+    /// The kinds to list before anything else.
     fn base_kinds(&self) -> Vec<OwnKind> {
         self.groupings.iter().flat_map(|grouping| grouping.base()).copied().collect()
     }
 
-    /// Somebody has set the clock. What waits for so long from some moment on waits no longer and no shorter for that. What
-    /// an hour has made of an object that has not passed yet is looked at again.
+    /// Call this when the wall clock was set. Timers keep their remaining time. After a setback, all kinds
+    /// are relisted, because verdicts may rest on a time that has not come yet.
     pub fn clock_set(&mut self, by: SignedDuration) {
         self.queue.clock_set(by);
         self.clusters.clock_set(by);
@@ -217,7 +220,6 @@ impl Engine {
         }
     }
 
-    /// Lets every grouping do something.
     fn for_each_grouping(
         &mut self,
         now: Timestamp,
@@ -228,7 +230,7 @@ impl Engine {
         }
     }
 
-    /// Lets every grouping that has members in the cluster of a feed do something.
+    /// Skips groupings without members in the cluster of the feed.
     fn for_each_with_members_in(
         &mut self,
         feed: FeedId,
@@ -243,7 +245,7 @@ impl Engine {
         });
     }
 
-    /// Lets the grouping that reads a kind do something.
+    /// Calls the grouping that reads a kind; does nothing if there is none.
     fn with_grouping<R: Default>(
         &mut self,
         kind: Option<OwnKind>,
@@ -257,7 +259,7 @@ impl Engine {
         })
     }
 
-    /// Whether news comes from a source that has been removed meanwhile. `NotConnected` comes from the router, not from a source.
+    /// A removed source may still deliver events. `NotConnected` comes from the router, not from a source.
     fn is_from_removed_source(&self, id: FeedId, event: &FeedEvent) -> bool {
         let is_removed = |feed: &Feed| self.clusters.is_removed(&feed.cluster);
         self.feeds.get(id).is_some_and(is_removed)
@@ -277,7 +279,7 @@ impl Engine {
             FeedEvent::Unreadable(unreadable) => {
                 let is_unserved = unreadable == Unreadable::NotServed;
                 feed.unreadable = Some(unreadable);
-                // Where there is no kind, there are no objects.
+                // A kind that is not served has no objects.
                 for object in if is_unserved { self.feeds.all(id) } else { Vec::new() } {
                     self.object_deleted(object, now);
                 }
@@ -294,7 +296,8 @@ impl Engine {
                 for object in self.feeds.end_list(id) {
                     self.object_deleted(object, now);
                 }
-                // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
+                // The objects were counted as they arrived, but their groups were not evaluated during the
+                // relist.
                 if was_listed && !was_unreadable {
                     self.own_kind_changed(id);
                     self.for_each_with_members_in(id, now, |grouping, _| grouping.list_completed(id));
@@ -311,14 +314,14 @@ impl Engine {
         }
     }
 
-    /// A source tells something of its cluster.
     fn cluster_event(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
         match self.clusters.handle(cluster, event, now) {
             Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
             Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
             Some(ClusterChange::Removed) => {
-                // Whatever is connected under this name next may be another cluster, or the same put back to an earlier time.
+                // The next cluster of this name may be another one, or the same one restored from a backup:
+                // its resourceVersions are not comparable.
                 self.feeds.forget_versions_of(cluster);
                 for feed in self.feeds.of_cluster(cluster) {
                     self.feed_event(feed, FeedEvent::Unreadable(Unreadable::NotConnected), now);
@@ -338,19 +341,20 @@ impl Engine {
         }
     }
 
-    /// A cluster has fallen silent, or is heard from again. While the hub is silent, no summary is given of any group.
+    /// A cluster became silent, or is heard from again. While the hub is silent, `summary` reports no group
+    /// as known.
     fn silence_toggled(&mut self, cluster: &Cluster) {
         if cluster.is_hub() {
             self.queue.kinds_changed(OwnKind::ALL);
         }
     }
 
-    /// What is said of groups of one of our own kinds may change, also of those that are not there.
+    /// The status of any group of this kind may change, also of a name that does not exist.
     fn own_kind_changed(&mut self, feed: FeedId) {
         let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
         if let Some(kind) = feed.and_then(|feed| OwnKind::of(&feed.kind)) {
             self.queue.kinds_changed([kind]);
-            // Before all of our own kinds are known, whoever asks is told which of them are not.
+            // Until the base kinds are listed, `summary` names those that are missing.
             self.queue.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.synced));
         }
     }
@@ -362,7 +366,7 @@ impl Engine {
 
     fn object_applied(&mut self, feed: FeedId, name: NamespacedName, object: ObservedObject, now: Timestamp) {
         let ObservedObject { facts, own } = object;
-        // Our kinds mean something in the cluster that we serve.
+        // Objects of our own kinds count in the hub only.
         let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster.is_hub()));
         if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
             self.object_deleted(other, now);
@@ -392,20 +396,19 @@ impl Engine {
         }
     }
 
-    /// An object is there, or is not what it was.
     fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
         self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_changed(object, before, cx));
     }
 
-    /// One of our own objects is gone, or is no longer one that we understand.
+    /// One of our own objects was deleted, or cannot be decoded any more.
     fn remove_group(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let group = GroupRef::new(kind, stored.name.clone());
         self.with_grouping(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
     }
 
-    /// An object has another version, and is what it was.
+    /// Only the resourceVersion changed.
     fn object_same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let feed = stored.feed;
@@ -431,8 +434,8 @@ impl Engine {
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
-        // What was refused, did not get through, or met an API server that knows no such object, is still wanted and is
-        // tried again. What met another version of the object is asked for again when that version is known here.
+        // A change that was refused, failed or got a 404 is still wanted, and the outbox retries it. After a
+        // conflict, the change is requested again once the newer version is known here.
         let is_over = match change {
             Change::Status { .. } => return self.status_written(slot, change, outcome, now),
             Change::Owners { .. } | Change::Apply { .. } => matches!(outcome, Outcome::Done(_)),
@@ -463,7 +466,7 @@ impl Engine {
         }
     }
 
-    /// Looks again when the verdict on an object will have turned into another.
+    /// Some verdicts change with time alone, such as one that waits for a deadline.
     fn schedule_verdict_timer(&mut self, object: ObjectId) {
         if let Some(later) = self.feeds.object(object).and_then(|stored| stored.facts.verdict.later.as_ref())
         {
@@ -471,7 +474,6 @@ impl Engine {
         }
     }
 
-    /// Time has made another verdict of the one on an object, perhaps.
     fn reassess(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object_mut(object) else { return };
         let before = stored.facts.clone();

@@ -1,10 +1,9 @@
-//! What many objects have in common, kept once.
+//! Deduplicates namespaces and labels: objects of one application share nearly all of theirs.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::facts::{Label, Labels};
 
-/// Namespaces, and labels. Objects of one application share nearly all of theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     strings: Interned<str>,
@@ -12,12 +11,11 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// A word as it is kept.
     pub(crate) fn intern(&mut self, text: &Arc<str>) -> Arc<str> {
         self.strings.intern(text, Arc::clone)
     }
 
-    /// Has labels share what is kept.
+    /// Replaces each label, or its key and value, by the shared copy.
     pub(crate) fn intern_labels(&mut self, labels: &mut Labels) {
         let Self { strings, labels: known } = self;
         labels.replace_each(|label| {
@@ -28,11 +26,10 @@ impl Interner {
     }
 }
 
-/// Things that are kept once.
 #[derive(Debug)]
 struct Interned<T: ?Sized> {
     known: HashSet<Arc<T>>,
-    /// So many are known when it is time to forget those that nobody uses any more.
+    /// At this size, values without other references are dropped.
     sweep_at: usize,
 }
 
@@ -43,7 +40,7 @@ impl<T: ?Sized> Default for Interned<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Interned<T> {
-    /// One as it is kept: the first time, as `keep` would have it.
+    /// The shared copy of a value. For a new value, `keep` makes the copy to share.
     fn intern(&mut self, value: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
         if let Some(known) = self.known.get(value) {
             return Arc::clone(known);

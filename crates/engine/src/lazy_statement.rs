@@ -1,11 +1,11 @@
-//! What a condition says, without the words for as long as nobody wants to read them.
+//! A condition statement whose message is rendered on demand. Evaluating a group needs only the status; a
+//! message can name a hundred members, and is rendered only when the status is written or queried.
 
 use std::borrow::Cow;
 
 use bellwether_conditions::Statement;
 use bellwether_model::ConditionStatus;
 
-/// What a condition says.
 pub(crate) struct LazyStatement<'a> {
     pub(crate) status: ConditionStatus,
     reason: Cow<'a, str>,

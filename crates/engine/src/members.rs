@@ -1,4 +1,4 @@
-//! The members of a group, counted as they come, change and go.
+//! The members of a group, with counts and sort orders that are updated as members come, change and go.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use crate::{
     id::{GroupKind, NamespacedName},
 };
 
-/// What is counted of one object.
+/// What a group counts of one member.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MemberEntry {
     pub(crate) kind: GroupKind,
@@ -18,20 +18,18 @@ pub(crate) struct MemberEntry {
     pub(crate) state: State,
     pub(crate) progress: u8,
     pub(crate) settled: bool,
-    /// Since when it is in that state, as far as anybody knows.
+    /// Since when it is in this state, if known.
     pub(crate) since: Option<Timestamp>,
 }
 
-/// Who a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum MemberId {
-    /// An object that is there.
     Object(ObjectId),
-    /// A named component that is not, or of which nobody can tell.
+    /// The index of a named component that does not exist, or whose kind cannot be read.
     Component(usize),
 }
 
-/// A place in the list: the worst first, then by kind and name.
+/// Worst state first, then by kind and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey {
     rank: usize,
@@ -45,13 +43,12 @@ impl SortKey {
         Self { rank: rank(entry.state), kind: entry.kind.clone(), name: entry.name.clone(), member_id }
     }
 
-    /// Before all of this kind and name that are in this state.
+    /// Sorts before all members of this kind and name in this state.
     fn first(state: State, kind: GroupKind, name: NamespacedName) -> Self {
         Self { rank: rank(state), kind, name, member_id: MemberId::Object(ObjectId::FIRST) }
     }
 }
 
-/// All of them, and what they come to.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     entries: HashMap<MemberId, MemberEntry>,
@@ -62,7 +59,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Counts one, instead of what was counted of it before.
+    /// Adds or replaces a member.
     pub(crate) fn put(&mut self, member_id: MemberId, entry: MemberEntry) {
         self.remove(member_id);
         *self.counts.entry(entry.state).or_default() += 1;
@@ -74,7 +71,6 @@ impl Members {
         self.entries.insert(member_id, entry);
     }
 
-    /// Counts one no longer.
     pub(crate) fn remove(&mut self, member_id: MemberId) -> Option<MemberEntry> {
         let entry = self.entries.remove(&member_id)?;
         if let Some(count) = self.counts.get_mut(&entry.state) {
@@ -100,7 +96,6 @@ impl Members {
         self.counts.get(&state).copied().unwrap_or_default()
     }
 
-    /// How many are in which state.
     pub(crate) fn counts(&self) -> ObjectCounts {
         let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
         let of = |state| number(self.count(state));
@@ -116,18 +111,17 @@ impl Members {
         }
     }
 
-    /// How far along they are on average, if there are any.
+    /// The mean progress; `None` without members.
     pub(crate) fn progress(&self) -> Option<u8> {
         let total = u64::try_from(self.total()).ok().filter(|total| *total > 0)?;
         u8::try_from(self.progress / total).ok()
     }
 
-    /// All of them, the worst first, then by kind and name.
     pub(crate) fn worst_first(&self) -> impl Iterator<Item = (MemberId, &MemberEntry)> {
         self.order.iter().filter_map(|key| Some((key.member_id, self.entries.get(&key.member_id)?)))
     }
 
-    /// Those in a state, by kind and name.
+    /// Sorted by kind and name.
     pub(crate) fn in_state(&self, state: State) -> impl Iterator<Item = (MemberId, &MemberEntry)> {
         let first = SortKey::first(state, GroupKind::new("", ""), NamespacedName::new("", ""));
         let rank = first.rank;
@@ -135,33 +129,30 @@ impl Members {
         keys.filter_map(|key| Some((key.member_id, self.entries.get(&key.member_id)?)))
     }
 
-    /// Those whose controllers have not acted on their latest generation.
+    /// Members whose controllers have not observed their latest generation.
     pub(crate) fn unsettled(&self) -> impl ExactSizeIterator<Item = (&GroupKind, &NamespacedName)> {
         self.unsettled.iter().map(|(kind, name, _)| (kind, name))
     }
 
-    /// Since when they are in their states, as far as anybody knows.
+    /// Members whose `since` is known.
     pub(crate) fn times(&self) -> impl Iterator<Item = (GroupKind, NamespacedName, State, Timestamp)> {
         self.entries
             .values()
             .filter_map(|entry| Some((entry.kind.clone(), entry.name.clone(), entry.state, entry.since?)))
     }
 
-    /// Those of this kind and name that are in a state.
     pub(crate) fn named(&self, kind: &GroupKind, name: &NamespacedName, state: State) -> Vec<MemberId> {
         let first = SortKey::first(state, kind.clone(), name.clone());
         let is_named = |key: &&SortKey| key.rank == first.rank && key.kind == *kind && key.name == *name;
         self.order.range(&first..).take_while(is_named).map(|key| key.member_id).collect()
     }
 
-    /// Takes over since when one is in its state.
     pub(crate) fn set_since(&mut self, member_id: MemberId, since: Option<Timestamp>) {
         if let Some(entry) = self.entries.get_mut(&member_id) {
             entry.since = since;
         }
     }
 
-    /// The objects among them.
     pub(crate) fn objects(&self) -> Vec<ObjectId> {
         let mut objects: Vec<_> = self
             .entries
@@ -176,7 +167,7 @@ impl Members {
     }
 }
 
-/// How bad a state is: less is worse.
+/// Lower is worse.
 fn rank(state: State) -> usize {
     State::WORST_FIRST.iter().position(|other| *other == state).unwrap_or(State::WORST_FIRST.len())
 }

@@ -1,4 +1,4 @@
-//! HealthRules: those in force, and what is said of each.
+//! HealthRules: compiles and activates them, and publishes whether each is valid.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{
     stored_condition,
 };
 
-/// How long the message of a condition may be.
+/// In bytes.
 const MESSAGE_BUDGET: usize = 1024;
 
 const CONDITIONS: ConditionSet = ConditionSet {
@@ -33,11 +33,10 @@ const CONDITIONS: ConditionSet = ConditionSet {
     conflict_hint: None,
 };
 
-/// All HealthRules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     rules: Registry<Rule>,
-    /// Whether one has come, changed or gone since they were last put in force.
+    /// A rule was added, changed or deleted since the last `activate`.
     changed: bool,
 }
 
@@ -55,12 +54,12 @@ impl Published for Rule {
 }
 
 impl Rules {
-    /// Judges by the rules that are valid from now on.
+    /// Passes all valid rules to the store, which relists the affected kinds.
     fn activate(&mut self, cx: &mut Context<'_>) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
-        // Whichever rule is in force, another may go before it now.
+        // A change of one rule can override or release any other.
         let all = self.rules.ids();
         self.rules.touch_all(all);
         let mut valid: Vec<_> = self.rules.iter().filter_map(|rule| rule.compiled.clone().ok()).collect();
@@ -162,7 +161,7 @@ impl Grouping for Rules {
     }
 }
 
-/// Whether a rule is in force, and if not, why.
+/// Whether a rule is active, and if not, why.
 fn statement(rule: &Rule, active: &UserRules) -> Statement {
     let name = &rule.publication.group().name.name;
     let overridden = active.overridden().iter().find(|pair| *pair.rule.name() == **name);
@@ -186,7 +185,7 @@ fn statement(rule: &Rule, active: &UserRules) -> Statement {
     }
 }
 
-/// A rule as the API has it. Exactly one form is given, which its schema sees to.
+/// Converts a HealthRule. The schema of the CRD ensures that exactly one form is set.
 pub fn user_rule(name: &str, spec: HealthRuleSpec) -> UserRule {
     let form = match (spec.cel, spec.expressions, spec.lua) {
         (Some(clauses), ..) => Form::Clauses(

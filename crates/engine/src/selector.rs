@@ -1,4 +1,4 @@
-//! Label selectors, ready to be asked.
+//! Parsed label selectors.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::facts::Labels;
 
-/// A label selector. Two that ask for the same in other words or in another order are equal.
+/// Normalised: equal requirements in another order or notation compare equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector(Box<[Requirement]>);
 
@@ -16,7 +16,7 @@ enum Requirement {
     NotIn(Arc<str>, Box<[Arc<str>]>),
     Exists(Arc<str>),
     Absent(Arc<str>),
-    /// The API server lets no other operator pass.
+    /// An unknown operator, which API servers reject, matches nothing.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ impl Selector {
         Self(all.into_iter().collect())
     }
 
-    /// One that matches nothing.
+    /// Matches no object.
     pub(crate) fn nothing() -> Self {
         Self(Box::new([Requirement::Nothing]))
     }
@@ -53,8 +53,7 @@ impl Selector {
         self.0.iter().all(|requirement| requirement.matches(labels))
     }
 
-    /// The labels of which every object that it matches has one, if it asks for exactly one value of some key: an index
-    /// by them finds the selector.
+    /// Labels that every matching object has, for the selector index.
     pub(crate) fn required_labels(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.0.iter().filter_map(|requirement| match requirement {
             Requirement::In(key, values) => match &**values {
@@ -81,7 +80,7 @@ impl Requirement {
     }
 }
 
-/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
+/// As kubectl writes selectors: `tier=core,zone in (a,b)`.
 pub(crate) fn text_of(selector: &LabelSelector) -> String {
     let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
     let expressions = selector.match_expressions.iter().flatten().map(|expression| {

@@ -1,4 +1,4 @@
-//! Selectors, found by the labels that they ask for rather than by asking all of them.
+//! Finds the selectors that may match an object by its labels, without testing all selectors.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -8,15 +8,14 @@ use std::{
 
 use crate::{facts::Labels, selector::Selector};
 
-/// The label by which a selector is found; none if it demands no label in one value.
+/// The label under which a selector is indexed; `None` if it requires no single key and value.
 pub(crate) type SelectorLabel = Option<(Arc<str>, Arc<str>)>;
 
-/// Those who have a selector.
 #[derive(Debug)]
 pub(crate) struct SelectorIndex<T> {
-    /// By one of the labels that their selectors demand.
+    /// By one required label each.
     by_label: HashMap<(Arc<str>, Arc<str>), BTreeSet<T>>,
-    /// Those whose selectors demand no label in one value.
+    /// Selectors without a required label: always candidates.
     others: BTreeSet<T>,
 }
 
@@ -27,9 +26,9 @@ impl<T> Default for SelectorIndex<T> {
 }
 
 impl<T: Ord + Copy> SelectorIndex<T> {
-    /// Somebody has this selector. Gives back where they are found.
+    /// Returns the label under which it is indexed, for `remove`.
     pub(crate) fn insert(&mut self, selector: &Selector, id: T) -> SelectorLabel {
-        // The label that the fewest others are found by says most.
+        // The label with the fewest selectors is the most selective.
         let label = selector
             .required_labels()
             .map(|(key, value)| (Arc::clone(key), Arc::clone(value)))
@@ -41,7 +40,6 @@ impl<T: Ord + Copy> SelectorIndex<T> {
         label
     }
 
-    /// They have it no longer.
     pub(crate) fn remove(&mut self, label: &SelectorLabel, id: T) {
         match label {
             Some(label) => remove_from_set(&mut self.by_label, label, id),
@@ -49,7 +47,7 @@ impl<T: Ord + Copy> SelectorIndex<T> {
         }
     }
 
-    /// Those whose selectors may match.
+    /// The entries whose selectors may match.
     pub(crate) fn candidates(&self, labels: &Labels) -> impl Iterator<Item = T> {
         let by_label = labels.iter().filter_map(|label| self.by_label.get(label)).flatten();
         by_label.chain(&self.others).copied()
@@ -60,7 +58,7 @@ impl<T: Ord + Copy> SelectorIndex<T> {
     }
 }
 
-/// Takes one out of one of many sets. No set is empty.
+/// Removes an empty set, too.
 pub(crate) fn remove_from_set<K: Hash + Eq, T: Ord + Copy>(
     sets: &mut HashMap<K, BTreeSet<T>>,
     key: &K,

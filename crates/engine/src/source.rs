@@ -1,4 +1,4 @@
-//! Where objects come from: one source for each cluster, and the one way from an effect to a cluster.
+//! Sources: where the objects of a cluster come from, and the routing of effects to clusters.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,24 +10,23 @@ use crate::{
     lens::Lens,
 };
 
-/// Reads one cluster: the reflectors of an API server, files that stand for one, a store in memory. What it reads reaches
-/// the engine as [`Event::Feed`], by whatever way whoever drives the engine has for that.
+/// Reads one cluster: the reflectors of an API server, manifest files, or a store in memory. The code that
+/// drives the engine delivers what a source reads as [`Event::Feed`].
 pub trait Source {
-    /// Lists and watches a kind. A feed that is followed already is listed again, through the new lens.
+    /// Lists and watches a kind. A feed that exists already is relisted through the new lens.
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>);
 
-    /// Ends a feed. News of it that is on its way may still arrive.
+    /// Ends a feed. Events that are in flight may still arrive.
     fn leave(&mut self, feed: FeedId);
 
-    /// How the cluster serves a kind; nothing if it does not, or if discovery has not answered yet.
+    /// `None` if the kind is not served, or if discovery has not answered yet.
     fn served(&self, kind: &GroupKind) -> Option<Served>;
 }
 
-/// The sources of an engine, by cluster.
 #[derive(Debug)]
 pub struct Sources<S>(BTreeMap<Cluster, S>);
 
-/// No source is connected to the cluster that an effect or a write names.
+/// The cluster of an effect or a write has no source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSource(pub Cluster);
 
@@ -38,37 +37,33 @@ impl<S> Default for Sources<S> {
 }
 
 impl<S> Sources<S> {
-    /// Only the hub.
     pub fn hub(source: S) -> Self {
         Self(BTreeMap::from([(Cluster::hub(), source)]))
     }
 
-    /// Connects a cluster. Gives back the source that it replaces.
+    /// Returns the source that it replaces.
     pub fn insert(&mut self, cluster: Cluster, source: S) -> Option<S> {
         self.0.insert(cluster, source)
     }
 
-    /// The source of a cluster.
     pub fn get(&self, cluster: &Cluster) -> Result<&S, NoSource> {
         self.0.get(cluster).ok_or_else(|| NoSource(cluster.clone()))
     }
 
-    /// The source of a cluster, to be changed.
     pub fn get_mut(&mut self, cluster: &Cluster) -> Result<&mut S, NoSource> {
         self.0.get_mut(cluster).ok_or_else(|| NoSource(cluster.clone()))
     }
 
-    /// All sources, by the names of their clusters.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Cluster, &mut S)> {
         self.0.iter_mut()
     }
 }
 
 impl<S: Source> Sources<S> {
-    /// Hands each effect about reading to the source of its cluster, and gives back the others.
+    /// Passes `Follow` and `Leave` to the source of their cluster and returns all other effects.
     ///
-    /// A feed of a cluster without a source is read nowhere. `step` tells the engine so, and what follows from that is
-    /// routed as well.
+    /// A feed of a cluster without a source is reported as `NotConnected` through `step`, and the effects of
+    /// that step are routed, too.
     pub fn route(
         &mut self,
         mut effects: Vec<Effect>,
@@ -84,7 +79,7 @@ impl<S: Source> Sources<S> {
         }
     }
 
-    /// Gives back what the engine has to be told: the feeds that no source can follow.
+    /// Returns the events for feeds that no source can follow.
     fn route_once(&mut self, effects: Vec<Effect>, others: &mut Vec<Effect>) -> Vec<Event> {
         let mut unreadable = Vec::new();
         for effect in effects {
@@ -95,7 +90,7 @@ impl<S: Source> Sources<S> {
                         unreadable.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
                     }
                 },
-                // What is not connected is not followed.
+                // Without a source, nothing is followed.
                 Effect::Leave { feed, cluster } => {
                     if let Ok(source) = self.get_mut(&cluster) {
                         source.leave(feed);
@@ -133,7 +128,6 @@ impl std::fmt::Display for NoSource {
 
 impl std::error::Error for NoSource {}
 
-/// What becomes of a write to such a cluster.
 impl From<NoSource> for Outcome {
     fn from(error: NoSource) -> Self {
         Self::Failed(error.to_string().into())
@@ -145,7 +139,7 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
 
-    /// Writes down what it is asked for.
+    /// Records the calls.
     #[derive(Default)]
     struct Log(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Conditions as they stand in the statuses of objects.
+//! Conditions as stored in etcd, by any controller.
 
 use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as MetaCondition,
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A condition as it is stored. Not every API asks for a reason or a time; whatever else others have written stays.
+/// Reason and times are optional in some APIs. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredCondition {
@@ -29,34 +29,33 @@ pub(crate) struct StoredCondition {
     others: Map<String, Value>,
 }
 
-/// What conditions have besides what all have.
+/// Which optional fields our conditions have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConditionShape {
-    /// The generation that they speak of.
+    /// `observedGeneration`.
     Generation,
-    /// When something about them changed last, be it only their words.
+    /// `lastUpdateTime`: when status, reason or message last changed.
     UpdateTime,
 }
 
 impl StoredCondition {
-    /// Whether it holds.
     pub(crate) fn status(&self) -> ConditionStatus {
         ConditionStatus::of(&self.status)
     }
 
-    /// What it says, as a statement of ours.
     fn statement(&self) -> Statement {
         let condition = read(self);
         Statement::new(condition.status, condition.reason, condition.message)
     }
 
-    /// What it says, apart from since when.
+    /// Status, reason and message.
     fn content(&self) -> (&str, Option<&str>, Option<&str>) {
         (&self.status, self.reason.as_deref(), self.message.as_deref())
     }
 }
 
-/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
+/// Merges our statements into the stored conditions; those of other controllers keep their place. `since` is
+/// the time for a new transition.
 pub(crate) fn conditions<'a>(
     stored: &[StoredCondition],
     (own, shape): (&[&str], ConditionShape),
@@ -67,7 +66,7 @@ pub(crate) fn conditions<'a>(
 ) -> Vec<StoredCondition> {
     let next = |(type_, statement): (&str, Option<Statement>)| {
         let statement = statement?;
-        // One that does not say since when it is so might as well have turned now.
+        // A stored condition without a time counts as a new transition.
         let has_time = |condition: &&StoredCondition| {
             *condition.type_ == *type_ && condition.last_transition_time.is_some()
         };
@@ -92,17 +91,15 @@ pub(crate) fn conditions<'a>(
     bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
 }
 
-/// The status of a condition, if there is one of that type.
 pub(crate) fn status(conditions: &[StoredCondition], type_: &str) -> Option<ConditionStatus> {
     conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::status)
 }
 
-/// What a condition says, if there is one of that type.
 pub(crate) fn statement(conditions: &[StoredCondition], type_: &str) -> Option<Statement> {
     conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::statement)
 }
 
-/// What a condition says, if there is one of that type and it speaks of that generation.
+/// Only if it describes this generation.
 pub(crate) fn statement_for_generation(
     conditions: &[StoredCondition],
     type_: &str,
@@ -114,7 +111,7 @@ pub(crate) fn statement_for_generation(
     conditions.iter().find(is_current).map(StoredCondition::statement)
 }
 
-/// The time as Kubernetes keeps it.
+/// As Kubernetes stores times.
 pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second()).ok()
 }
@@ -147,7 +144,7 @@ fn write(condition: Condition) -> StoredCondition {
     }
 }
 
-/// As our own kinds have it. What an API server lets pass as one of these lacks nothing.
+/// API servers reject conditions of our own kinds that lack one of these fields.
 impl From<StoredCondition> for MetaCondition {
     fn from(stored: StoredCondition) -> Self {
         let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();

@@ -1,4 +1,4 @@
-//! The status of one of our own objects as the cluster has it: enough of it to tell what has to be written.
+//! The stored status of one of our own objects, reduced to what the next patch needs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{digest::Digest, planted::Bug, stored_condition::StoredCondition};
 
-/// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
+/// Conditions are kept. All other fields may be long lists, and a digest of each is enough to compare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StoredStatus {
     pub(crate) observed_generation: Option<i64>,
@@ -16,15 +16,14 @@ pub(crate) struct StoredStatus {
 }
 
 impl StoredStatus {
-    /// As it was read.
     pub(crate) fn of(status: &impl Serialize) -> Self {
         let mut stored = Self::default();
         stored.merge(&Value::Object(fields(status)));
         stored
     }
 
-    /// The merge patch (RFC 7386) that makes this status of it, if it is another. Fields that are objects themselves have
-    /// all of their own fields always, so that none of an earlier one is left when they are merged.
+    /// The JSON merge patch (RFC 7386) from the stored status to this one; `None` if they are equal. A nested
+    /// object is always complete, so that the merge leaves no old field in it.
     pub(crate) fn patch(&self, status: &impl Serialize) -> Option<Value> {
         let wanted = fields(status);
         let gone = self.fields.keys().filter(|name| !wanted.contains_key(&***name));
@@ -37,7 +36,7 @@ impl StoredStatus {
         (!patch.is_empty()).then_some(Value::Object(patch))
     }
 
-    /// It has been changed by a patch.
+    /// Applies a patch that was written.
     pub(crate) fn merge(&mut self, patch: &Value) {
         for (name, value) in patch.as_object().into_iter().flatten() {
             match name.as_str() {
@@ -58,7 +57,7 @@ impl StoredStatus {
     }
 }
 
-/// The fields of a status that say something.
+/// Without null fields.
 fn fields(status: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(status) {
         Ok(Value::Object(mut fields)) => {

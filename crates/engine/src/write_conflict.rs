@@ -1,7 +1,9 @@
-//! Somebody else who writes what we write, such as the controller that looked after the objects before us.
+//! Backs off if another controller writes the same status, for example the one that managed these objects
+//! before.
 //!
-//! Each of the two takes the other's words for a change, and writes again. What is overwritten now and then is put right
-//! at once; what is overwritten again and again is put right later and later, and people are told how to end it.
+//! Each of the two takes the other's write for a change and writes again. An occasional overwrite is
+//! corrected at once. Repeated ones are corrected after growing delays, and a Warning Event says how to stop
+//! one of the two.
 
 use std::collections::VecDeque;
 
@@ -9,35 +11,34 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::facts::ResourceVersion;
 
-/// So often is it put right at once.
+/// How many overwrites are corrected at once.
 const IMMEDIATE_REWRITES: u32 = 3;
 
-/// Then after so long, and each time after twice as long, up to the longest.
+/// The delay after that, doubled each time.
 const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
 const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
 
-/// After so long without, all is forgotten.
+/// Without an overwrite for this long, the count starts again.
 const RESET_AFTER: SignedDuration = SignedDuration::from_mins(15);
 
-/// So many versions are kept: one may turn out to be ours, and whether there is another is all that matters. Whoever does not
-/// write any more, because somebody else leads, goes on seeing versions.
+/// One of the versions may turn out to be our own write; more than one other does not matter. A standby
+/// replica keeps observing versions, so they must be limited.
 const MAX_VERSIONS: usize = 2;
 
-/// What is known of somebody else who writes what we write.
 #[derive(Debug, Default)]
 pub(crate) struct WriteConflict {
-    /// Whether we have written at all: before that, there is nothing to overwrite.
+    /// Before our first write, there is nothing to overwrite.
     wrote: bool,
-    /// The latest versions in which something else stood than what was known. What we write ourselves may be seen before the
-    /// answer.
+    /// Observed versions with another status than the known one. Our own write may be among them: the watch
+    /// can be faster than the response.
     overwritten: VecDeque<ResourceVersion>,
-    /// How often we have written over what somebody had written over ours.
+    /// How often we corrected an overwrite.
     rounds: u32,
     last: Option<Timestamp>,
 }
 
 impl WriteConflict {
-    /// In this version of the object, its status is not what was known.
+    /// A version with another status than the known one was observed.
     pub(crate) fn differs(&mut self, version: &ResourceVersion) {
         if self.wrote && !self.overwritten.contains(version) {
             if self.overwritten.len() == MAX_VERSIONS {
@@ -47,7 +48,7 @@ impl WriteConflict {
         }
     }
 
-    /// We have written this version. Gives back whether people should be told that somebody else writes, too.
+    /// Our write created this version. Returns whether to warn about the other controller.
     pub(crate) fn wrote(&mut self, version: &ResourceVersion, now: Timestamp) -> bool {
         self.wrote = true;
         self.overwritten.retain(|other| other != version);
@@ -62,14 +63,13 @@ impl WriteConflict {
         self.rounds == IMMEDIATE_REWRITES + 1
     }
 
-    /// Until when nothing is written, if not now.
+    /// Set while writes are postponed.
     pub(crate) fn backs_off_until(&self, now: Timestamp) -> Option<Timestamp> {
         let doublings = self.rounds.checked_sub(IMMEDIATE_REWRITES + 1)?;
         let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings.min(10)).min(MAX_BACKOFF);
         self.last?.checked_add(backoff).ok().filter(|until| *until > now)
     }
 
-    /// Somebody has set the clock.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         self.last = self.last.map(|last| last.checked_add(by).unwrap_or(last));
     }
@@ -86,7 +86,7 @@ mod tests {
         let (mut backoffs, mut warnings) = (Vec::new(), 0);
         for round in 0..12 {
             conflict.differs(&ResourceVersion::new(&format!("{round}0")));
-            // What we wrote is seen before the answer.
+            // The watch event of our own write comes before the response.
             conflict.differs(&ResourceVersion::new(&format!("{round}1")));
             warnings += usize::from(conflict.wrote(&ResourceVersion::new(&format!("{round}1")), now));
             let until = conflict.backs_off_until(now).unwrap_or(now);
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Another replica writes now: this one hears of all its versions, and may lead again.
+    /// A standby replica observes all versions of the leader, and may become leader.
     #[test]
     fn whoever_does_not_write_keeps_little() {
         let now: Timestamp = "2026-11-14T10:00:00Z".parse().unwrap();

@@ -1,4 +1,5 @@
-//! What is said of an Application of `app.k8s.io`, in the words that its users and their tools know.
+//! The status of an Application of `app.k8s.io`, with the condition types, reasons and texts of its original
+//! controller.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -23,9 +24,9 @@ use super::{
     status::{MESSAGE_BUDGET, link, remedy, unresolved},
 };
 
-/// So many components are listed at most,
+/// In `status.components`.
 const MAX_COMPONENTS: usize = 1000;
-/// in so many bytes.
+/// In `status.components`, so that the object stays below the limits of etcd.
 const MAX_BYTES: usize = 512 << 10;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
@@ -35,7 +36,6 @@ pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     conflict_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
-/// The status as that API has it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AppK8sIoStatus {
@@ -46,7 +46,7 @@ pub(super) struct AppK8sIoStatus {
     components_ready: String,
 }
 
-/// A member. What is empty is left out.
+/// A member.
 #[derive(Debug, Serialize)]
 struct ComponentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ struct ComponentStatus {
     status: &'static str,
 }
 
-/// The conditions as they should be now, Ready before the other.
+/// Ready first.
 pub(super) fn conditions<'a>(
     app: &'a App,
     legacy: &'a LegacySpec,
@@ -86,7 +86,7 @@ pub(super) fn conditions<'a>(
     vec![(READY, Some(ready)), (ERROR, Some(error))]
 }
 
-/// Where something goes wrong, nobody can tell; nor where nothing was found, though no component is unready then.
+/// Unknown if there is an error, or if there are no members: an Application without members is never ready.
 fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStatement<'a> {
     let (ready, total) = (ready_count(app), app.members.total());
     let unknown_count = app.members.count(State::Unknown);
@@ -118,12 +118,11 @@ fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStat
     }
 }
 
-/// What is suspended blocks nobody.
+/// Suspended members do not block readiness.
 fn ready_count(app: &App) -> usize {
     app.members.count(State::Ready) + app.members.count(State::Suspended)
 }
 
-/// The status as it should be now.
 pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
     let conditions = conditions(app, legacy, feeds);
     let conditions = conditions.into_iter().map(|(type_, statement)| (type_, statement.map(Statement::from)));
@@ -135,7 +134,7 @@ pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timesta
     }
 }
 
-/// In the order in which the spec names the kinds, and then by name.
+/// By kind in the order of the spec, then by name.
 fn components(app: &App, feeds: &Feeds) -> Vec<ComponentStatus> {
     let mut of_kind: HashMap<&GroupKind, Vec<&MemberEntry>> = HashMap::new();
     for (_, entry) in app.members.worst_first() {
@@ -174,7 +173,7 @@ fn component(app: &App, entry: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
     }
 }
 
-/// A kind as those who wrote it in a wrong group have to see it.
+/// Spells out the core group: users of `app.k8s.io` often write the wrong group.
 fn in_full(kind: &GroupKind) -> String {
     if kind.group.is_empty() { format!("{} in the core group", kind.kind) } else { kind.to_string() }
 }

@@ -1,4 +1,4 @@
-//! What is known of a health check, and when its Pod may be made again.
+//! The state of a health check, and when its Pod may be created again.
 
 use std::sync::Arc;
 
@@ -14,55 +14,50 @@ use crate::{
     id::{Cluster, GroupKind, NamespacedName, ObjectKey},
 };
 
-/// The label of health-check Pods; its value is the hash of their template.
+/// The label of health-check Pods. Its value is the hash of the template.
 pub const HEALTH_CHECK_LABEL: &str = "bellwether.dev/health-check";
 
-/// How long a Pod that was made may stay out of sight.
+/// How long a created Pod may be missing from the watch before it is created again.
 const VISIBILITY_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// After so long a life, a Pod that goes is replaced as if it were the first.
+/// A Pod that lived longer than this is replaced at once, like the first one.
 const STABLE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
 const MAX_DELAY: SignedDuration = SignedDuration::from_mins(5);
 
-/// Whether an object is the Pod of a health check.
 pub(super) fn is_health_check(facts: &Facts) -> bool {
     facts.pod.is_some() && facts.labels.get(HEALTH_CHECK_LABEL).is_some()
 }
 
-/// What is known of the health check of an Application.
 #[derive(Debug, Default)]
 pub(super) struct Check {
-    /// The name of the Pod that there should be.
+    /// The name of the Pod for the current template.
     pub(super) pod: Option<NamespacedName>,
     pub(super) validity: Validity,
-    /// The readiness of the Pod, and what is said of it.
+    /// The Pod's Ready condition, and the message of its verdict.
     pub(super) ready: Option<(ConditionStatus, Arc<str>)>,
-    /// Since when the Pod has been there.
     pub(super) alive_since: Option<Timestamp>,
-    /// How many were lost.
+    /// Consecutive Pods that did not live for `STABLE_AFTER`.
     losses: u32,
-    /// When the next one may be made.
+    /// When the next Pod may be created.
     pub(super) next_create: Option<Timestamp>,
-    /// Until when one that was made may stay out of sight.
+    /// Until when a created Pod may be missing from the watch.
     pub(super) visible_by: Option<Timestamp>,
 }
 
-/// Whether the template makes a Pod.
+/// Whether the API server accepts the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Validity {
-    /// Nobody has answered yet.
+    /// Not asked yet.
     #[default]
     Unknown,
-    /// It does.
     Valid,
-    /// It does not.
     Invalid(Arc<str>),
 }
 
 impl Check {
-    /// There is no Pod to be made any more.
+    /// Withdraws the Pod and resets the state.
     pub(super) fn forget(&mut self, group: &GroupRef, queue: &mut EffectQueue) {
         if let Some(name) = &self.pod {
             queue.want(slot(group, name), None);
@@ -70,12 +65,12 @@ impl Check {
         *self = Self::default();
     }
 
-    /// All times that it counts from, or waits for.
+    /// All times, to shift them when the clock is set.
     pub(super) fn times(&mut self) -> [&mut Option<Timestamp>; 3] {
         [&mut self.alive_since, &mut self.next_create, &mut self.visible_by]
     }
 
-    /// The Pod is gone, if it was there.
+    /// Schedules a replacement if a Pod was alive.
     pub(super) fn pod_lost(&mut self, now: Timestamp) {
         let Some(alive_since) = self.alive_since.take() else { return };
         if now.duration_since(alive_since) > STABLE_AFTER {
@@ -85,7 +80,7 @@ impl Check {
         self.losses = self.losses.saturating_add(1);
     }
 
-    /// Takes note of how making the Pod ended. Gives back whether it was about this health check.
+    /// Handles the outcome of creating the Pod. Returns whether it was for this health check.
     pub(super) fn written(
         &mut self,
         name: &NamespacedName,
@@ -111,12 +106,10 @@ impl Check {
     }
 }
 
-/// So much later, if there is such a time.
 fn later(now: Timestamp, duration: SignedDuration) -> Option<Timestamp> {
     now.checked_add(duration).ok()
 }
 
-/// How long to wait after so many losses.
 fn delay(losses: u32) -> SignedDuration {
     if losses == 0 {
         return SignedDuration::ZERO;
@@ -124,7 +117,6 @@ fn delay(losses: u32) -> SignedDuration {
     FIRST_DELAY.saturating_mul(1 << (losses - 1).min(10)).min(MAX_DELAY)
 }
 
-/// Where it is said whether a Pod is there.
 pub(super) fn slot(group: &GroupRef, name: &NamespacedName) -> Slot {
     let object = ObjectKey { cluster: Cluster::hub(), kind: GroupKind::pod(), name: name.clone() };
     Slot { object, part: Part::Existence(group.clone()) }

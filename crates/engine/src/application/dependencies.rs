@@ -1,4 +1,4 @@
-//! Applications that need others.
+//! Dependencies between Applications, and cycles among them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use crate::{condition_types::READY, id::NamespacedName, stored_condition};
 use super::{Applications, app::App};
 
 impl Applications {
-    /// What is to be said of the Applications that one needs.
     pub(super) fn dependency_statuses(&self, app: &App) -> Vec<DependencyStatus> {
         let dependency = |name: &String| {
             let key =
@@ -27,7 +26,8 @@ impl Applications {
         app.spec.dependencies.iter().map(dependency).collect()
     }
 
-    /// What an Application needs has changed, or whether it is there: its circle may have opened or closed.
+    /// The dependencies of an Application changed, or the Application was deleted: updates the cycles of all
+    /// that depend on it.
     pub(super) fn update_cycles(&mut self, name: &NamespacedName) {
         self.touch_all(&self.dependencies.dependents_of(name));
         for name in self.dependencies.transitive_dependents(name).into_iter().chain([name.clone()]) {

@@ -1,8 +1,8 @@
-//! The Pod whose readiness is that of an Application.
+//! The health-check Pod of an Application, whose readiness is part of Ready.
 //!
-//! Its name ends in a hash of its template, so that another template means another Pod. Before the first Pod of a template
-//! is made, the API server is asked whether it could be; the Pod of the template before stays until then. A Pod that is
-//! gone or has ended is replaced: the first time at once, then later and later.
+//! The name of the Pod ends in a hash of the template, so a new template means a new Pod. Before the first
+//! Pod of a template is created, a dry run validates it; the Pod of the previous template stays until then. A
+//! Pod that is deleted or has finished is replaced: the first time at once, then with growing delays.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -30,7 +30,7 @@ use super::{
 };
 
 impl Applications {
-    /// Looks after the Pod of a health check, once it is known which Pods there are.
+    /// Does nothing until Pods are listed.
     pub(super) fn reconcile_health_check(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let Some((id, feed)) = app.feed_of(&GroupKind::pod()).and_then(|id| Some((id, cx.feeds.get(id)?)))
@@ -39,7 +39,7 @@ impl Applications {
         };
         if !feed.listed || feed.unreadable.is_some() {
             app.check.ready = None;
-            // What nobody can see is not made.
+            // Without a view of Pods, none is created.
             if let Some(name) = &app.check.pod {
                 cx.queue.want(slot(app.publication.group(), name), None);
             }
@@ -53,8 +53,8 @@ impl Applications {
     }
 }
 
-/// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
-/// earlier templates; `namesake` is what has the name of the present one.
+/// Requests creations and deletions. `pods` are all health-check Pods of the Application, those of earlier
+/// templates included. `namesake` says whether any Pod has the name of the current one.
 fn reconcile(
     app: &mut App,
     pods: &[(NamespacedName, &Facts)],
@@ -132,7 +132,7 @@ fn reconcile(
         }
     }
     let others = pods.iter().filter(|(other, _)| *other != name);
-    // As long as there cannot be a new one, an old one is better than none: the one that has changed last.
+    // While no new Pod can be created, keep the latest old one.
     let last = others
         .clone()
         .filter(|(_, facts)| !facts.deleting)
@@ -148,13 +148,13 @@ fn delete(group: &GroupRef, name: &NamespacedName, facts: &Facts, queue: &mut Ef
     queue.want(slot(group, name), change);
 }
 
-/// The name of the Pod that the spec of an Application asks for.
+/// The name of the Pod for the current template.
 pub(super) fn pod_of(app: &App) -> Option<NamespacedName> {
     let check = app.spec.health_check.as_ref()?;
     Some(pod_name(&app.name, &hash(&check.template)))
 }
 
-/// Ten characters that no two templates share.
+/// The first 10 hex digits of a SHA-256.
 fn hash(template: &PodTemplate) -> String {
     let text = serde_json::to_vec(template).unwrap_or_default();
     Sha256::digest(text).iter().take(5).fold(String::new(), |mut hash, byte| {
@@ -163,7 +163,7 @@ fn hash(template: &PodTemplate) -> String {
     })
 }
 
-/// The name of a Pod may have 253 characters.
+/// Pod names have at most 253 characters.
 fn pod_name(app: &NamespacedName, hash: &str) -> NamespacedName {
     let mut stem: String = app.name.chars().take(253 - hash.len() - 1).collect();
     stem.truncate(stem.trim_end_matches(['-', '.']).len());

@@ -1,4 +1,4 @@
-//! Which Applications an object may concern, found by its labels and its name rather than by asking all of them.
+//! Finds the Applications that an object may belong to, by its labels and name, without testing all of them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,19 +13,17 @@ use crate::{
     selector_index::{SelectorIndex, SelectorLabel, remove_from_set},
 };
 
-/// The way from objects to Applications.
 #[derive(Debug, Default)]
 pub(super) struct MemberIndex(HashMap<Arc<str>, Namespace>);
 
-/// The Applications of a namespace.
 #[derive(Debug, Default)]
 struct Namespace {
     selecting: SelectorIndex<GroupId>,
-    /// By the objects that they name.
+    /// By the objects in `spec.components`.
     naming: HashMap<(GroupKind, Arc<str>), BTreeSet<GroupId>>,
 }
 
-/// Where an Application stands in the index.
+/// What to remove from the index for an Application.
 #[derive(Debug, Default)]
 pub(super) struct IndexEntry {
     selector_label: SelectorLabel,
@@ -58,12 +56,12 @@ impl MemberIndex {
         }
     }
 
-    /// The Applications whose selectors may match, in their order.
+    /// Applications whose selector may match.
     pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<GroupId> {
         self.0.get(namespace).into_iter().flat_map(|own| own.selecting.candidates(labels)).collect()
     }
 
-    /// The Applications that name an object.
+    /// Applications with the object in `spec.components`.
     pub(super) fn naming(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<GroupId> {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));

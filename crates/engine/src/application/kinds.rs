@@ -1,4 +1,4 @@
-//! What an Application looks at: the kinds that its spec speaks of, and the objects of them that belong to it.
+//! The kinds that an Application uses: follows them, counts their objects, and releases them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use super::{
 };
 
 impl Applications {
-    /// The spec of an Application is new: finds out all over what belongs to it.
+    /// Counts all members anew, after the spec changed.
     pub(super) fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
         if !self.apps.is_synced() {
             return;
@@ -37,7 +37,7 @@ impl Applications {
         app.components = App::named(&app.spec);
         let named =
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
-        // Whoever has the name of its Pod concerns it, too.
+        // An object with the name of its health-check Pod also affects it.
         let pod = health_check::pod_of(app).map(|pod| (GroupKind::pod(), pod.name));
         let named: Vec<_> = named.chain(pod).collect();
         let namespaces = app.namespaces();
@@ -74,7 +74,7 @@ impl Applications {
         self.apps.touch(id);
     }
 
-    /// Counts nothing for an Application any more. Gives back what was counted.
+    /// Removes the Application from the index and drops its counts. Returns the objects that it counted.
     pub(super) fn detach(&mut self, id: GroupId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id) else { return Vec::new() };
         for (namespace, entry) in mem::take(&mut app.entries) {
@@ -96,7 +96,7 @@ impl Applications {
         objects
     }
 
-    /// Follows the kinds that the spec of an Application asks for, and no others, except to let go of what it owns.
+    /// Follows the kinds of the spec, and kinds whose owner references still have to be removed.
     pub(super) fn update_kind_uses(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let requests = app.requests();
@@ -120,8 +120,7 @@ impl Applications {
         }
     }
 
-    /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
-    /// named no longer waits.
+    /// `status.ownedKinds` was written or observed: owner references for these kinds can be added now.
     pub(super) fn owned_kinds_published(
         &mut self,
         id: GroupId,
@@ -136,7 +135,7 @@ impl Applications {
         if !self.apps.is_synced() {
             return;
         }
-        // Somebody else may have named what the spec does not speak of any more.
+        // Another replica may have published a kind that the spec no longer names.
         self.update_kind_uses(id, cx);
         let Some(app) = self.apps.get(id) else { return };
         for object in app.members.objects() {
@@ -144,7 +143,7 @@ impl Applications {
         }
     }
 
-    /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
+    /// Stops watching kinds of which the Application certainly owns nothing any more.
     pub(super) fn release_kinds(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let mut owned_kinds = mem::take(&mut app.owned_kinds);
@@ -175,7 +174,7 @@ impl Applications {
 
     pub(super) fn release_feed(&mut self, feed: FeedId, id: GroupId, cx: &mut Context<'_>) {
         if self.apps.leave(feed, id, cx.feeds) {
-            // Nobody counts these any more; only a change of their owners may still be asked for.
+            // No Application uses the kind any more: withdraw the pending changes of owner references.
             for object in cx.feeds.all(feed) {
                 if let (Some(stored), Some(feed)) = (cx.feeds.object(object), cx.feeds.get(feed)) {
                     cx.queue.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);

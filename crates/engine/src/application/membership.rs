@@ -1,4 +1,4 @@
-//! Who is a member, and what is counted of them.
+//! Membership of objects in Applications, and what is counted of each member.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{
 };
 
 impl Applications {
-    /// The Applications that count an object.
+    /// The Applications of which an object is a member.
     pub(super) fn member_of(&self, feed: &Feed, stored: &StoredObject) -> Vec<GroupId> {
         let counts = |id: &GroupId| {
             let app = self.apps.get(*id);
@@ -34,7 +34,7 @@ impl Applications {
             .collect()
     }
 
-    /// Looks whether a component is there, for all that name it.
+    /// Updates the presence of a component for all Applications that name it.
     pub(super) fn check_presence(&mut self, kind: &GroupKind, name: &NamespacedName, cx: &Context<'_>) {
         for id in self.index.naming(kind, name) {
             let Some(app) = self.apps.get_mut(id) else { continue };
@@ -49,7 +49,7 @@ impl Applications {
         }
     }
 
-    /// Counts again what an Application has of a kind.
+    /// Updates all members and components of a kind.
     pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, cx: &Context<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
         let namespaces = app.namespaces();
@@ -68,7 +68,7 @@ impl Applications {
     }
 }
 
-/// Counts an object as it is now.
+/// Adds or updates a member. `is_new`: a state without a known time begins now.
 pub(super) fn count(
     app: &mut App,
     object: ObjectId,
@@ -92,11 +92,11 @@ pub(super) fn count(
     app.members.put(member_id, entry);
 }
 
-/// Looks whether a component is there, and counts it if it is not.
+/// Updates the presence of a component. One that is missing or unknown is counted as a member.
 pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
     let Some(component) = app.components.get(index) else { return };
     let Some(kind_use) = app.kind_uses.get(&component.kind) else { return };
-    // Before anything is known of the kind, nothing is stored_condition, and what was said before is not forgotten.
+    // Until the kind is listed, keep the stored times.
     let Some(feed) = cx.feeds.get(kind_use.feed).filter(|feed| feed.is_known()) else { return };
     let name =
         NamespacedName { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
@@ -116,7 +116,7 @@ pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
         Presence::Absent | Presence::NotMember(_) => Some(State::Missing),
         Presence::Unknown => Some(State::Unknown),
     };
-    // What is not there is missed from now on, however long it has not been there.
+    // A missing component is missing since we noticed.
     let is_new = state == Some(State::Missing);
     let (kind, member_id) = (component.kind.clone(), MemberId::Component(index));
     match state {
@@ -133,8 +133,8 @@ pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
     }
 }
 
-/// Since when something is in a state, if it does not say so itself: as was said before, or from now on if it has just
-/// changed. What was found so may have been so for long.
+/// Since when a member is in its state, if its verdict has no time: as counted or stored before, or from now
+/// on if the state is new. Otherwise unknown: it may have been so for long.
 fn since(
     app: &mut App,
     member_id: MemberId,
@@ -152,8 +152,8 @@ fn since(
     stored.or_else(|| stored_condition::whole_seconds(now).filter(|_| is_new))
 }
 
-/// Somebody else has said since when the members are in their states. Where they do not say so themselves, that is as good
-/// as what we have seen, and need not be written again.
+/// Takes over the times that another replica stored, where the verdict has none. So two replicas that saw a
+/// change at different moments do not overwrite each other's times.
 pub(super) fn adopt_stored_times(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
     for object_status in &status.objects {
         let kind = GroupKind::new(&object_status.group, &object_status.kind);
@@ -169,7 +169,7 @@ pub(super) fn adopt_stored_times(app: &mut App, status: &ApplicationStatus, feed
     }
 }
 
-/// Since when objects were in which state, as was written.
+/// The times in a stored status.
 pub(super) fn stored_since(
     status: &ApplicationStatus,
     namespace: &Arc<str>,

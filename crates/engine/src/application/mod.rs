@@ -1,8 +1,9 @@
-//! Applications: the objects of a namespace that belong together.
+//! Applications: members in one namespace, selected by labels.
 //!
-//! `index.rs` finds the Applications that an object concerns, `membership.rs` says what is counted of it; `ownership.rs`, `dependencies.rs` and
-//! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all. Those of
-//! `app.k8s.io` are no others once they are read (`manifest.rs`), until it comes to words (`app_k8s_io.rs`).
+//! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
+//! `ownership.rs`, `dependencies.rs` and `health_check.rs` each implement one part of the spec. `status.rs`
+//! renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and have their own
+//! status (`app_k8s_io.rs`).
 
 mod app;
 mod app_k8s_io;
@@ -53,18 +54,17 @@ use ownership::{Owned, record_owners};
 
 pub use check::HEALTH_CHECK_LABEL;
 
-/// All Applications.
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     apps: Registry<App>,
     by_uid: HashMap<Box<str>, GroupId>,
     index: MemberIndex,
     dependencies: DependencyGraph,
-    /// Which Applications count an object.
+    /// The Applications of which an object is a member.
     counted_by: HashMap<ObjectId, Box<[GroupId]>>,
-    /// Which objects have an Application among their owners, by its uid.
+    /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
-    /// Objects whose owners could not be changed, and the Applications that say so.
+    /// Objects whose owner references could not be written, with the Applications that report it.
     refused: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
 }
 
@@ -119,7 +119,7 @@ impl Grouping for Applications {
         if manifest.observe(&mut app.publication, facts, cx.queue) {
             if let Some(status) = status {
                 adopt_stored_times(app, status, cx.feeds);
-                // What is not counted yet is remembered until it is.
+                // Members that are not counted yet need the stored times.
                 if !is_synced || !app.is_known(cx.feeds) {
                     app.stored_since.extend(stored_since(status, &name.namespace));
                 }
@@ -150,7 +150,7 @@ impl Grouping for Applications {
             self.dependencies.set(name, Vec::new());
             self.update_cycles(name);
         }
-        // Its members are the garbage collector's now, and so is the Pod of its health check.
+        // The garbage collector deletes its members and its health-check Pod.
         app.publication.withdraw(cx.queue);
         for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
             let key = (kind, NamespacedName { namespace: Arc::clone(&name.namespace), name: object });
@@ -162,7 +162,7 @@ impl Grouping for Applications {
             }
         }
         app.check.forget(group, cx.queue);
-        // What was to be taken over is not any more.
+        // Withdraw pending owner references.
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         for object in concerned {
             self.reconcile_owners(object, cx);
@@ -192,7 +192,7 @@ impl Grouping for Applications {
                 self.apps.touch(app);
             }
         }
-        // What appears while a kind is followed is new; what a first list names has been there for who knows how long.
+        // An object of the initial list may have been in its state for long; a later one has just appeared.
         let is_new = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
@@ -208,7 +208,7 @@ impl Grouping for Applications {
         self.reconcile_owners(object, cx);
     }
 
-    /// A change of its owners that was in vain may be tried again.
+    /// An owner reference that got a conflict may be tried again with the new resourceVersion.
     fn object_same(&mut self, object: ObjectId, cx: &mut Context<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let mut counted_by = self.counted_by.get(&object).into_iter().flatten();
@@ -241,7 +241,7 @@ impl Grouping for Applications {
             self.recount(id, feed, cx);
             self.apps.touch(id);
         }
-        // The owners of what cannot be read are not changed either.
+        // Owner references of an unreadable kind are not managed.
         if readability {
             for object in cx.feeds.all(feed) {
                 self.reconcile_owners(object, cx);
@@ -267,7 +267,7 @@ impl Grouping for Applications {
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, cx: &mut Context<'_>) {
         match change {
-            // Applications write nothing of that sort.
+            // Not written by this grouping.
             Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, cx),
             Change::Create { owner, dry_run, .. } => {
@@ -289,7 +289,7 @@ impl Grouping for Applications {
                         let app = slot.group().and_then(|group| self.apps.id(&group));
                         self.apps.touch_all(app);
                     }
-                    // It is another one by now, as will be seen; or it is not.
+                    // The watch will show another object of that name; if not, try again.
                     Outcome::Conflict => {
                         if let (Some(group), Ok(time)) = (slot.group(), cx.now.checked_add(CONFLICT_TIMEOUT))
                         {
@@ -325,7 +325,7 @@ impl Grouping for Applications {
             self.release_kinds(id, cx);
             self.reconcile_health_check(id, cx);
             let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(cx.feeds)) else { continue };
-            // All that was there has been counted: what is still remembered is no more.
+            // All members are counted, so stored times of other objects are obsolete.
             app.stored_since = HashMap::new();
             let Some(app) = self.apps.get(id) else { continue };
             let dependencies = self.dependency_statuses(app);
@@ -337,7 +337,7 @@ impl Grouping for Applications {
                 .into_iter()
                 .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)))
                 .collect();
-            // Ready comes before all others.
+            // Ready is the first condition.
             let ready = conditions.first().and_then(|(_, status)| *status);
             if ready != app.last_evaluated {
                 self.touch_dependents(id);
@@ -423,7 +423,7 @@ impl Grouping for Applications {
 }
 
 impl Applications {
-    /// Our own Application of this name. Annotations and dependencies mean these.
+    /// Annotations and dependencies refer to Applications of `bellwether.dev`.
     fn bellwether_app(&self, name: &NamespacedName) -> Option<GroupId> {
         self.apps.id(&GroupRef::new(OwnKind::Application(Dialect::Bellwether), name.clone()))
     }
@@ -435,7 +435,6 @@ impl Applications {
         }
     }
 
-    /// Something has become of an Application that others may need.
     fn touch_dependents(&mut self, id: GroupId) {
         if let Some(app) = self.apps.get(id).filter(|app| app.dialect() == Dialect::Bellwether) {
             self.touch_all(&self.dependencies.dependents_of(&app.name));
@@ -443,7 +442,7 @@ impl Applications {
     }
 }
 
-/// The kinds that a status names as owned.
+/// `status.ownedKinds`.
 fn owned_kinds(status: &ApplicationStatus) -> BTreeSet<GroupKind> {
     status.owned_kinds.iter().map(|named| GroupKind::new(&named.group, &named.kind)).collect()
 }

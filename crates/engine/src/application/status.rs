@@ -1,4 +1,4 @@
-//! What is said of an Application.
+//! Conditions and status of an Application.
 
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
@@ -27,12 +27,12 @@ use super::{
     check::Validity,
 };
 
-/// So many objects are listed at most,
+/// In `status.objects`.
 const MAX_OBJECTS: usize = 100;
-/// in so many bytes.
+/// In `status.objects`.
 const MAX_BYTES: usize = 40 << 10;
 
-/// How long the message of a condition may be.
+/// In bytes, for each condition.
 pub(super) const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
@@ -42,10 +42,9 @@ pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     conflict_hint: None,
 };
 
-/// What is known of the Applications that one needs.
 pub(super) type Dependencies = Vec<DependencyStatus>;
 
-/// The conditions of an Application as they should be now, Ready before all others. What does not apply says nothing.
+/// Ready first. `None` for conditions that do not apply.
 pub(super) fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
@@ -63,7 +62,6 @@ pub(super) fn conditions<'a>(
     ]
 }
 
-/// The status of an Application as it should be now.
 pub(super) fn render(
     app: &App,
     feeds: &Feeds,
@@ -93,7 +91,7 @@ fn owned_kind(kind: &GroupKind) -> OwnedKind {
     OwnedKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
 }
 
-/// The named components and dependencies that are there, and those that are not.
+/// Installed and missing, as in the status.
 fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>) {
     let (mut installed, mut missing) = (BTreeSet::new(), BTreeSet::new());
     for component in &app.components {
@@ -110,7 +108,7 @@ fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-/// Why a member or a component is in its state, in a word and in a line.
+/// Reason and message of a member.
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
     match member_id {
         MemberId::Object(id) => {
@@ -180,7 +178,7 @@ fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
         .map(object_status)
         .take_while(|object| {
             let text = [&object.link, &object.reason, &object.message].into_iter().flatten().map(String::len);
-            // What stands around the texts, and the texts that are short.
+            // The keys and the short fields.
             let size = 200 + object.name.len() + text.sum::<usize>();
             let fits = size <= bytes_left;
             bytes_left = bytes_left.saturating_sub(size);
@@ -189,7 +187,7 @@ fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
         .collect()
 }
 
-/// Where the rule comes from, as `bellwether assess` says it.
+/// As in `bellwether assess`.
 fn source(source: Source) -> &'static str {
     match source {
         Source::User => "user",
@@ -199,7 +197,6 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// The path of an object at the API server.
 pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     let served = feed.served.as_ref().filter(|_| feed.unreadable != Some(Unreadable::NotServed))?;
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
@@ -210,7 +207,7 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
     let applications = GroupKind::own("Application");
     let text = move |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
-        // Two Applications that belong to each other would quote one another for ever.
+        // Two Applications that contain each other must not quote each other's messages endlessly.
         let is_quoted = entry.kind != applications || matches!(member_id, MemberId::Component(_));
         let text = match entry.state {
             _ if !is_quoted => format!("{} ({reason})", entry.state.name()),
@@ -259,7 +256,6 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
     LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
 }
 
-/// Why an Application has no members.
 fn no_members(app: &App) -> String {
     let kinds: Vec<_> = app
         .kind_uses
@@ -354,7 +350,7 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
     })
 }
 
-/// What helps against it, if anybody knows.
+/// What to do about it; may be empty.
 pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     match why {
         Unresolved::Unreadable(unreadable) => unreadable.remedy(kind),
@@ -362,7 +358,7 @@ pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     }
 }
 
-/// The kinds that it needs and cannot have.
+/// The kinds that cannot be used.
 pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
     let why = |(kind, kind_use): (&GroupKind, &super::app::KindUse)| {
         Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))
@@ -370,12 +366,12 @@ pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved
     app.kind_uses.iter().filter_map(why).collect()
 }
 
-/// Whether the template makes a Pod; nothing where there is no health check.
+/// `None` without a health check.
 fn health_check(app: &App) -> Option<LazyStatement<'_>> {
     let stored = app.publication.stored();
     app.spec.health_check.as_ref()?;
     Some(match &app.check.validity {
-        // Whoever asked before was answered about the same template, if the spec is the same.
+        // A stored answer about the same generation is about the same template.
         Validity::Unknown => {
             match stored_condition::statement_for_generation(
                 stored,
@@ -399,7 +395,7 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
     })
 }
 
-/// What could not be taken over, or let go of; nothing where all could.
+/// `None` if all owner references could be written.
 fn adopted(app: &App) -> Option<LazyStatement<'_>> {
     (!app.refused.is_empty()).then(|| {
         LazyStatement::new(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {

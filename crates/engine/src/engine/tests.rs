@@ -1,4 +1,4 @@
-//! One engine and two clusters.
+//! One engine with feeds of two clusters.
 
 use bellwether_model::Object;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn own(kind: &str, namespace: &str, spec: &Value) -> Value {
     })
 }
 
-/// One or no object of a kind.
+/// The events of a list with at most one object.
 fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>) -> Vec<Event> {
     let seen = object.map(|object| {
         let bytes = object.to_string();
@@ -69,13 +69,12 @@ fn engine() -> Engine {
     engine
 }
 
-/// What is said of all groups.
 fn group_views(engine: &Engine) -> String {
     format!("{:?}", engine.groups(now()))
 }
 
-/// Objects of two clusters with the same name, labels and even uid are two objects: what one is does not touch the
-/// other, and nothing is wanted in the cluster that is only looked at.
+/// Objects in two clusters with the same name, labels and even uid are two objects: neither changes the
+/// verdict of the other, and nothing is written to the cluster that is only observed.
 #[test]
 fn verdicts_of_two_clusters_never_mix() {
     let (mut engine, kind) = (engine(), GroupKind::new("apps", "Deployment"));
@@ -100,7 +99,7 @@ fn verdicts_of_two_clusters_never_mix() {
     assert_eq!(ready(&Cluster::hub(), &engine), Some("Ready"));
     assert_eq!(ready(&east, &engine), Some("InProgress"));
 
-    // What is gone in the hub is missing, whatever there is in the other cluster.
+    // An object that is deleted in the hub is missing, although the other cluster has it.
     let (hub, _) = engine.feeds.of_kind(&Cluster::hub(), &kind).unwrap();
     engine.step(now(), list(&engine, hub, &kind, None));
     assert_eq!(ready(&Cluster::hub(), &engine), None);
@@ -108,8 +107,8 @@ fn verdicts_of_two_clusters_never_mix() {
     assert_ne!(group_views(&engine), before);
 }
 
-/// A feed of a cluster that has no source waits for one. News of a source that was removed comes too late, and what the next
-/// one tells counts, whatever its versions are.
+/// A feed without a source waits for one. Late events of a removed source are ignored. Events of the next
+/// source count, whatever their resourceVersions are.
 #[test]
 fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));

@@ -1,7 +1,7 @@
-//! What is to be written, and when: at once if a status turns, in a while if only words do, later if it went wrong.
+//! When to write: at once for a transition, with a delay for message changes, with backoff after failures.
 //!
-//! The outbox writes nothing itself. It is told where something is wanted, asks what when that is due, gives it out, and is
-//! told what became of it.
+//! The outbox does no I/O. The engine announces slots, [`Outbox::take`] renders those that are due and hands
+//! them out, and [`Outbox::done`] takes the outcome.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,32 +17,31 @@ use crate::{
     planted::Bug,
 };
 
-/// An object is written so often at once, if it turns so often, before the next turn has to wait,
+/// How many transitions of one object are written without delay. One more is allowed per `MIN_INTERVAL`.
 const BURST: u8 = 5;
-/// and after so long once more. Words alone wait for so long after what was written last.
+/// Between writes of one object: for message changes always, for transitions after a burst.
 const MIN_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 
-/// After so long, it is forgotten when something was written last.
+/// How long an idle slot keeps its rate limit.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
-/// What did not get through is tried again after so long, and then after twice as long, up to the longest.
+/// After failures: the first delay, doubled each time up to the second one.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
-/// What was refused is refused again, unless somebody changes something that we cannot see; or unless a server has just
-/// begun, and has not read yet who may do what.
+/// The same after a refusal. It will be refused again unless RBAC, quota or admission change, or unless the
+/// API server has just started and has not loaded its RBAC rules.
 const REFUSED_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_mins(10));
 
-/// So often is asked at a time what is wanted. Whoever takes over has all to look at, and other things to do as well.
+/// A new leader has all slots to render. This limit keeps its loop responsive.
 const MAX_RENDERS_PER_TAKE: usize = 64;
 
-/// What is to be written.
 #[derive(Debug)]
 pub struct Outbox {
     entries: HashMap<Slot, PendingWrite>,
-    /// What is not under way, by the time at which it is due.
+    /// Pending writes that are not in flight, by due time.
     due: BTreeMap<Cluster, BTreeSet<(Timestamp, Slot)>>,
-    /// What can be forgotten, by the time at which it can.
+    /// Slots to forget, by time.
     idle: BTreeSet<(Timestamp, Slot)>,
     in_flight: BTreeMap<Cluster, usize>,
     max_in_flight: usize,
@@ -53,21 +52,21 @@ pub struct Outbox {
 struct PendingWrite {
     wanted: Option<Urgency>,
     in_flight: Option<Urgency>,
-    /// When it is due, if it is wanted and not under way.
+    /// When it is due, if it is wanted and not in flight.
     due: Timestamp,
-    /// When the last write began, or was found to be needless.
+    /// When the last write started, or turned out to be unnecessary.
     last: Option<Timestamp>,
-    /// How often it could still be written at once, as of then.
+    /// Of the `BURST`, at that time.
     burst_left: u8,
-    /// How often in a row it did not get through, or was refused: one of the two says nothing about the other.
+    /// Consecutive failures, or consecutive refusals: each kind has its own backoff.
     failures: u32,
     refused: bool,
-    /// Not before that, because of failures.
+    /// Because of failures.
     not_before: Option<Timestamp>,
 }
 
 impl Outbox {
-    /// One that gives out at most so many writes at a time for each cluster, and none before it leads.
+    /// `max_in_flight` is per cluster. An outbox is not leading at first.
     pub fn new(max_in_flight: usize) -> Self {
         Self {
             entries: HashMap::new(),
@@ -79,17 +78,17 @@ impl Outbox {
         }
     }
 
-    /// Whether writes are ours to make.
+    /// Only the leader writes.
     pub fn set_leading(&mut self, leading: bool) {
         self.leading = leading;
     }
 
-    /// How much waits to be written, and how much is under way.
+    /// The number of pending writes, and of writes in flight.
     pub fn depth(&self) -> (usize, usize) {
         (self.due.values().map(BTreeSet::len).sum(), self.in_flight.values().sum())
     }
 
-    /// From now on something is wanted there, or nothing is.
+    /// The slot may need a write; `None` withdraws it.
     pub fn want(&mut self, now: Timestamp, slot: &Slot, urgency: Option<Urgency>) {
         if !self.entries.contains_key(slot) {
             if urgency.is_none() {
@@ -111,8 +110,8 @@ impl Outbox {
         self.schedule(now, slot);
     }
 
-    /// What is due, and from now on under way. `change` says what is wanted in a place by now; where nothing is any more,
-    /// nothing is done.
+    /// Takes the slots that are due and counts them as in flight. `change` renders each; a slot that needs no
+    /// change is dropped.
     pub fn take(
         &mut self,
         now: Timestamp,
@@ -149,8 +148,8 @@ impl Outbox {
         taken
     }
 
-    /// What was under way has ended. What did not succeed is tried again in a while, in whatever words are right by then.
-    /// The engine must have been told of the outcome before anything is taken again.
+    /// Handles the outcome of a write. A failed one is rendered again when it is retried. The engine must
+    /// have handled the outcome before the next `take`.
     pub fn done(
         &mut self,
         now: Timestamp,
@@ -164,13 +163,14 @@ impl Outbox {
         let Some(entry) = self.entries.get_mut(slot) else { return };
         let urgency = entry.in_flight.take();
         let backoff = match outcome {
-            // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
+            // Another replica of the API server may know the object. If it was deleted, the engine withdraws
+            // the slot soon.
             Outcome::Failed(_) | Outcome::Absent => {
                 Some(RETRY_BACKOFF).filter(|_| !Bug::DropRetry.is_planted())
             }
-            // Another manager lets go of a field without a word.
+            // No event reports that the other manager gave up a field.
             Outcome::Refused(_) | Outcome::FieldConflict(_) => Some(REFUSED_BACKOFF),
-            // The engine says when it has seen what it conflicts with.
+            // The engine requests the write again when it knows the newer version.
             Outcome::Done(_) | Outcome::Conflict => None,
         };
         if let Some((first, longest)) = backoff {
@@ -190,7 +190,8 @@ impl Outbox {
         self.schedule(now, slot);
     }
 
-    /// When something will be due that can be taken then. Where as much is under way as may be, the end of that comes first.
+    /// When the next `take` has something to do. Clusters at `max_in_flight` do not count: they wait for an
+    /// outcome.
     pub fn next(&self) -> Option<Timestamp> {
         let has_room = |cluster: &Cluster| {
             self.in_flight.get(cluster).is_none_or(|in_flight| *in_flight < self.max_in_flight)
@@ -217,7 +218,7 @@ impl Outbox {
         self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
     }
 
-    /// Somebody has set the clock: all that waits for so long from some moment on waits no longer and no shorter for that.
+    /// Delays keep their remaining time.
     pub fn clock_set(&mut self, by: SignedDuration) {
         let shift = |time: Timestamp| time.checked_add(by).unwrap_or(time);
         for entry in self.entries.values_mut() {
@@ -230,7 +231,6 @@ impl Outbox {
         }
     }
 
-    /// Forgets places where nothing has been wanted for a while.
     fn forget_idle(&mut self, now: Timestamp) {
         while self.idle.first().is_some_and(|(time, _)| *time <= now)
             && let Some((_, slot)) = self.idle.pop_first()
@@ -260,12 +260,10 @@ impl PendingWrite {
         }
     }
 
-    /// When it can be forgotten, if nothing is wanted there.
     fn forgotten_at(&self, now: Timestamp) -> Timestamp {
         self.last.unwrap_or(now).checked_add(FORGET_AFTER).unwrap_or(now)
     }
 
-    /// How often it may be written at once.
     fn burst_left_at(&self, now: Timestamp) -> u8 {
         let Some(last) = self.last else { return BURST };
         let intervals = now.duration_since(last).as_millis() / MIN_INTERVAL.as_millis().max(1);
@@ -274,7 +272,7 @@ impl PendingWrite {
     }
 }
 
-/// Between half of the time and all of it, another for every place and every attempt, so that not all come at once.
+/// A deterministic value between half of the time and all of it, different for each slot and attempt.
 fn jitter(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
     let mut hasher = DefaultHasher::new();
     (slot, attempt).hash(&mut hasher);

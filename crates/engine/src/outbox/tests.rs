@@ -1,4 +1,4 @@
-//! Stories of the outbox.
+//! Rate limits, retries and backoff of the outbox.
 
 use rstest::rstest;
 
@@ -35,7 +35,6 @@ impl Story {
         self
     }
 
-    /// Somebody sets the clock.
     fn set_clock(&mut self, milliseconds: i64) -> &mut Self {
         self.outbox.clock_set(SignedDuration::from_millis(milliseconds));
         self.after(milliseconds)
@@ -49,7 +48,7 @@ impl Story {
         self.outbox.take(self.now, |_| Some(Change::Delete { uid: "1".into() }))
     }
 
-    /// How often it asks what is wanted, if nothing is.
+    /// How many slots it renders, if none needs a change.
     fn renders(&mut self) -> usize {
         let mut renders = 0;
         self.outbox.take(self.now, |_| {
@@ -205,7 +204,7 @@ fn what_is_refused_waits_whatever_is_wanted_by_then() {
     assert_eq!(story.written(), 0, "the same right may be missing still");
 }
 
-/// As an API server does that has been away, and has just begun to read who may do what.
+/// Like an API server that comes back and has not loaded its RBAC rules yet.
 #[test]
 fn what_is_refused_after_failures_waits_no_longer_for_them() {
     let mut story = Story::begin();

@@ -1,4 +1,4 @@
-//! What the components of a Rollup say, counted as they come, change and go.
+//! Tallies of all component reports, one per condition, updated as components come, change and go.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,37 +13,36 @@ use crate::members::MemberId;
 
 use super::component_report::ComponentReport;
 
-/// What a component is called.
 pub(super) type ComponentIdentity = Identity<Arc<str>>;
 
-/// Which component. In the order of these they are named.
+/// Sorts in the order in which messages name components.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ComponentKey {
     identity: Arc<ComponentIdentity>,
-    /// Tells those apart that are called the same: entries of the spec may be called anything.
+    /// Unique, unlike the identity: placeholders for entries of the spec may have equal ones.
     pub(super) member_id: MemberId,
 }
 
-/// How much a component has to do with what is not well: less is worse.
+/// Lower is worse.
 type Rank = u8;
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct ComponentReports {
     keys: HashMap<MemberId, (Rank, ComponentKey)>,
-    /// The worst first.
+    /// Worst first.
     order: BTreeSet<(Rank, ComponentKey)>,
     names: Names<Arc<str>>,
     pub(super) available: Tally<ComponentKey>,
     pub(super) progressing: Tally<ComponentKey>,
     pub(super) degraded: Tally<ComponentKey>,
     pub(super) upgradeable: Tally<ComponentKey>,
-    /// Those that need a human.
+    /// Components in the state of
+    /// [`Triple::requires_intervention`](super::triple::Triple::requires_intervention).
     pub(super) requiring_intervention: Tally<ComponentKey>,
 }
 
 impl ComponentReports {
-    /// One says this, instead of what it said before.
+    /// Adds or replaces a report.
     pub(super) fn put(&mut self, member_id: MemberId, identity: ComponentIdentity, report: &ComponentReport) {
         self.remove(member_id);
         let key = ComponentKey { identity: Arc::new(identity), member_id };
@@ -64,7 +63,6 @@ impl ComponentReports {
         self.keys.insert(member_id, (rank(report), key));
     }
 
-    /// One is no more.
     pub(super) fn remove(&mut self, member_id: MemberId) {
         let Some(entry) = self.keys.remove(&member_id) else { return };
         self.order.remove(&entry);
@@ -82,18 +80,16 @@ impl ComponentReports {
         }
     }
 
-    /// All of them, the worst first.
     pub(super) fn worst_first(&self) -> impl Iterator<Item = MemberId> {
         self.order.iter().map(|(_, key)| key.member_id)
     }
 
-    /// What one is called.
     pub(super) fn display(&self, key: &ComponentKey) -> String {
         self.names.display(&key.identity).into_owned()
     }
 }
 
-/// Those in error come first, then those of which there is anything to tell.
+/// Error first, then Warning and components that object to an upgrade.
 fn rank(report: &ComponentReport) -> Rank {
     let blocks_upgrade =
         report.upgradeable.as_ref().is_some_and(|contribution| contribution.class != Class::Fine);

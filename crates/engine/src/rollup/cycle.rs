@@ -1,5 +1,5 @@
-//! Rollups that are components of one another. Once one of them is not well, each would keep the others from being well for
-//! ever: so what leads back to a Rollup says nothing about it.
+//! Cycles among Rollups. Rollups that contain one another would keep each other unhealthy for ever, so a
+//! component that contains this Rollup counts as Unknown.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
 use super::Rollups;
 
 impl Rollups {
-    /// A Rollup has become a component of another, or is none any more.
+    /// Updates the cycles after the child Rollups of a Rollup changed.
     pub(super) fn find_cycles(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get(id) else { return };
         let (name, child_rollups) = (rollup.name.clone(), rollup.child_rollups.iter().cloned().collect());

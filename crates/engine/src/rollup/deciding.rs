@@ -1,4 +1,4 @@
-//! Which conditions of a Rollup decide how it is, and which somebody needs to be told of.
+//! Which condition of a group decides its state, and which conditions are worth showing.
 
 use bellwether_conditions::Statement;
 use bellwether_model::ConditionStatus;
@@ -8,7 +8,7 @@ use crate::{
     view::{Condition, Detail, Group},
 };
 
-/// The conditions from the one that decides first on, each with its status as long as all is well.
+/// Most significant first, with the good status of each.
 const BY_SIGNIFICANCE: [(&str, ConditionStatus); 5] = [
     (AVAILABLE, ConditionStatus::True),
     (DEGRADED, ConditionStatus::False),
@@ -18,7 +18,7 @@ const BY_SIGNIFICANCE: [(&str, ConditionStatus); 5] = [
 ];
 
 impl Group {
-    /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
+    /// Ready of an Application; the most significant bad condition of a Rollup, or Available.
     pub fn deciding(&self) -> Option<&Statement> {
         let decides = match &self.detail {
             Detail::Application { .. } => self.conditions.first(),
@@ -27,9 +27,9 @@ impl Group {
         decides.map(|condition| &condition.statement)
     }
 
-    /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
-    /// what would not be if nothing were held back, and that nobody is at work where nothing works. Of an Application,
-    /// none.
+    /// Rollup conditions worth showing, most significant first: those not at their good status, those whose
+    /// degradation is held back, and `Progressing` while Available=False and Degraded=True. Empty for
+    /// Applications.
     pub fn remarkable(&self) -> impl Iterator<Item = &Condition> {
         remarkable(match &self.detail {
             Detail::Application { .. } => &[],
@@ -37,15 +37,14 @@ impl Group {
         })
     }
 
-    /// The first of those whose turn for the worse is held back.
+    /// The first one that damping holds back.
     pub fn held_back(&self) -> Option<&Condition> {
         self.remarkable().find(|condition| condition.held_until.is_some())
     }
 }
 
-/// The first that is not as it should be, or Available.
 fn deciding(conditions: &[Condition]) -> Option<&Condition> {
-    // Whether it may be upgraded says nothing of how it is.
+    // Upgradeable does not affect the state.
     let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.type_ != UPGRADEABLE);
     bad.next().map(|(bad, _)| bad).or(conditions.first())
 }
@@ -61,7 +60,7 @@ fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
     in_order(conditions).filter(is_remarkable).map(|(condition, _)| condition)
 }
 
-/// The conditions in their order, and whether each is as it should be.
+/// The conditions by significance, and whether each has its good status.
 fn in_order(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, bool)> {
     BY_SIGNIFICANCE.iter().filter_map(|(type_, fine)| {
         let condition = conditions.iter().find(|condition| condition.type_ == *type_)?;
@@ -149,7 +148,7 @@ mod tests {
         assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some("Progressing"));
     }
 
-    /// Though its conditions are of types that decide of a Rollup.
+    /// Although it has conditions of types that decide for a Rollup.
     #[test]
     fn what_decides_of_an_application() {
         let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];

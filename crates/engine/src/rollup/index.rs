@@ -1,4 +1,4 @@
-//! Which Rollups an object may concern, found by its kind, its name and its labels rather than by asking all of them.
+//! Finds the Rollup entries that an object may match, by kind, name and labels, without testing all of them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,14 +11,13 @@ use crate::{
 
 use super::component_entry::Target;
 
-/// A choice of a Rollup: one of those that it was made of when it was last settled.
+/// An entry by its index in the Rollup's `entries`; valid until the next `attach`.
 pub(super) type EntryId = (GroupId, usize);
 
-/// The way from objects to Rollups.
 #[derive(Debug, Default)]
 pub(super) struct ComponentIndex(HashMap<FeedId, KindEntries>);
 
-/// The Rollups that look at a kind.
+/// The entries for one kind.
 #[derive(Debug, Default)]
 struct KindEntries {
     naming: HashMap<NamespacedName, BTreeSet<EntryId>>,
@@ -54,7 +53,7 @@ impl ComponentIndex {
         }
     }
 
-    /// The choices that may mean an object, in their order.
+    /// Entries that may match an object.
     pub(super) fn candidates(
         &self,
         feed: FeedId,

@@ -1,8 +1,10 @@
-//! Rollups: components of any kind, anywhere in the cluster, that operators look after, and the worst of what they say.
+//! Rollups: components of any kind anywhere in the cluster, and the worst of the conditions that their
+//! operators report.
 //!
-//! `component_entry.rs` reads which objects a spec means, and `index.rs` finds the Rollups that mean an object; `component_report.rs` is what one
-//! component says, by the policies of `policies.rs`; `component_reports.rs` counts that; `rollup_state.rs` weighs it; `status.rs` puts it into
-//! words, and `triple.rs` says what three conditions mean together.
+//! `component_entry.rs` parses the spec, and `index.rs` finds the entries that an object matches.
+//! `component_report.rs` is what one component contributes under the policies of `policies.rs`.
+//! `component_reports.rs` tallies the reports, `rollup_state.rs` evaluates the tallies, and `status.rs`
+//! renders the status. `triple.rs` interprets Available, Progressing and Degraded together.
 
 mod component_entry;
 mod component_report;
@@ -46,14 +48,13 @@ use index::{ComponentIndex, EntryId};
 use rollup_state::Rollup;
 pub use view::rollup_mistakes;
 
-/// All Rollups.
 #[derive(Debug, Default)]
 pub(crate) struct Rollups {
     all: Registry<Rollup>,
     index: ComponentIndex,
-    /// Which choices mean an object.
+    /// The entries that an object matches.
     counted_by: HashMap<ObjectId, Box<[EntryId]>>,
-    /// Which Rollups are components of which.
+    /// Rollups that are components of Rollups.
     graph: DependencyGraph,
 }
 
@@ -66,7 +67,7 @@ impl Grouping for Rollups {
         &[OwnKind::Rollup]
     }
 
-    /// Components may be anywhere.
+    /// Components can be in any namespace.
     fn is_namespaced(&self) -> bool {
         false
     }
@@ -77,7 +78,7 @@ impl Grouping for Rollups {
         }
     }
 
-    /// How long something has lasted is another question now.
+    /// Damping compares times of components with the clock.
     fn clock_set(&mut self, _by: SignedDuration) {
         let all = self.all.ids();
         self.all.touch_all(all);
@@ -177,7 +178,8 @@ impl Grouping for Rollups {
                 continue;
             }
             if rollup.last_evaluated.is_none() {
-                // What has come back before we began may go once more.
+                // Stored times are obsolete after the first evaluation: a component that came back before our
+                // start may be deleted again.
                 rollup.clear_stored_since();
             }
             let evaluation = rollup.evaluate(cx.now);
@@ -245,7 +247,7 @@ impl Grouping for Rollups {
 }
 
 impl Rollups {
-    /// The choices that mean an object. No Rollup is a component of itself.
+    /// The entries that an object matches. A Rollup is never a component of itself.
     fn entry_ids(&self, stored: &StoredObject) -> BTreeSet<EntryId> {
         let mut entry_ids = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
         entry_ids.retain(|(id, index)| {
@@ -258,7 +260,7 @@ impl Rollups {
         entry_ids
     }
 
-    /// Counts an object for those whose choices mean it, and for nobody else.
+    /// Updates an object in all Rollups with an entry that it matched before or matches now.
     fn recount(&mut self, object: ObjectId, entry_ids: BTreeSet<EntryId>, cx: &Context<'_>) {
         let before: BTreeSet<_> = self.counted_by.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && entry_ids.is_empty() {
@@ -272,7 +274,8 @@ impl Rollups {
                 entry_ids.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
             };
             let (before, after) = (of_rollup(&before), of_rollup(&entry_ids));
-            // An object and what was said while it was lacking have one name: one goes before the other comes.
+            // An object and the placeholder for its absence have the same name, so one must go before the
+            // other comes.
             if after.is_empty() {
                 rollup.forget(object);
             }
@@ -311,7 +314,7 @@ impl Rollups {
         }
     }
 
-    /// The spec of a Rollup is new: finds out all over what its components are.
+    /// Counts all components anew, after the spec changed.
     fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
@@ -368,7 +371,7 @@ impl Rollups {
         self.all.touch(id);
     }
 
-    /// Counts nothing for a Rollup any more.
+    /// Removes the Rollup from the index and drops its counts.
     fn detach(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, entry) in rollup.entries.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is said of a Rollup.
+//! Conditions and status of a Rollup.
 
 use bellwether_api::{
     ConditionStatus::{self, False, True},
@@ -26,14 +26,14 @@ use super::{
     rollup_state::{Evaluation, Progressing, Rollup},
 };
 
-/// So many components are listed at most,
+/// In `status.components`.
 const MAX_COMPONENTS: usize = 100;
-/// in so many bytes,
+/// In `status.components`.
 const MAX_BYTES: usize = 40 << 10;
-/// each with so many of its message.
+/// In bytes, for each component.
 const MAX_COMPONENT_MESSAGE: usize = 1024;
 
-/// How long the message of a condition may be.
+/// In bytes, for each condition.
 const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
@@ -48,7 +48,7 @@ pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     conflict_hint: None,
 };
 
-/// The statuses of the conditions as they should be now. What does not apply has none.
+/// `None` for conditions that do not apply.
 pub(super) fn statuses(
     rollup: &Rollup,
     evaluation: &Evaluation,
@@ -66,7 +66,7 @@ pub(super) fn statuses(
     ]
 }
 
-/// The same, with words.
+/// The same with reasons and messages.
 pub(super) fn statements(
     rollup: &Rollup,
     evaluation: &Evaluation,
@@ -80,7 +80,7 @@ pub(super) fn statements(
         let Damped { class, until, .. } = damped;
         let text_of = |key: &ComponentKey| source_text(rollup, feeds, key, which);
         let mut statement = merge_as(class, policy, tally, text_of);
-        // What is not told by the status yet is told by the words.
+        // The message describes an issue that the status does not show yet.
         if let Some(until) = until {
             let mut message = format!("held back until {until}: ");
             let rest = Policy { budget: policy.budget.saturating_sub(message.len()), ..policy.clone() };
@@ -124,7 +124,6 @@ pub(super) fn statements(
     ]
 }
 
-/// The reason and the message of a condition.
 #[derive(Default)]
 struct ReasonAndMessage(String, String);
 
@@ -134,7 +133,7 @@ impl ReasonAndMessage {
     }
 }
 
-/// What a component says in a condition.
+/// What a message says about a component.
 fn source_text<'a>(
     rollup: &Rollup,
     feeds: &Feeds,
@@ -147,7 +146,7 @@ fn source_text<'a>(
     SourceText { name, reason: reason.into(), message: message.into() }
 }
 
-/// Some components are neither available nor progressing: whatever the others do, a human is needed.
+/// Under `Matrix`, such a component decides, whatever the others report.
 fn requires_intervention(rollup: &Rollup, feeds: &Feeds) -> Statement {
     let tally = &rollup.reports.requiring_intervention;
     let which = |report: &ComponentReport| {
@@ -167,7 +166,7 @@ fn requires_intervention(rollup: &Rollup, feeds: &Feeds) -> Statement {
     Statement::new(False, legal_reason(latest.unwrap_or_default()).into_owned(), text)
 }
 
-/// What the spec asks for and cannot be had, in a word, and in a line: what it is about, and what is wrong with it.
+/// Everything that makes Resolved False: reason, subject and text.
 fn problems<'a>(
     rollup: &'a Rollup,
     feeds: &'a Feeds,
@@ -191,7 +190,7 @@ fn problems<'a>(
     invalid_entries.chain(kinds).chain(entries).chain(cycles)
 }
 
-/// Why a choice cannot mean anything, or does not.
+/// Whether an entry fits the scope of its kind and matches anything.
 fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)> {
     let kind = &entry.kind;
     let is_namespaced = feed.served.as_ref().map(|served| served.namespaced);
@@ -224,7 +223,6 @@ fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     Statement::new(False, reason, message(items, count, MESSAGE_BUDGET))
 }
 
-/// The status of a Rollup as it should be now.
 pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupStatus {
     let evaluation = rollup.evaluate(now);
     let triple = evaluation.triple();

@@ -1,4 +1,4 @@
-//! How a Rollup is at this moment, for whoever asks.
+//! Answers queries about Rollups.
 
 use bellwether_api::{ConditionStatus, RollupHealth, RollupSpec, State};
 use bellwether_conditions::Statement;
@@ -26,21 +26,20 @@ use super::{
     triple::Triple,
 };
 
-/// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
-/// `name` is that of the Rollup.
+/// Invalid entries of a spec, as path and error. `name` is the name of the Rollup.
 pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
     let (_, invalid_entries) = component_entry::parse(name, spec);
     invalid_entries.into_iter().map(|invalid| (invalid.spec_path, invalid.text)).collect()
 }
 
 impl Rollups {
-    /// All of which something can be said, in no particular order.
+    /// In no particular order.
     pub(super) fn views(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
         let known = self.all.iter().filter(|rollup| rollup.is_known(feeds));
         known.map(|rollup| view(rollup, feeds, now)).collect()
     }
 
-    /// How one is as one; nothing if there is none of this name.
+    /// `None` if there is no such Rollup.
     pub(super) fn status_summary(
         &self,
         group: &GroupRef,
@@ -52,7 +51,8 @@ impl Rollups {
             let evaluation = rollup.evaluate(now);
             (evaluation.triple(), statements(rollup, &evaluation, feeds))
         } else {
-            // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
+            // A relist is in progress, so components may be from two points in time. Fall back to the
+            // published conditions, if they match the last evaluation.
             match rollup
                 .publication
                 .last_published()
@@ -73,7 +73,7 @@ impl Rollups {
         })))
     }
 
-    /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
+    /// Rollups by health: Healthy, Warning, Error. Without those that are not evaluated yet.
     pub(super) fn by_health(&self) -> [usize; 3] {
         [RollupHealth::Healthy, RollupHealth::Warning, RollupHealth::Error].map(|health| {
             let evaluated = self.all.iter().filter_map(|rollup| rollup.last_evaluated);
@@ -81,7 +81,6 @@ impl Rollups {
         })
     }
 
-    /// The Rollups whose component an object is, and whether they name it.
     pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
             let matches =
@@ -130,13 +129,12 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     }
 }
 
-/// What the conditions say, in words.
 fn statements(rollup: &Rollup, evaluation: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, evaluation, feeds).into_iter();
     statements.filter_map(|(type_, statement)| Some((type_, statement?))).collect()
 }
 
-/// The three conditions together, as they were said.
+/// `None` if a condition is missing.
 fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
     let status = |type_: &str| {
         published.iter().find(|(other, _)| *other == type_).map(|(_, statement)| statement.status)
@@ -148,7 +146,7 @@ fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
     })
 }
 
-/// How it is: as its three conditions say; but if something is not there, that is why.
+/// As the three conditions say. But if a component is missing, that explains Unknown and InProgress.
 fn state(rollup: &Rollup, triple: Triple) -> State {
     match triple.state() {
         _ if rollup.deleting => State::Terminating,
@@ -157,8 +155,7 @@ fn state(rollup: &Rollup, triple: Triple) -> State {
     }
 }
 
-/// Since when it is so: since the first of the components that are so. Otherwise as its conditions say, if they say the
-/// same.
+/// Since the first component was in this state; if none is, since the health has its value.
 fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
@@ -167,8 +164,8 @@ fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
     health_since(rollup, triple)
 }
 
-/// Since when its health is what it is, as its conditions say: where it is not well, since the first of those turned that
-/// make it so; where it is, since the last of all did.
+/// Since when the health has its value, by the transition times of the conditions: the earliest of those that
+/// make it bad, or the latest of all if it is good.
 fn health_since(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     let since = |(kind, status): &(&str, ConditionStatus)| rollup.publication.since(kind, *status);
     let all = triple.conditions();
@@ -215,7 +212,7 @@ fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, entry: &MemberEnt
         reason: most_significant.reason.clone().into_owned(),
         message: message.clone().into_owned(),
         since: entry.since,
-        // Its own operator has.
+        // The operator decides, not a rule.
         rule: None,
         operator: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
     })
