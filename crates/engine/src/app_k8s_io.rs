@@ -193,13 +193,13 @@ mod tests {
     #[case::looks_like_a_version("v2x.example.com", "v2x.example.com")]
     #[case::looks_like_one_and_has_one("v2.example.com/v1", "v2.example.com")]
     #[case::spaces(" apps ", "apps")]
-    fn groups_are_what_was_meant(#[case] written: &str, #[case] meant: &str) {
+    fn api_groups_are_normalised(#[case] written: &str, #[case] meant: &str) {
         let spec = read(&json!({"componentKinds": [{"group": written, "kind": "Thing"}]}));
         assert_eq!(spec.component_kinds, [ComponentKind { group: meant.into(), kind: "Thing".into() }]);
     }
 
     #[test]
-    fn a_kind_that_is_written_in_two_ways_is_one() {
+    fn duplicate_kinds_are_merged() {
         let kinds = json!([{"group": "v1", "kind": "Service"}, {"group": "core", "kind": "Service"}]);
         assert_eq!(read(&json!({"componentKinds": kinds})).component_kinds.len(), 1);
     }
@@ -209,30 +209,30 @@ mod tests {
     #[case::null(json!({"selector": null, "componentKinds": null}), &[])]
     #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0]: kind required"])]
     #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector: must be a label selector"])]
-    #[case::kinds_that_are_no_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds: must be a list"])]
-    #[case::a_kind_that_is_no_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0]: must be an object"])]
-    #[case::a_group_that_is_no_text(
+    #[case::kinds_not_a_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds: must be a list"])]
+    #[case::kind_not_a_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0]: must be an object"])]
+    #[case::group_not_a_string(
         json!({"componentKinds": [{"group": 3, "kind": "Pod"}]}), &["spec.componentKinds[0]: group must be a string"],
     )]
-    #[case::labels_that_are_no_map(
+    #[case::labels_not_a_map(
         json!({"selector": {"matchLabels": [{"app": "web"}]}}), &["spec.selector.matchLabels: must be a map"],
     )]
-    #[case::expressions_that_are_no_list(
+    #[case::expressions_not_a_list(
         json!({"selector": {"matchExpressions": {"key": "a", "operator": "Exists"}}}),
         &["spec.selector.matchExpressions: must be a list"],
     )]
-    #[case::an_expression_that_is_no_map(
+    #[case::expression_not_a_map(
         json!({"selector": {"matchExpressions": ["a"]}}), &["spec.selector.matchExpressions[0]: must be an object"],
     )]
-    #[case::values_that_are_no_list(
+    #[case::values_not_a_list(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}}),
         &["spec.selector.matchExpressions[0]: values must be a list"],
     )]
-    #[case::a_value_that_is_no_text(
+    #[case::value_not_a_string(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", 3]}]}}),
         &["spec.selector.matchExpressions[0]: values must be strings"],
     )]
-    #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier: must be a string"])]
+    #[case::label_not_a_string(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier: must be a string"])]
     #[case::no_key(
         json!({"selector": {"matchExpressions": [{"operator": "Exists"}]}}),
         &["spec.selector.matchExpressions[0]: key required"],
@@ -249,7 +249,7 @@ mod tests {
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}}),
         &["spec.selector.matchExpressions[0]: unsupported operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
     )]
-    fn what_cannot_be_understood_is_said(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
+    fn invalid_fields_are_reported(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
         let spec = read(&spec);
         assert_eq!(spec.mistakes, mistakes);
         assert_eq!((spec.selector, spec.component_kinds), (None, Vec::new()));

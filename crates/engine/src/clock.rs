@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_set_is_told_from_time_that_passes() {
+    fn a_clock_that_was_set_is_detected() {
         let (mut clock, mut now) =
             (Clock::default(), Now { time: Timestamp::UNIX_EPOCH, passed: Duration::ZERO });
         let mut after = |passed: u64, wall_elapsed: i64| {
@@ -48,10 +48,10 @@ mod tests {
             now.time += SignedDuration::from_secs(wall_elapsed);
             clock.advance(now).map(|by| by.as_secs())
         };
-        assert_eq!(after(0, 0), None, "it has to begin somewhere");
+        assert_eq!(after(0, 0), None, "the first call sets the reference");
         assert_eq!(after(3600, 3600), None);
         assert_eq!(after(10, 3610), Some(3600));
-        assert_eq!(after(10, 10), None, "it is told once");
+        assert_eq!(after(10, 10), None, "reported once");
         assert_eq!(after(10, -3590), Some(-3600));
         assert_eq!(after(60, 61), None, "clocks drift");
         assert_eq!(after(60, 61), Some(2), "but not for ever");

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_is_opened_again_at_once_is_not_lost() {
+    fn a_watch_that_reconnects_at_once_is_not_lost() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut since = |event, second, now| {
             clusters.handle(&east, event, at(second));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_told_before_it_was_removed_is_not_heard() {
+    fn late_events_of_a_removed_source_are_ignored() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let uid = |clusters: &Clusters| clusters.get(&east).map(|status| status.uid.clone());
         let is_a = ClusterEvent::Identified("a".into());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_was_rebuilt_under_its_name_is_another() {
+    fn another_cluster_uid_means_a_replaced_cluster() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut handle = |event| clusters.handle(&east, event, at(0));
         let is = |uid: &str| ClusterEvent::Identified(uid.into());

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_tells_what_differs() {
+    fn different_values_have_different_digests() {
         let digest = |value| Digest::of(&value);
         assert_eq!(digest(json!({"a": [1, 2]})), digest(json!({"a": [1, 2]})));
         for other in [json!({"a": [2, 1]}), json!({"a": [12]}), json!({"b": [1, 2]}), json!(null)] {

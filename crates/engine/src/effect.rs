@@ -199,7 +199,7 @@ mod tests {
     use crate::id::{Cluster, NamespacedName};
 
     #[test]
-    fn what_has_the_name_of_a_group_in_another_cluster_is_not_that_group() {
+    fn a_namesake_in_another_cluster_is_not_a_group() {
         let status = |cluster| Slot {
             object: ObjectKey {
                 cluster,

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_listed_again_only_for_who_wants_more_than_is_kept_of_it() {
+    fn a_kind_is_relisted_only_if_a_user_wants_more() {
         let (mut feeds, mut effects, hub) = (Feeds::default(), Vec::new(), Cluster::hub());
         let replicas = Wanted::paths([&["spec", "replicas"][..]]);
         let phase = Wanted::paths([&["status", "phase"][..]]);
@@ -464,9 +464,9 @@ mod tests {
         feeds.acquire(&hub, &GroupKind::new("apps", "Deployment"), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod", "Deployment.apps"]);
         feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
-        assert_eq!(followed(&mut effects), ["Pod"], "and nothing else");
+        assert_eq!(followed(&mut effects), ["Pod"], "no other kind");
         feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
-        assert_eq!(followed(&mut effects), [""; 0], "it is kept already");
+        assert_eq!(followed(&mut effects), [""; 0], "the lens keeps it already");
         let pods = feeds.acquire(&hub, &GroupKind::pod(), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod"]);
         let wanted = &feeds.get(pods).unwrap().wanted;

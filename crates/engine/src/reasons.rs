@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_legal_and_each_is_there_once() {
+    fn reasons_are_legal_and_unique() {
         let kinds = [
             application::ALL,
             rollup::ALL,

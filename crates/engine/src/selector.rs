@@ -92,8 +92,8 @@ pub(crate) fn text_of(selector: &LabelSelector) -> String {
             _ => key.clone(),
         }
     });
-    let words: Vec<_> = labels.chain(expressions).collect();
-    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
+    let requirements: Vec<_> = labels.chain(expressions).collect();
+    if requirements.is_empty() { "any labels".to_owned() } else { requirements.join(",") }
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
     #[case::absent_not(json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
     #[case::both(json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
     #[case::no_such_operator(json!({"matchExpressions": [{"key": "app", "operator": "Like"}]}), false)]
-    fn of_an_object_that_has_app_web(#[case] selector: Value, #[case] matches: bool) {
+    fn matching_an_object_with_app_web(#[case] selector: Value, #[case] matches: bool) {
         let selector: LabelSelector = serde_json::from_value(selector).expect("a selector");
         let labels: Labels =
             [("app".into(), "web".into()), ("version".into(), "1".into())].into_iter().collect();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_source_is_asked_for_what_is_in_its_cluster() {
+    fn effects_are_routed_by_cluster() {
         let (hub, east) = (Cluster::hub(), Cluster::named("east"));
         let mut sources = Sources::hub(Log::default());
         sources.insert(east.clone(), Log::default());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_cluster_without_a_source_is_read_nowhere() {
+    fn a_feed_without_a_source_is_not_connected() {
         let east = Cluster::named("east");
         let mut sources = Sources::hub(Log::default());
         let leave = Effect::Leave { feed: FeedId(2), cluster: east.clone() };
@@ -186,12 +186,12 @@ mod tests {
             reported.extend(events);
             vec![Effect::Wake(None)]
         });
-        assert_eq!(others, [Effect::Wake(None)], "what follows from it is not lost");
+        assert_eq!(others, [Effect::Wake(None)], "the effects of that step are returned");
         assert!(matches!(
             &reported[..],
             [Event::Feed(FeedId(2), FeedEvent::Unreadable(Unreadable::NotConnected))]
         ));
-        assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "least of all in the hub");
+        assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "the hub is not asked instead");
         let error = sources.get(&east).err().unwrap();
         assert_eq!(Outcome::from(error), Outcome::Failed("cluster east is not connected".into()));
     }

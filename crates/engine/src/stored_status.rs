@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_written_and_what_is_gone_is_removed() {
+    fn a_patch_has_changed_fields_and_nulls_for_removed_ones() {
         let stored = StoredStatus::of(&json!({"ready": "True", "missing": ["a"], "progress": 50}));
         assert_eq!(stored.patch(&json!({"ready": "True", "missing": ["a"], "progress": 50})), None);
         let patch = stored.patch(&json!({"ready": "True", "progress": 51, "installed": ["a"]}));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_stored() {
+    fn merging_the_patch_yields_the_new_status() {
         let condition = |status| {
             json!({
                 "type": "Ready", "status": status, "reason": "Because", "message": "",

@@ -87,7 +87,7 @@ mod tests {
     };
 
     #[test]
-    fn the_union_of_what_two_want_covers_both() {
+    fn a_union_covers_both() {
         let (replicas, phase) =
             (Wanted::paths([&["spec", "replicas"][..]]), Wanted::paths([&["status"][..]]));
         let both = replicas.and(&phase).and(&Wanted::conditions());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_but_what_is_at_the_paths() {
+    fn only_the_wanted_paths_are_kept() {
         let json = br#"{"metadata": {"name": "web"}, "spec": {"replicas": 3, "paused": true},
             "status": {"conditions": [{"type": "Ready", "message": "long"}], "phase": "Up"}}"#;
         let object = Object::from_json(json, &Plan::whole()).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_through_a_lens_says_which_values_were_wanted() {
+    fn values_record_what_was_wanted() {
         let json = br#"{"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {"replicas": 3}, "status": {"phase": "Up"}}"#;
         let look = |wanted: Wanted| {
             let kind = GroupKind::new("acme.io", "Widget");

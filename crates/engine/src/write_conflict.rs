@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_overwritten_again_and_again_rests_longer_and_longer() {
+    fn repeated_overwrites_are_corrected_with_backoff() {
         let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().unwrap();
         let mut conflict = WriteConflict::default();
         let (mut backoffs, mut warnings) = (Vec::new(), 0);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_ourselves_is_no_contest() {
+    fn own_writes_are_not_a_conflict() {
         let now: Timestamp = "2026-11-14T10:00:00Z".parse().unwrap();
         let mut conflict = WriteConflict::default();
         for version in 0..20 {
@@ -115,7 +115,7 @@ mod tests {
 
     /// A standby replica observes all versions of the leader, and may become leader.
     #[test]
-    fn whoever_does_not_write_keeps_little() {
+    fn a_standby_replica_keeps_few_versions() {
         let now: Timestamp = "2026-11-14T10:00:00Z".parse().unwrap();
         let mut conflict = WriteConflict::default();
         conflict.wrote(&ResourceVersion::new("0"), now);

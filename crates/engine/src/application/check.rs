@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_do_not_live_long_are_replaced_later_and_later() {
+    fn short_lived_pods_are_replaced_with_backoff() {
         let mut now: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
         let mut check = Check::default();
         let mut delays = Vec::new();

@@ -110,7 +110,7 @@ fn verdicts_of_two_clusters_never_mix() {
 /// A feed without a source waits for one. Late events of a removed source are ignored. Events of the next
 /// source count, whatever their resourceVersions are.
 #[test]
-fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
+fn feeds_survive_a_change_of_the_source() {
     let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));
     let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
     let cluster_event = |engine: &mut Engine, event: ClusterEvent| {
@@ -124,8 +124,8 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     };
     let not_connected = || FeedEvent::Unreadable(Unreadable::NotConnected);
     engine.step(now(), [Event::Feed(feed, not_connected())]);
-    assert!(cluster_event(&mut engine, ClusterEvent::Added), "it has been asked for");
-    assert!(!cluster_event(&mut engine, ClusterEvent::Lost), "it may be connected again by itself");
+    assert!(cluster_event(&mut engine, ClusterEvent::Added), "a new source follows the feed");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Lost), "a lost connection may come back");
     assert!(!cluster_event(&mut engine, ClusterEvent::Connected));
     let mut older = deployment("east", 3);
     older["metadata"]["resourceVersion"] = json!("3");
@@ -137,10 +137,10 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     assert!(!cluster_event(&mut engine, ClusterEvent::Removed));
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected));
     engine.step(now(), listed);
-    assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "this came too late");
+    assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "late events are ignored");
     let another = engine.feeds.acquire(&east, &GroupKind::pod(), &Wanted::default(), &mut Vec::new());
     engine.step(now(), [Event::Feed(another, not_connected())]);
-    assert!(engine.feeds.get(another).unwrap().is_known(), "it is known that it cannot be read");
+    assert!(engine.feeds.get(another).unwrap().is_known(), "an unreadable kind is known");
 
     assert!(cluster_event(&mut engine, ClusterEvent::Added));
     engine.step(now(), listed_anew);

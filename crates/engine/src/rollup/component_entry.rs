@@ -156,7 +156,7 @@ mod tests {
         json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
         &["DuplicateComponent"]
     )]
-    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["DuplicateComponent"])]
+    #[case::in_another_notation(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["DuplicateComponent"])]
     #[case::in_another_order(
         json!([
             {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}},

@@ -116,11 +116,11 @@ mod tests {
     #[rstest]
     #[case::all_fine([True, False, False, True], "Available")]
     #[case::not_available([False, True, True, False], "Available")]
-    #[case::nobody_knows([Unknown, False, True, True], "Available")]
+    #[case::available_unknown([Unknown, False, True, True], "Available")]
     #[case::degraded([True, True, True, True], "Degraded")]
     #[case::progressing([True, True, False, False], "Progressing")]
     #[case::not_resolved([True, False, False, False], "Resolved")]
-    fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
+    fn the_deciding_condition_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
         let [available, progressing, degraded, resolved] = statuses;
         let rollup = rollup([available, progressing, degraded, False, resolved]);
         assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some(deciding));
@@ -128,18 +128,21 @@ mod tests {
 
     #[rstest]
     #[case::all_fine([True, False, False, True, True], &[])]
-    #[case::on_its_way([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
-    #[case::needs_a_human([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::repairing([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::requires_intervention([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
     #[case::at_rest([True, False, True, True, True], &["Degraded"])]
     #[case::not_to_be_upgraded([True, False, False, False, True], &["Upgradeable"])]
     #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
-    fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
+    fn the_remarkable_conditions_of_a_rollup(
+        #[case] statuses: [ConditionStatus; 5],
+        #[case] expected: &[&str],
+    ) {
         let rollup = rollup(statuses);
-        assert_eq!(rollup.remarkable().map(|condition| condition.type_).collect::<Vec<_>>(), told);
+        assert_eq!(rollup.remarkable().map(|condition| condition.type_).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn what_is_held_back_is_told_and_does_not_decide() {
+    fn a_held_condition_is_remarkable_and_does_not_decide() {
         let mut rollup = rollup([True, True, False, True, True]);
         for condition in rollup.conditions.iter_mut().filter(|condition| condition.type_ == "Degraded") {
             condition.held_until = Some(Timestamp::UNIX_EPOCH);
@@ -150,7 +153,7 @@ mod tests {
 
     /// Although it has conditions of types that decide for a Rollup.
     #[test]
-    fn what_decides_of_an_application() {
+    fn the_deciding_condition_of_an_application() {
         let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
         let detail = Detail::Application { type_: None, version: None, dependencies: Vec::new() };
         let application = group("Application", &conditions, detail);

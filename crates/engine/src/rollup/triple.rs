@@ -126,7 +126,7 @@ mod tests {
     #[case([Unknown, False, False], State::Unknown, RollupHealth::Warning)]
     #[case([Unknown, Unknown, True], State::Failed, RollupHealth::Error)]
     #[case([Unknown, Unknown, Unknown], State::Unknown, RollupHealth::Warning)]
-    fn what_the_three_come_to(
+    fn state_and_health_of_every_combination(
         #[case] statuses: [ConditionStatus; 3],
         #[case] state: State,
         #[case] health: RollupHealth,
@@ -140,7 +140,7 @@ mod tests {
     #[case([False, Unknown, Unknown], "Component is not available; unknown whether it is progressing or degraded")]
     #[case([True, True, Unknown], "Component is available and progressing; unknown whether it is degraded")]
     #[case([Unknown, Unknown, Unknown], "Unknown whether the component is available, progressing or degraded")]
-    fn where_not_all_is_known(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
+    fn the_meaning_with_unknown_conditions(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
         let [available, progressing, degraded] = statuses;
         assert_eq!(Triple { available, progressing, degraded }.meaning(), meaning);
     }

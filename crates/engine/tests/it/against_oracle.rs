@@ -1,4 +1,5 @@
-//! After everything that happens, the engine says what would be found out from scratch.
+//! Property tests against an oracle: after every event, statuses and owner references are what an evaluation
+//! from scratch yields.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +23,9 @@ use crate::{
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With nothing written, so that all that the engine wants is in the open: after every single event.
+    /// Without writes, so that every pending change is visible: after every single event.
     #[test]
-    fn what_is_wanted_is_what_follows_from_what_was_told(
+    fn pending_changes_equal_the_oracle_after_every_event(
         actions in prop::collection::vec(action(false), 1..30),
         seed in any::<u64>(),
     ) {
@@ -44,9 +45,9 @@ proptest! {
         }
     }
 
-    /// With all writes made: whenever nothing is left to do.
+    /// With all writes: whenever nothing is left to do.
     #[test]
-    fn what_is_written_is_what_follows_from_what_there_is(
+    fn stored_statuses_equal_the_oracle_when_settled(
         actions in prop::collection::vec(action(true), 1..30),
         seed in any::<u64>(),
     ) {
@@ -60,18 +61,18 @@ proptest! {
             prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
             let oracle = oracle(&world);
             for (_, app) in oracle.applications() {
-                prop_assert!(pods(&world, app) <= 1, "a Pod is left of an earlier template");
+                prop_assert!(pods(&world, app) <= 1, "a Pod of an earlier template is left");
             }
         }
     }
 }
 
-/// What no API server accepts is wanted on and on.
+/// The dry run of an invalid Pod template is retried for ever.
 pub(crate) fn is_a_check(change: &Change) -> bool {
     matches!(change, Change::Create { dry_run: true, .. })
 }
 
-/// How many health-check Pods of an Application there are, if its template makes one.
+/// Health-check Pods of an Application; 0 if its template is invalid.
 fn pods(world: &World, app: &Application) -> usize {
     let Some(check) = &app.spec.health_check else { return 0 };
     if check.template.spec.containers[0].image.is_empty() {
@@ -87,7 +88,7 @@ pub(crate) fn oracle(world: &World) -> Oracle<'_> {
     Oracle { kinds, now: world.now }
 }
 
-/// The kinds that are followed although nobody needs them, and nothing of them can be left.
+/// Kinds that are watched although no group uses them and no owner reference can be left.
 pub(crate) fn not_needed(oracle: &Oracle<'_>) -> Vec<GroupKind> {
     let needed: BTreeSet<_> = needed(oracle).collect();
     let may_be_left = |known: &Known| {
@@ -102,11 +103,11 @@ fn followed(world: &World, kind: &GroupKind) -> usize {
     world.feeds.values().filter(|feed| feed.kind == *kind).count()
 }
 
-/// Compares what the engine says with what there is to say.
+/// Compares pending and stored statuses and owner references with the oracle.
 pub(crate) fn compare(world: &World) {
     let oracle = oracle(world);
     if !oracle.is_open() {
-        assert!(world.wants().is_empty(), "nothing is wanted before all that is ours is known");
+        assert!(world.wants().is_empty(), "nothing is pending before the base kinds are listed");
         return;
     }
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
@@ -131,14 +132,14 @@ pub(crate) fn compare(world: &World) {
     }
     compare_rollups(world, &oracle);
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
-        assert_eq!(count, 1, "{kind} is followed once");
+        assert_eq!(count, 1, "{kind} has one feed");
     }
     let wished = wished(&oracle);
     let rolled_up: BTreeSet<_> =
         rollup_oracle::rollups(&oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec)).collect();
     for (kind, known) in &oracle.kinds {
-        // Our own kinds are always followed, and some are for Rollups, which own nothing; whose they are matters only to
-        // Applications that ask for them.
+        // Our own kinds are always watched, and some kinds are watched for Rollups, which own nothing. Owner
+        // references are managed only for kinds that an Application uses.
         if (kind.is_own() || rolled_up.contains(kind)) && !wished.contains(kind) {
             continue;
         }
@@ -150,13 +151,13 @@ pub(crate) fn compare(world: &World) {
             }
             match oracle.owners(kind, object) {
                 Some(expected) => assert_eq!(owners, expected, "the owners of {kind} {name}"),
-                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not ours to say"),
+                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not managed"),
             }
         }
     }
 }
 
-/// The same for Rollups. Where a kind is looked at more closely than before, nothing is status until that is done.
+/// The same for Rollups. While a kind is relisted through a wider lens, nothing is published.
 fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
     let kind = GroupKind::own("Rollup");
     let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
@@ -177,7 +178,7 @@ fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
     }
 }
 
-/// Those who ask the engine hear the same as those who read it in the cluster.
+/// The answers to queries equal the status in the cluster.
 fn compare_group(world: &World, name: &NamespacedName, status: &Value) {
     let groups = world.engine.groups(world.now);
     let is_it = |group: &&Group| group.kind == GroupKind::own("Rollup") && group.name == *name;

@@ -1,4 +1,4 @@
-//! Whatever is told, the engine stays on its feet.
+//! Robustness: arbitrary, contradictory and malformed events neither panic nor loop.
 
 use std::sync::Arc;
 
@@ -14,13 +14,12 @@ use serde_json::{Value, json};
 
 use crate::{actions, objects};
 
-/// News that need not make any sense.
 #[derive(Clone, Debug)]
 enum RandomEvent {
     Feed(prop::sample::Index, RandomFeedEvent),
     Written(Slot, Change, Outcome),
     Later(i64),
-    /// The hub was heard from so many seconds ago.
+    /// In seconds before now.
     Heard(i64),
     Lost,
 }
@@ -32,7 +31,7 @@ enum RandomFeedEvent {
     Listing,
     Listed,
     Gone(NamespacedName),
-    /// An object, seen through the lens of its own kind and told as one of any; perhaps with what operators say.
+    /// An object, delivered as one of any kind, with or without conditions.
     Seen(Value, bool),
 }
 
@@ -73,7 +72,7 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Where somebody may have written anything.
+/// JSON pointers to fields to overwrite.
 fn place() -> impl Strategy<Value = &'static str> {
     select(vec![
         "/status",
@@ -98,7 +97,6 @@ fn place() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Any JSON.
 fn json() -> impl Strategy<Value = Value> {
     let times = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-14T10:00:00.5+02:00", "soon"];
     let leaf = prop_oneof![
@@ -122,7 +120,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes something where something stands.
+/// Overwrites an existing field.
 fn spoil(object: &mut Value, place: &str, value: Value) {
     if let Some(field) = object.pointer_mut(place) {
         *field = value;
@@ -196,7 +194,7 @@ fn random_event() -> impl Strategy<Value = RandomEvent> {
     let feed_event = prop_oneof![
         2 => any::<bool>().prop_map(RandomFeedEvent::Served),
         1 => Just(RandomFeedEvent::Unreadable(Unreadable::NotServed)),
-        1 => Just(RandomFeedEvent::Unreadable(Unreadable::Failing { why: "it is tired".into() })),
+        1 => Just(RandomFeedEvent::Unreadable(Unreadable::Failing { why: "overloaded".into() })),
         2 => Just(RandomFeedEvent::Listing),
         4 => Just(RandomFeedEvent::Listed),
         2 => name().prop_map(RandomFeedEvent::Gone),
@@ -240,7 +238,6 @@ fn feed_event(random: RandomFeedEvent, now: Timestamp) -> FeedEvent {
     }
 }
 
-/// The feeds that are begun.
 fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
     effects.iter().filter_map(|effect| match effect {
         Effect::Follow { feed, .. } => Some(*feed),
@@ -248,7 +245,7 @@ fn follows(effects: &[Effect]) -> impl Iterator<Item = FeedId> {
     })
 }
 
-/// What is said of every group that there may be, as one and of all its members.
+/// The summary and the full view of every group that may exist.
 fn views_of_all(engine: &Engine, now: Timestamp) -> Vec<(GroupRef, GroupStatus, Option<Group>)> {
     let kinds = ["Application.bellwether.dev", "Rollup.bellwether.dev"].map(objects::kind);
     let names =
@@ -266,8 +263,8 @@ fn views_of_all(engine: &Engine, now: Timestamp) -> Vec<(GroupRef, GroupStatus, 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Feeds that were left or never begun, objects of other kinds, lists that end before they begin, what was never there and
-    /// is gone, answers to what was never asked: none of it does harm, and none of it is answered without end.
+    /// Events of feeds that ended or never existed, objects of other kinds, lists that complete before they
+    /// start, deletions of unknown objects, outcomes of writes that were never requested.
     #[test]
     fn no_event_breaks_the_engine(randoms in prop::collection::vec(random_event(), 1..60), [open, nested] in any::<[bool; 2]>()) {
         let mut engine = if nested { Engine::new().with_nested_evaluation() } else { Engine::new() };
@@ -282,7 +279,7 @@ proptest! {
                 effects.extend(engine.step(now, begun));
             }
             prop_assert!(effects.len() < 100, "{effects:?}");
-            // What it has to say can be put into words, whatever it was told.
+            // Everything that is wanted can be rendered.
             for effect in &effects {
                 if let Effect::Want(slot, Some(_)) = effect {
                     engine.change(now, slot);
@@ -294,7 +291,7 @@ proptest! {
                 let group = &before.0;
                 let is_it = |effect: &Effect| matches!(effect, Effect::Changed(kind, name)
                     if *kind == group.kind && name.as_ref().is_none_or(|name| *name == group.name));
-                prop_assert!(effects.iter().any(is_it), "no effect names {group}: {before:?} is {after:?}");
+                prop_assert!(effects.iter().any(is_it), "no Changed effect for {group}: {before:?} became {after:?}");
             }
             views = new_views;
             feeds.extend(follows(&effects));

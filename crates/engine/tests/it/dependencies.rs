@@ -1,4 +1,4 @@
-//! Applications that need others.
+//! Dependencies between Applications: installed, ready, cycles.
 
 use bellwether_api::ConditionStatus::{False, True, Unknown};
 use rstest::rstest;
@@ -13,10 +13,10 @@ fn depending(name: &str, others: &[&str]) -> serde_json::Value {
     app(name, &json!({ "dependencies": others }))
 }
 
-/// Retrieving Dependencies, step 1: a dependency is installed if there is an Application of that name. Installation Status
-/// Reporting: it is told in both directions, when one comes and when one goes.
+/// Retrieving Dependencies, step 1: a dependency is installed if there is an Application of that name.
+/// Installation Status Reporting: creation and deletion both update the dependents.
 #[test]
-fn what_comes_and_goes_is_told_to_those_who_need_it() {
+fn dependents_follow_creation_and_deletion() {
     let mut world = World::with([depending("shop", &["base"])]);
     let dependency = |world: &World| {
         let status = world.status("shop");
@@ -34,9 +34,9 @@ fn what_comes_and_goes_is_told_to_those_who_need_it() {
     assert_eq!(dependency(&world), (false, Unknown, vec![], base()));
 }
 
-/// Retrieving Dependencies, step 1, and Garbage Collection: what is needed is neither owned nor counted.
+/// Retrieving Dependencies, step 1, and Garbage Collection: a dependency is neither owned nor a member.
 #[test]
-fn what_is_needed_is_not_owned() {
+fn dependencies_are_not_owned() {
     let world =
         World::with([depending("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
     assert_eq!(world.owners("Application.bellwether.dev", "base"), "");
@@ -46,7 +46,7 @@ fn what_is_needed_is_not_owned() {
     );
 }
 
-/// Cycles are reported to everyone in them and to no one else, and do no harm.
+/// Only Applications in the cycle report it, and they work otherwise.
 #[rstest]
 #[case::itself("a: a", &[("a", Some("a -> a"))])]
 #[case::two("a: b; b: a", &[("a", Some("a -> b -> a")), ("b", Some("b -> a -> b"))])]

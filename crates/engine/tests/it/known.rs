@@ -1,4 +1,4 @@
-//! What a feed has told so far.
+//! What a feed has delivered so far: the input of the oracle.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -7,18 +7,17 @@ use bellwether_simulation::known::Known;
 
 use crate::server::FeedMessage;
 
-/// What has been told of a kind.
 #[derive(Default)]
 pub(crate) struct Received {
     pub(crate) known: Known,
-    /// What the list has named so far.
+    /// Objects in the current list.
     marked: BTreeSet<NamespacedName>,
-    /// Objects that were told without what operators say of them.
+    /// Objects that were delivered through a lens without conditions.
     without_conditions: BTreeSet<NamespacedName>,
 }
 
 impl Received {
-    /// Takes note of how much was told of an object.
+    /// Records whether an object was delivered with its conditions.
     pub(crate) fn note(&mut self, name: &NamespacedName, lacks_conditions: bool) {
         if lacks_conditions {
             self.without_conditions.insert(name.clone())
@@ -27,13 +26,12 @@ impl Received {
         };
     }
 
-    /// Whether it is still to be told what operators say.
+    /// Whether conditions of a component are still to be delivered.
     pub(crate) fn lacks_conditions(&self) -> bool {
         self.known.unreadable.is_none()
             && self.without_conditions.iter().any(|name| self.known.objects.contains_key(name))
     }
 
-    /// Takes note of what is told.
     pub(crate) fn receive(&mut self, message: &FeedMessage) {
         let known = &mut self.known;
         match message {

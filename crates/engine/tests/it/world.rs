@@ -1,4 +1,5 @@
-//! A small cluster in memory, and the engine that looks after it: every feed, every write and the clock are in our hands.
+//! A cluster in memory, the engine and its outbox. The test controls every watch event, every write and the
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
@@ -18,59 +19,55 @@ use crate::{
     writes::{Fault, InFlightWrite},
 };
 
-/// So many things may happen at one moment before it looks as if they never end.
-const MOST_AT_ONCE: usize = 20_000;
+/// More steps at one moment look like an endless loop.
+const MAX_STEPS: usize = 20_000;
 
-/// One kind that the engine follows.
 pub(crate) struct Feed {
     pub(crate) kind: GroupKind,
-    /// What has been told so far.
+    /// What has been delivered.
     pub(crate) received: Received,
     lens: Arc<Lens>,
     queue: VecDeque<FeedMessage>,
 }
 
 impl Feed {
-    /// What its lens sees of an object.
     fn look(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
         let has_status = self.received.known.served.as_ref().map(|served| served.has_status);
         object.seen(&self.lens, LookContext { now, has_status }).expect("an object")
     }
 }
 
-/// A cluster, and the engine.
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) now: Timestamp,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
-    /// Where the engine wanted anything, ever.
+    /// Every slot that the engine ever announced.
     slots: BTreeSet<Slot>,
-    /// What was written, and how that ended.
+    /// With their outcomes.
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
-    /// Everything that the engine ever asked for.
+    /// All effects so far.
     pub(crate) effects: Vec<Effect>,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
-    /// What goes wrong with the writes to come, one by one; then nothing does.
+    /// For the next writes, one by one; then none.
     pub(crate) faults: VecDeque<Fault>,
-    /// Kinds whose news are held back.
+    /// Kinds whose watch events are held back.
     pub(crate) held: BTreeSet<GroupKind>,
-    /// Whether the engine's wishes come true.
+    /// Whether writes are made.
     pub(crate) writing: bool,
-    /// Whether writes take their time: they leave, are made and are answered at different moments.
+    /// Whether sending, applying and responding are separate steps.
     pub(crate) slow: bool,
-    /// The writes that are under way.
     pub(crate) in_flight: Vec<InFlightWrite>,
     pub(crate) engine: Engine,
     pub(crate) outbox: Outbox,
     unreadable: BTreeMap<GroupKind, Unreadable>,
     wake: Option<Timestamp>,
-    /// Decides which feed is first to tell; without it, the oldest is.
+    /// Chooses the feed that delivers next; without it, the oldest does.
     rng: Option<u64>,
 }
 
 impl World {
-    /// A cluster that serves the kinds of [`objects::kinds`] and has no objects, and an engine that knows nothing yet.
+    /// A cluster that serves the kinds of [`objects::kinds`], and an empty engine.
     pub(crate) fn new() -> Self {
         let mut outbox = Outbox::new(4);
         outbox.set_leading(true);
@@ -96,7 +93,7 @@ impl World {
         }
     }
 
-    /// A cluster with these objects, after the engine has done what there is to do.
+    /// With these objects, settled.
     pub(crate) fn with(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut world = Self::new();
         for object in objects {
@@ -106,12 +103,12 @@ impl World {
         world
     }
 
-    /// The feeds tell in an order of their own from now on.
+    /// Feeds deliver in a random order from now on.
     pub(crate) fn shuffle(&mut self, seed: u64) {
         self.rng = Some(seed | 1);
     }
 
-    /// Another engine takes over, and knows nothing of what went before.
+    /// Failover: a new engine without any state.
     pub(crate) fn restart(&mut self) {
         let fresh = Self::new();
         self.engine = fresh.engine;
@@ -121,13 +118,13 @@ impl World {
         self.in_flight.clear();
     }
 
-    /// Creates or replaces an object, and lets follow what follows.
+    /// And settles.
     pub(crate) fn put(&mut self, object: Value) -> &mut Self {
         self.server.put(object);
         self.settle()
     }
 
-    /// Changes an object in the namespace of all stories, and lets follow what follows.
+    /// And settles. The object is in the namespace of all tests.
     pub(crate) fn edit(&mut self, kind: &str, name: &str, edit: impl FnOnce(&mut Value)) -> &mut Self {
         let (kind, name) = objects::key(kind, name);
         assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
@@ -135,7 +132,7 @@ impl World {
         self.settle()
     }
 
-    /// Deletes an object in the namespace of all stories, and lets follow what follows.
+    /// And settles. The object is in the namespace of all tests.
     pub(crate) fn delete(&mut self, kind: &str, name: &str) -> &mut Self {
         let (kind, name) = objects::key(kind, name);
         assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
@@ -143,7 +140,7 @@ impl World {
         self.settle()
     }
 
-    /// A kind cannot be read any more, or can be again.
+    /// Makes a kind unreadable, or readable again.
     pub(crate) fn unreadable(&mut self, kind: &str, why: Option<Unreadable>) {
         let kind = objects::kind(kind);
         match why {
@@ -153,7 +150,7 @@ impl World {
         self.relist(&kind);
     }
 
-    /// The watch of a kind breaks: what has not been told is skipped, and all is listed again.
+    /// Breaks the watch of a kind: pending events are lost, and a relist follows.
     pub(crate) fn relist(&mut self, kind: &GroupKind) {
         self.distribute();
         let list = self.list(kind);
@@ -162,15 +159,15 @@ impl World {
         }
     }
 
-    /// Lets follow what follows, words that wait for a second included.
+    /// Until nothing is left to do, postponed message changes included.
     pub(crate) fn settle(&mut self) -> &mut Self {
         self.pass(SignedDuration::from_secs(2))
     }
 
-    /// Lets time pass, and happen what happens until then.
+    /// Lets time pass.
     pub(crate) fn pass(&mut self, time: SignedDuration) -> &mut Self {
         let end = self.now + time;
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_STEPS {
             self.settle_now();
             let writing = self.outbox.next().filter(|_| self.writing);
             let Some(next) = [writing, self.wake].into_iter().flatten().min().filter(|next| *next <= end)
@@ -184,7 +181,6 @@ impl World {
         panic!("time does not pass: {:?}, {:?}", self.outbox, self.wake);
     }
 
-    /// Somebody sets the clock.
     pub(crate) fn set_clock(&mut self, by: SignedDuration) -> &mut Self {
         self.now += by;
         self.engine.clock_set(by);
@@ -193,12 +189,12 @@ impl World {
         self
     }
 
-    /// Lets happen what happens at this moment.
+    /// Does everything that can happen without time passing.
     pub(crate) fn settle_now(&mut self) {
         if self.feeds.is_empty() {
             self.step(Event::Tick);
         }
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_STEPS {
             if !self.advance() {
                 return;
             }
@@ -206,7 +202,7 @@ impl World {
         panic!("it never ends: {:?}", self.writes.last());
     }
 
-    /// Something happens, if anything can.
+    /// Does one thing, if anything can happen.
     pub(crate) fn advance(&mut self) -> bool {
         if !self.slow {
             return self.deliver() || self.write();
@@ -219,7 +215,7 @@ impl World {
         })
     }
 
-    /// One feed tells one thing, if there is anything to be told.
+    /// Delivers one message of one feed, if there is any.
     pub(crate) fn deliver(&mut self) -> bool {
         self.distribute();
         let has_news = |feed: &Feed| !feed.queue.is_empty() && !self.held.contains(&feed.kind);
@@ -229,12 +225,11 @@ impl World {
         true
     }
 
-    /// What the engine wants, and has not had yet.
+    /// All pending changes.
     pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
         self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
 
-    /// What the engine wants in a place.
     pub(crate) fn wanted(&self, slot: &Slot) -> Option<Change> {
         self.engine.change(self.now, slot)
     }
@@ -278,7 +273,7 @@ impl World {
         self.effects.extend(effects);
     }
 
-    /// A feed tells again what it has told before, of an object that it knows.
+    /// Delivers an old version of a known object again.
     pub(crate) fn repeat(&mut self, object: &Object) {
         let knows = |feed: &Feed| {
             let known = feed.received.known.objects.get(&object.name);
@@ -310,7 +305,7 @@ impl World {
         self.step(Event::Feed(id, event));
     }
 
-    /// Hands out what has changed to those who follow it.
+    /// Queues new changes for the feeds of their kinds.
     fn distribute(&mut self) {
         for (kind, message) in self.server.changes() {
             if self.unreadable.contains_key(&kind) || !self.server.kinds.contains_key(&kind) {
@@ -322,9 +317,9 @@ impl World {
         }
     }
 
-    /// What a feed of a kind is told first.
+    /// The messages of a list.
     fn list(&mut self, kind: &GroupKind) -> Vec<FeedMessage> {
-        // What has changed before is in the list; those who follow already are told first.
+        // Changes before the list go to the existing feeds first.
         self.distribute();
         let Some(served) = self.server.kinds.get(kind) else {
             return vec![FeedMessage::Unreadable(Unreadable::NotServed)];
@@ -337,7 +332,6 @@ impl World {
         begin.into_iter().chain(objects).chain([FeedMessage::Listed]).collect()
     }
 
-    /// A number below the given one.
     pub(crate) fn random(&mut self, below: usize) -> usize {
         let Some(rng) = &mut self.rng else { return 0 };
         *rng ^= *rng << 13;

@@ -1,44 +1,42 @@
-//! What becomes of the engine's writes on their way to the cluster and back.
+//! The path of a write to the API server and back, with faults: 409 conflict, 404, timeout, lost response.
 
 use bellwether_engine::{Change, Event, Outcome, Part, Slot};
 
 use crate::world::World;
 
-/// What goes wrong with a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing: it is made, and the answer comes before the feed tells.
+    /// Written; the response comes before the watch event.
     None,
-    /// The feed tells before the answer comes.
+    /// Written; the watch event comes before the response.
     WatchFirst,
-    /// The API server will not have it.
+    /// Rejected by the API server.
     Refuse,
-    /// It does not get through.
+    /// Not written, no response.
     Fail,
-    /// It is made, and the answer is lost.
+    /// Written, but the response is lost.
     LoseResponse,
-    /// Somebody else was quicker.
+    /// Another writer was faster.
     Conflict,
-    /// Nobody was, whatever the API server says.
+    /// A 409 without another writer.
     FalseConflict,
-    /// The API server that is asked does not know of it.
+    /// A 404 from another replica of the API server.
     NotFound,
-    /// It is made, and the answer does not say in which version.
+    /// Written; the response has no resourceVersion.
     NoVersion,
 }
 
-/// A write that is under way.
 #[derive(Debug)]
 pub(crate) struct InFlightWrite {
     slot: Slot,
     change: Change,
     fault: Fault,
-    /// How it ended, if it has been made.
+    /// Set once the API server has handled it.
     outcome: Option<Outcome>,
 }
 
 impl World {
-    /// Makes the writes that are due, from first to last.
+    /// Sends, applies and responds to all writes that are due.
     pub(crate) fn write(&mut self) -> bool {
         let sent = self.send();
         while let Some(flight) = self.in_flight.first() {
@@ -50,12 +48,11 @@ impl World {
         sent
     }
 
-    /// Whether owners are being written.
     pub(crate) fn owners_in_flight(&self) -> bool {
         self.in_flight.iter().any(|flight| flight.slot.part == Part::Owners)
     }
 
-    /// The writes that are due leave.
+    /// Sends the writes that are due.
     pub(crate) fn send(&mut self) -> bool {
         if !self.writing {
             return false;
@@ -69,7 +66,7 @@ impl World {
         sent
     }
 
-    /// One of the writes that are under way is made, or answered.
+    /// Applies or responds to a random write.
     pub(crate) fn advance_write(&mut self) -> bool {
         if self.in_flight.is_empty() {
             return false;
@@ -83,7 +80,7 @@ impl World {
         true
     }
 
-    /// A write reaches the API server, if it does.
+    /// The write reaches the API server, unless its fault prevents that.
     pub(crate) fn arrive(&mut self, at: usize) {
         let InFlightWrite { slot, change, fault, .. } = &self.in_flight[at];
         let no_answer = || Outcome::Failed("no answer".into());
@@ -111,7 +108,7 @@ impl World {
         self.in_flight[at].outcome = Some(outcome);
     }
 
-    /// The answer to a write arrives.
+    /// The response reaches the engine.
     pub(crate) fn respond(&mut self, at: usize) {
         let InFlightWrite { slot, change, outcome, .. } = self.in_flight.remove(at);
         let outcome = outcome.expect("it has been made");

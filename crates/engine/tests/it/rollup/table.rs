@@ -1,5 +1,5 @@
-//! Every state of one component and every pair of two, against the rules of the document that asked for this, put down here
-//! as plainly as they stand there.
+//! Every state of one component, and every pair of two, against the rules of the HyperConverged Cluster
+//! Operator (HCO), written down as plainly as its document has them.
 
 use bellwether_api::RollupHealth;
 use rstest::rstest;
@@ -9,10 +9,10 @@ use super::{condition, conditions, rollup, virt, virt_named, world};
 
 const MODES: [&str; 3] = ["Matrix", "AnyTrue", "WorstIsFalse"];
 
-/// What a component reports in Available, Progressing and Degraded; nothing where it does not report it.
+/// Available, Progressing and Degraded; `None` if not reported.
 type Reported = [Option<&'static str>; 3];
 
-/// All states that can be made of these.
+/// All combinations.
 fn states(of: &[Option<&'static str>]) -> Vec<Reported> {
     let mut all = Vec::new();
     for a in of {
@@ -35,8 +35,9 @@ fn assumed([available, progressing, degraded]: Reported) -> [&'static str; 3] {
     [available.unwrap_or("False"), progressing.unwrap_or("Unknown"), degraded.unwrap_or("Unknown")]
 }
 
-/// "The HCO's `ConditionType`s will always represent the _worst_ `Status`": Available False, Degraded True. For Progressing
-/// the table says False, and the matrix why: not available, not progressing and degraded needs a human.
+/// "The HCO's `ConditionType`s will always represent the _worst_ `Status`": Available False, Degraded True.
+/// For Progressing the table says False; by the matrix, because such a component requires manual
+/// intervention.
 fn worst(components: &[Reported], mode: &str) -> [&'static str; 3] {
     let components: Vec<_> = components.iter().map(|reported| assumed(*reported)).collect();
     let any = |index: usize, status: &str| components.iter().any(|component| component[index] == status);
@@ -98,7 +99,7 @@ fn every_pair_of_two_components(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
     }
 }
 
-/// The columns of the matrix, and the two that it leaves out.
+/// The columns of the matrix, and two combinations that it does not have.
 #[rstest]
 #[case(["True", "False", "False"], "Component is 100% healthy and the Operator is idle")]
 #[case(["True", "True", "False"], "Component is functional but, either upgrading or healing")]
@@ -108,7 +109,7 @@ fn every_pair_of_two_components(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
 #[case(["False", "True", "False"], "Operator is deploying the component")]
 #[case(["True", "False", "True"], "Component is functioning below capacity and the Operator is idle")]
 #[case(["False", "False", "False"], "Component is not available and the Operator is idle")]
-fn what_the_three_mean_together(#[case] triple: [&str; 3], #[case] meaning: &str) {
+fn the_meaning_of_every_combination(#[case] triple: [&str; 3], #[case] meaning: &str) {
     for mode in MODES {
         let world = world([
             rollup(&json!([virt_named("a")]), &json!({ "progressing": mode })),
@@ -119,12 +120,12 @@ fn what_the_three_mean_together(#[case] triple: [&str; 3], #[case] meaning: &str
     }
 }
 
-/// One component is being upgraded, another rests, a third needs a human: the three ways to see it.
+/// One component upgrades, another is idle, a third requires intervention: by policy.
 #[rstest]
 #[case::upgrade(&[["True", "True", "False"], ["True", "False", "False"]], ["True", "True", "False"])]
-#[case::stuck(&[["True", "True", "False"], ["False", "False", "True"]], ["False", "True", "False"])]
-#[case::all_at_work(&[["True", "True", "False"], ["True", "True", "False"]], ["True", "True", "True"])]
-fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progressing: [&str; 3]) {
+#[case::requires_intervention(&[["True", "True", "False"], ["False", "False", "True"]], ["False", "True", "False"])]
+#[case::all_progressing(&[["True", "True", "False"], ["True", "True", "False"]], ["True", "True", "True"])]
+fn progressing_by_policy(#[case] components: &[[&str; 3]], #[case] progressing: [&str; 3]) {
     for (mode, expected) in MODES.into_iter().zip(progressing) {
         let names = ["a", "b"].map(virt_named);
         let objects =
@@ -134,7 +135,7 @@ fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progress
     }
 }
 
-/// Upgradeable is rolled up where it is asked for: False wins, and what is missing is fine.
+/// With `spec.upgradeable`, False wins, and a missing condition is fine.
 #[rstest]
 #[case::not_asked_for(false, &[Some("False")], "")]
 #[case::none_reports(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
