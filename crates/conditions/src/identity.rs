@@ -103,7 +103,7 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
             (Some(_), _) if is_unique => &[kind, name],
             _ => &[cluster, kind, namespace, name],
         };
-        let parts = parts.iter().map(|part| part.as_ref()).filter(|part| !part.is_empty());
+        let parts = parts.iter().map(AsRef::<str>::as_ref).filter(|part| !part.is_empty());
         Cow::Owned(parts.collect::<Vec<_>>().join("/"))
     }
 }
@@ -192,8 +192,8 @@ mod tests {
     }
 
     fn any_identity() -> impl Strategy<Value = Identity<&'static str>> {
-        let word = || prop::sample::select(vec!["a", "b", "c"]);
-        (word(), word(), word(), word()).prop_map(|(kind, cluster, namespace, name)| Identity {
+        let part = || prop::sample::select(vec!["a", "b", "c"]);
+        (part(), part(), part(), part()).prop_map(|(kind, cluster, namespace, name)| Identity {
             kind,
             cluster,
             namespace,
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_tell_all_sources_apart(identities in prop::collection::btree_set(any_identity(), 0..20)) {
+        fn names_are_unique(identities in prop::collection::btree_set(any_identity(), 0..20)) {
             let identities: Vec<_> = identities.into_iter().collect();
             let names: BTreeSet<_> = display_names(&identities).into_iter().collect();
             prop_assert_eq!(names.len(), identities.len());

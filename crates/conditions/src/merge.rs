@@ -175,7 +175,7 @@ mod tests {
     #[rstest]
     #[case::no_sources(&[], Unknown, "NoSources", "")]
     #[case::all_fine(&[("a", "True", "Up", "works", 1), ("b", "True", "Up", "works", 2)], True, "Up", "works")]
-    #[case::fine_in_other_words(&[("a", "True", "Up", "works", 1), ("b", "True", "On", "runs", 2)], True, "AllAsExpected", "")]
+    #[case::fine_with_other_texts(&[("a", "True", "Up", "works", 1), ("b", "True", "On", "runs", 2)], True, "AllAsExpected", "")]
     #[case::fine_on_two_lines(&[("a", "True", "Up", "works\nwell", 1)], True, "Up", "works well")]
     #[case::one_issue(&[("a", "True", "Up", "", 1), ("b", "False", "Down", "is down", 2)], False, "Down", "b is down")]
     #[case::shared_reason(&[("b", "False", "Down", "one", 1), ("a", "False", "Down", "two", 2)], False, "Down", "a two; b one")]

@@ -12,10 +12,10 @@ pub fn put_in_place<C: Clone>(
     owned: impl Fn(&str) -> bool,
 ) -> Vec<C> {
     let mut ours: Vec<Option<C>> = ours.into_iter().map(Some).collect();
-    let types: Vec<String> = ours.iter().flatten().map(|condition| type_(condition).to_owned()).collect();
+    let own_types: Vec<String> = ours.iter().flatten().map(|condition| type_(condition).to_owned()).collect();
     let mut placed: Vec<C> = stored
         .iter()
-        .filter_map(|condition| match types.iter().position(|other| other == type_(condition)) {
+        .filter_map(|condition| match own_types.iter().position(|other| other == type_(condition)) {
             // A duplicate finds ours taken already, and is dropped.
             Some(index) => ours[index].take(),
             None => (!owned(type_(condition))).then(|| condition.clone()),

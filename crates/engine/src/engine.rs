@@ -26,7 +26,7 @@ use crate::{
     wanted::Wanted,
 };
 
-/// After a smaller setback of the clock, verdicts that depend on time are soon right again by themselves.
+/// A relist reassesses verdicts that rest on a time that has not come yet. A smaller setback is over soon.
 const MIN_SETBACK_TO_RELIST: SignedDuration = SignedDuration::from_mins(1);
 
 /// In the order in which they act: HealthRules first, because they change the verdicts of the others'

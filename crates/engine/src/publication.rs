@@ -123,7 +123,7 @@ impl Publication {
     }
 
     /// Our stored conditions, if they describe the current generation and every one matches the last
-    /// evaluation. The latter may not be written yet.
+    /// evaluation. `None` if a newer evaluation is not written yet.
     pub(crate) fn last_published(&self) -> Option<Vec<(&'static str, Statement)>> {
         let statement =
             |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));

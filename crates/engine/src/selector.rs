@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::nothing_asked(json!({}), true)]
+    #[case::empty(json!({}), true)]
     #[case::label(json!({"matchLabels": {"app": "web"}}), true)]
     #[case::other_value(json!({"matchLabels": {"app": "api"}}), false)]
     #[case::one_of_two(json!({"matchLabels": {"app": "web", "tier": "front"}}), false)]

@@ -53,7 +53,7 @@ impl Applications {
     pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, cx: &Context<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
         let namespaces = app.namespaces();
-        for object in namespaces.iter().flat_map(|place| known.in_namespace(place)) {
+        for object in namespaces.iter().flat_map(|namespace| known.in_namespace(namespace)) {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {

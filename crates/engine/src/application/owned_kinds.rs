@@ -26,7 +26,7 @@ pub(super) struct OwnedKinds {
 #[derive(Debug, Default)]
 struct OwnedKind {
     /// The status has listed the kind at some time. Otherwise nothing of it can be owned.
-    named: bool,
+    was_published: bool,
     /// Its objects are deleted with the CRD, but may be restored with it.
     not_served: bool,
     /// Set while the kind is released: until when an owner reference may still become visible.
@@ -46,7 +46,7 @@ impl OwnedKinds {
     pub(super) fn set_published(&mut self, published: BTreeSet<GroupKind>) -> bool {
         // A kind that was published before and dropped since is just not written yet, and not added again.
         for kind in published.difference(&self.published) {
-            self.kinds.entry(kind.clone()).or_default().named = true;
+            self.kinds.entry(kind.clone()).or_default().was_published = true;
         }
         mem::replace(&mut self.published, published) != self.published
     }
@@ -54,8 +54,8 @@ impl OwnedKinds {
     /// Returns whether objects of the kind may be owned now. If not, the kind will be published.
     pub(super) fn claim(&mut self, kind: &GroupKind) -> bool {
         if !self.kinds.contains_key(kind) {
-            let named = self.published.contains(kind);
-            self.kinds.insert(kind.clone(), OwnedKind { named, ..OwnedKind::default() });
+            let was_published = self.published.contains(kind);
+            self.kinds.insert(kind.clone(), OwnedKind { was_published, ..OwnedKind::default() });
         }
         self.published.contains(kind) || Bug::AdoptUnannounced.is_planted()
     }
@@ -97,7 +97,7 @@ impl OwnedKinds {
                 owned_kind.until = None;
                 return true;
             }
-            if !owned_kind.named {
+            if !owned_kind.was_published {
                 return false;
             }
             let remaining = remaining(kind);
