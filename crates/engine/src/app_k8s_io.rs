@@ -15,7 +15,6 @@ pub struct AppK8sIoSpec {
     pub selector: Option<LabelSelector>,
     /// Without duplicates; groups normalised.
     pub component_kinds: Vec<ComponentKind>,
-    /// Whether it owns its members.
     pub add_owner_ref: bool,
     /// `spec.descriptor.type`.
     pub type_: Option<String>,

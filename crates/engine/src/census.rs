@@ -13,9 +13,7 @@ pub struct Census {
     pub applications: [usize; 3],
     /// Rollups by health: Healthy, Warning, Error.
     pub rollups: [usize; 3],
-    /// Kinds that are listed and watched.
     pub feeds: usize,
-    /// Objects in the store.
     pub objects: usize,
     /// Index entries and pending changes, to detect leaks: memberships, owners, requested writes.
     pub notes: usize,

@@ -24,11 +24,9 @@ const RECONNECT: SignedDuration = SignedDuration::from_secs(3);
 pub struct ClusterStatus {
     /// The uid of the namespace `kube-system`; `None` if it cannot be read.
     pub uid: Option<Box<str>>,
-    /// The result of discovery.
     pub kinds: Arc<HashMap<GroupKind, Served>>,
     /// When data or a bookmark last arrived.
     pub heard: Option<Timestamp>,
-    /// Since when the connection is down.
     pub lost: Option<Timestamp>,
 }
 
@@ -65,7 +63,6 @@ pub(crate) struct Clusters {
     status: BTreeMap<Cluster, ClusterStatus>,
     /// Pending silence timers.
     timers: BTreeMap<Cluster, Timestamp>,
-    /// Clusters whose source was removed.
     removed: BTreeSet<Cluster>,
 }
 

@@ -31,7 +31,6 @@ pub struct ComponentCondition {
     pub reason: Box<str>,
     /// Empty if missing.
     pub message: Box<str>,
-    /// `lastTransitionTime`.
     pub since: Option<Timestamp>,
     /// The condition's own `observedGeneration`, or else that of the status.
     pub observed_generation: Option<i64>,

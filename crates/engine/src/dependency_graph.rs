@@ -34,7 +34,6 @@ impl DependencyGraph {
         true
     }
 
-    /// The direct dependents.
     pub(crate) fn dependents_of(&self, node: &NamespacedName) -> Vec<NamespacedName> {
         self.dependents.get(node).into_iter().flatten().cloned().collect()
     }

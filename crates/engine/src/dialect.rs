@@ -25,7 +25,6 @@ impl Dialect {
         }
     }
 
-    /// As in `apiVersion`.
     pub fn api_version(self) -> String {
         format!("{}/{}", self.group(), self.version())
     }

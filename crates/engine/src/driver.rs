@@ -105,7 +105,6 @@ impl Driver {
         [self.wake, self.outbox.next()].into_iter().flatten().min()
     }
 
-    /// The number of pending writes.
     pub fn waiting(&self) -> usize {
         self.outbox.depth().0
     }
@@ -114,23 +113,19 @@ impl Driver {
         self.engine.census()
     }
 
-    /// See [`Engine::groups`].
     pub fn groups(&self, now: Timestamp) -> Vec<Group> {
         self.engine.groups(now)
     }
 
-    /// See [`Engine::summary`].
     pub fn summary(&self, now: Timestamp, kind: &GroupKind, name: &NamespacedName) -> GroupStatus {
         self.engine.summary(now, kind, name)
     }
 
-    /// See [`Engine::verdicts`].
     #[cfg(feature = "planted")]
     pub fn verdicts(&self, cluster: &Cluster, kind: &GroupKind) -> BTreeMap<NamespacedName, Verdict> {
         self.engine.verdicts(cluster, kind)
     }
 
-    /// See [`Engine::lens`].
     pub fn lens(&self, kind: &GroupKind) -> Lens {
         self.engine.lens(kind)
     }

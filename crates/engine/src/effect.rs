@@ -1,4 +1,4 @@
-//! Output of the engine.
+//! Output of the engine: what the caller has to watch, write, record as an Event, or wait for.
 
 use std::{fmt, sync::Arc};
 
@@ -17,13 +17,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// List and watch a kind. For a feed that exists already: relist it through the new lens.
-    Follow {
-        feed: FeedId,
-        cluster: Cluster,
-        kind: GroupKind,
-        /// What to keep of its objects.
-        lens: Arc<Lens>,
-    },
+    Follow { feed: FeedId, cluster: Cluster, kind: GroupKind, lens: Arc<Lens> },
     /// Stop watching.
     Leave { feed: FeedId, cluster: Cluster },
     /// The slot may need a write; `None` withdraws it. [`Engine::change`](crate::Engine::change) renders the
@@ -115,7 +109,6 @@ pub enum Change {
         /// written.
         claims: Box<[GroupKind]>,
     },
-    /// Replaces the owner references.
     Owners {
         uid: Box<str>,
         version: ResourceVersion,
@@ -141,7 +134,6 @@ pub enum Change {
         uid: Box<str>,
         /// Also stands in for the uid: API servers do not compare the uid when they apply to a status.
         version: ResourceVersion,
-        /// The field manager, one per group.
         manager: Arc<str>,
         /// All fields that the manager owns from now on.
         status: Arc<Value>,
@@ -157,7 +149,6 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exists {
     pub kind: GroupKind,
-    /// The API version, such as `v1`.
     pub version: Box<str>,
     /// As in URLs: `applications`.
     pub plural: Box<str>,
@@ -180,7 +171,6 @@ pub struct Warning {
 pub struct Transition {
     pub object: ObjectKey,
     pub uid: Box<str>,
-    /// The condition type.
     pub condition: &'static str,
     /// `None` if the condition is new.
     pub from: Option<ConditionStatus>,

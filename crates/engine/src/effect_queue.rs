@@ -38,7 +38,6 @@ pub(crate) enum Timer {
     /// Evaluate a group: its next health-check Pod is due, it may release a kind, a held condition is due, or
     /// a postponed write of its status is.
     Group(GroupRef),
-    /// A cluster may have become silent.
     Silence(Cluster),
 }
 
@@ -56,7 +55,6 @@ impl EffectQueue {
         self.effects.push(Effect::Want(slot, urgency));
     }
 
-    /// Withdraws all changes of an object.
     pub(crate) fn withdraw(&mut self, object: &ObjectKey) {
         let first = Slot { object: object.clone(), part: Part::Status };
         let of_object = self.requested.range(first..).map(|(slot, _)| slot);
@@ -130,7 +128,6 @@ impl EffectQueue {
         self.requested.len()
     }
 
-    /// Takes all effects of the step.
     pub(crate) fn drain(&mut self) -> Vec<Effect> {
         for (kind, name) in std::mem::take(&mut self.changed) {
             self.effects.push(Effect::Changed(kind, name));

@@ -408,7 +408,6 @@ impl Engine {
         self.with_grouping(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
     }
 
-    /// Only the resourceVersion changed.
     fn object_same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let feed = stored.feed;

@@ -1,4 +1,4 @@
-//! Input of the engine.
+//! Input of the engine: what reflectors, discovery and the writer report.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -17,24 +17,23 @@ pub enum Event {
     Feed(FeedId, FeedEvent),
     /// About the cluster itself.
     Cluster(Cluster, ClusterEvent),
-    /// The outcome of a write.
-    Written { slot: Slot, change: Change, outcome: Outcome },
-    /// Time has passed.
+    Written {
+        slot: Slot,
+        change: Change,
+        outcome: Outcome,
+    },
     Tick,
 }
 
 /// What a source reports about its cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterEvent {
-    /// The connection is up.
     Connected,
     /// The uid of the namespace `kube-system`.
     Identified(Box<str>),
-    /// The result of discovery.
     Kinds(Arc<HashMap<GroupKind, Served>>),
     /// Data or a bookmark arrived at this time.
     Heard(Timestamp),
-    /// The connection is down.
     Lost,
     /// The cluster has a new source, which follows no kind yet.
     Added,
@@ -63,7 +62,6 @@ pub enum FeedEvent {
 pub enum Unreadable {
     /// The cluster does not serve the kind.
     NotServed,
-    /// RBAC denies access.
     Forbidden {
         /// As in RBAC rules: `statefulsets`.
         resource: Arc<str>,

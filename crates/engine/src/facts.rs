@@ -22,7 +22,6 @@ pub struct Facts {
     pub labels: Labels,
     /// The value of the annotation that names an Application.
     pub application: Option<Box<str>>,
-    /// `metadata.ownerReferences`.
     pub owners: Box<[Owner]>,
     /// `observedGeneration` has reached `generation`, or the object does not have both.
     pub settled: bool,
@@ -76,7 +75,6 @@ impl ResourceVersion {
     }
 }
 
-/// Key and value.
 pub(crate) type Label = (Arc<str>, Arc<str>);
 
 /// Sorted by key. The interner shares equal labels between objects.
@@ -127,7 +125,6 @@ pub struct Owner {
 pub struct Served {
     /// The version that is watched: `v1`.
     pub version: Arc<str>,
-    /// All served versions.
     pub versions: Box<[Box<str>]>,
     /// As in URLs: `statefulsets`.
     pub plural: Arc<str>,

@@ -116,7 +116,6 @@ impl Feed {
 pub(crate) enum StoreUpdate {
     /// New or changed, with the previous facts.
     Changed(ObjectId, Option<Box<(Facts, Option<OwnFingerprint>)>>),
-    /// Only the resourceVersion changed.
     Same(ObjectId),
     /// Older than our last write, but newer than the last event: the facts were merged. With the previous
     /// facts.
@@ -206,7 +205,6 @@ impl Feeds {
         }
     }
 
-    /// The number of feeds and objects.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.by_id.len(), self.objects.len())
     }
@@ -267,7 +265,6 @@ impl Feeds {
         id
     }
 
-    /// Removes a user.
     pub(crate) fn release(&mut self, id: FeedId) {
         if Bug::KeepKind.is_planted() {
             return;

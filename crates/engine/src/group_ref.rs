@@ -1,4 +1,5 @@
-//! References to groups.
+//! References to groups. Each group is one of our own objects in the hub: an Application, a Rollup or a
+//! HealthRule.
 
 use std::fmt;
 
@@ -41,7 +42,6 @@ impl OwnKind {
     }
 }
 
-/// Groups are always in the hub.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupRef {
     pub kind: OwnKind,

@@ -39,16 +39,13 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// The base kinds are listed: from now on, groups may follow other kinds.
     fn sync(&mut self, cx: &mut Context<'_>);
 
-    /// A group was created or changed.
     fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>);
 
     /// Only the resourceVersion of a group changed.
     fn version_changed(&mut self, group: &GroupRef, facts: &Facts);
 
-    /// A group was deleted.
     fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>);
 
-    /// An object was created or changed.
     fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _cx: &mut Context<'_>) {}
 
     /// Only the resourceVersion of an object changed.
@@ -97,7 +94,6 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// Requests a change again that got a 409.
     fn retry(&mut self, _slot: &Slot, _cx: &mut Context<'_>) {}
 
-    /// The wall clock was set.
     fn clock_set(&mut self, _by: SignedDuration) {}
 
     /// Groups whose kinds are known, with their members, in no particular order.

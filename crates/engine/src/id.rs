@@ -6,7 +6,6 @@ use std::{fmt, sync::Arc};
 pub struct Cluster(Option<Arc<str>>);
 
 impl Cluster {
-    /// A workload cluster.
     pub fn named(name: &str) -> Self {
         Self(Some(name.into()))
     }

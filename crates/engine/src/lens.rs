@@ -76,7 +76,6 @@ impl Lens {
         Self { kind: kind.clone(), plan, rules, values: wanted.plan_of_paths(), wanted }
     }
 
-    /// The fields to decode.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

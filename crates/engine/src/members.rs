@@ -59,7 +59,6 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Adds or replaces a member.
     pub(crate) fn put(&mut self, member_id: MemberId, entry: MemberEntry) {
         self.remove(member_id);
         *self.counts.entry(entry.state).or_default() += 1;

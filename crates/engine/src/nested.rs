@@ -16,7 +16,6 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(crate) struct Nested {
-    /// Groups to reassess.
     pub(crate) due: BTreeSet<GroupRef>,
     /// Groups that contain one another.
     pub(crate) cyclic: BTreeSet<GroupRef>,

@@ -77,7 +77,6 @@ impl Bug {
         Self::TellNoFollower,
     ];
 
-    /// In this thread.
     #[cfg(feature = "planted")]
     pub fn is_planted(self) -> bool {
         PLANTED.get() == Some(self)

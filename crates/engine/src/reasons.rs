@@ -140,7 +140,7 @@ pub mod health_rule {
         ACTIVE = "Active";
         /// The rule is invalid; the message says where.
         INVALID = "Invalid";
-        /// Another rule for the same kind takes precedence: it is older, or first by name.
+        /// Another rule for exactly the same kind takes precedence: it is older, or first by name.
         OVERRIDDEN = "Overridden";
     }
 }

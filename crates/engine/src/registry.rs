@@ -123,7 +123,6 @@ impl<T> Registry<T> {
         self.users.contains_key(&feed)
     }
 
-    /// The number of feeds in use.
     pub(crate) fn feeds(&self) -> usize {
         self.users.len()
     }

@@ -81,7 +81,6 @@ struct ConditionReport<'g> {
 #[serde(rename_all = "camelCase")]
 pub enum MemberKey<'g> {
     Name(&'g str),
-    /// The text of a selector.
     Selector(&'g str),
     /// The path of an entry in the spec.
     Entry(&'g str),

@@ -44,7 +44,6 @@ impl Selector {
         Self(all.into_iter().collect())
     }
 
-    /// Matches no object.
     pub(crate) fn nothing() -> Self {
         Self(Box::new([Requirement::Nothing]))
     }

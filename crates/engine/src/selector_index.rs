@@ -47,7 +47,6 @@ impl<T: Ord + Copy> SelectorIndex<T> {
         }
     }
 
-    /// The entries whose selectors may match.
     pub(crate) fn candidates(&self, labels: &Labels) -> impl Iterator<Item = T> {
         let by_label = labels.iter().filter_map(|label| self.by_label.get(label)).flatten();
         by_label.chain(&self.others).copied()

@@ -155,18 +155,15 @@ pub enum Relation {
     Owner,
     /// A member, to be owned.
     OwnerToBe,
-    /// A member.
     Counts,
     /// The selector matches, but the spec does not contain the kind.
     OtherKinds,
-    /// The selector does not match.
     NotSelected,
     /// The selector matches, but the annotation names another Application or is missing, or the object is the
     /// Application itself.
     NotAMember,
     /// A Rollup that names it as a component.
     Names,
-    /// A Rollup whose selector matches it.
     Selects,
 }
 

@@ -12,7 +12,6 @@ pub type FieldPath = Box<[Box<str>]>;
 pub struct Wanted {
     /// The conditions that operators report.
     pub conditions: bool,
-    /// The values at these paths.
     pub paths: BTreeSet<FieldPath>,
 }
 
@@ -33,7 +32,6 @@ impl Wanted {
         (self.conditions || !other.conditions) && other.paths.iter().all(is_kept)
     }
 
-    /// The union of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -42,7 +40,6 @@ impl Wanted {
         }
     }
 
-    /// Adds the fields to a plan.
     pub(crate) fn keep(&self, plan: &mut Plan) {
         if self.conditions {
             plan.keep(&["metadata", "creationTimestamp"]);

@@ -32,7 +32,6 @@ pub(crate) struct WriteConflict {
     /// Observed versions with another status than the known one. Our own write may be among them: the watch
     /// can be faster than the response.
     overwritten: VecDeque<ResourceVersion>,
-    /// How often we corrected an overwrite.
     rounds: u32,
     last: Option<Timestamp>,
 }

@@ -38,7 +38,6 @@ pub(super) struct App {
     /// Set for Applications of `app.k8s.io`.
     pub(super) legacy: Option<LegacySpec>,
     pub(super) selector: Selector,
-    /// The kinds in its spec.
     pub(super) kind_uses: BTreeMap<GroupKind, KindUse>,
     /// Kinds that the spec no longer names, watched until their owner references are removed.
     pub(super) leaving: BTreeMap<GroupKind, FeedId>,
@@ -71,7 +70,6 @@ pub(super) struct LegacySpec {
 #[derive(Debug)]
 pub(super) struct KindUse {
     pub(super) feed: FeedId,
-    /// The versions that the spec names.
     pub(super) versions: BTreeSet<String>,
     /// Whether objects of the kind can be members. Pods may be used for the health check only.
     pub(super) counts: bool,
@@ -91,7 +89,6 @@ pub(super) struct NamedComponent {
 pub(super) enum Presence {
     /// It exists and is a member.
     Present,
-    /// It does not exist.
     Absent,
     /// It exists, but is not a member.
     NotMember(NotMember),
@@ -103,7 +100,6 @@ pub(super) enum Presence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotMember {
     NotSelected,
-    /// Its annotation names another Application.
     OfAnother(Box<str>),
     /// `membership: Annotated` requires an annotation, which it lacks.
     NotAnnotated,
@@ -180,7 +176,6 @@ impl App {
         self.legacy.as_ref().is_some_and(|legacy| legacy.adds_owner)
     }
 
-    /// The kinds in the spec.
     pub(super) fn requests(&self) -> BTreeMap<GroupKind, KindRequest> {
         let mut requests: BTreeMap<GroupKind, KindRequest> = BTreeMap::new();
         for component in self.spec.components.values() {

@@ -46,7 +46,6 @@ pub(super) struct AppK8sIoStatus {
     components_ready: String,
 }
 
-/// A member.
 #[derive(Debug, Serialize)]
 struct ComponentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -56,12 +56,10 @@ impl MemberIndex {
         }
     }
 
-    /// Applications whose selector may match.
     pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<GroupId> {
         self.0.get(namespace).into_iter().flat_map(|own| own.selecting.candidates(labels)).collect()
     }
 
-    /// Applications with the object in `spec.components`.
     pub(super) fn naming(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<GroupId> {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));

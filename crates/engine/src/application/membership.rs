@@ -169,7 +169,6 @@ pub(super) fn adopt_stored_times(app: &mut App, status: &ApplicationStatus, feed
     }
 }
 
-/// The times in a stored status.
 pub(super) fn stored_since(
     status: &ApplicationStatus,
     namespace: &Arc<str>,

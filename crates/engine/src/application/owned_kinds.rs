@@ -73,7 +73,6 @@ impl OwnedKinds {
         self.kinds.contains_key(kind)
     }
 
-    /// Whether any kind is being released.
     pub(super) fn is_releasing(&self) -> bool {
         self.kinds.values().any(|owned_kind| owned_kind.until.is_some())
     }

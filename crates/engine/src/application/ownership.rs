@@ -248,12 +248,10 @@ pub(super) fn applications(facts: &Facts) -> impl Iterator<Item = &Box<str>> {
 #[derive(Debug, Default)]
 pub(super) struct Owned {
     members: BTreeMap<FeedId, BTreeSet<ObjectId>>,
-    /// Its health-check Pods.
     checks: BTreeSet<ObjectId>,
 }
 
 impl Owned {
-    /// Adopted objects.
     pub(super) fn members(&self) -> impl Iterator<Item = ObjectId> {
         self.members.values().flatten().copied()
     }

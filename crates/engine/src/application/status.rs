@@ -1,4 +1,5 @@
-//! Conditions and status of an Application.
+//! Conditions and status of an Application. `conditions` yields their statuses with lazy messages at each
+//! evaluation; `render` builds the whole status when a write is due.
 
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
@@ -108,7 +109,6 @@ fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-/// Reason and message of a member.
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
     match member_id {
         MemberId::Object(id) => {
@@ -358,7 +358,6 @@ pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     }
 }
 
-/// The kinds that cannot be used.
 pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
     let why = |(kind, kind_use): (&GroupKind, &super::app::KindUse)| {
         Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))

@@ -1,4 +1,4 @@
-//! Answers queries about Applications.
+//! Answers queries about Applications: the view with all members, and the summary without them.
 
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;

@@ -92,7 +92,6 @@ impl Engine {
         Lens::new(kind, self.feeds.rules().clone())
     }
 
-    /// The active HealthRules.
     pub fn rules(&self) -> &UserRules {
         self.feeds.rules()
     }

@@ -25,7 +25,6 @@ pub(super) struct ComponentEntry {
     pub(super) target: Target,
     /// For removal from the index.
     pub(super) selector_label: SelectorLabel,
-    /// The number of objects that match.
     pub(super) matched: usize,
     /// Why no object matches, or why more objects may match.
     pub(super) absence: Option<Absence>,

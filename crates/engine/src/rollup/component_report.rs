@@ -25,7 +25,6 @@ pub(super) struct ComponentReport {
 /// Why an entry has no object whose conditions count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// The named object does not exist.
     NotFound,
     /// The named object does not exist, because its kind is not served.
     NotServed,

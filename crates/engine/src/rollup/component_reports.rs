@@ -42,7 +42,6 @@ pub(super) struct ComponentReports {
 }
 
 impl ComponentReports {
-    /// Adds or replaces a report.
     pub(super) fn put(&mut self, member_id: MemberId, identity: ComponentIdentity, report: &ComponentReport) {
         self.remove(member_id);
         let key = ComponentKey { identity: Arc::new(identity), member_id };

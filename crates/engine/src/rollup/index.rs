@@ -17,7 +17,6 @@ pub(super) type EntryId = (GroupId, usize);
 #[derive(Debug, Default)]
 pub(super) struct ComponentIndex(HashMap<FeedId, KindEntries>);
 
-/// The entries for one kind.
 #[derive(Debug, Default)]
 struct KindEntries {
     naming: HashMap<NamespacedName, BTreeSet<EntryId>>,
@@ -53,7 +52,6 @@ impl ComponentIndex {
         }
     }
 
-    /// Entries that may match an object.
     pub(super) fn candidates(
         &self,
         feed: FeedId,

@@ -45,7 +45,6 @@ pub(super) struct Rollup {
     /// Since when components are missing, by the stored status. Entries that are known to be absent have the
     /// time themselves.
     stored_since: HashMap<(GroupKind, NamespacedName), Timestamp>,
-    /// Rollups among its components.
     pub(super) child_rollups: BTreeSet<NamespacedName>,
     /// Those child Rollups that contain this Rollup.
     pub(super) cycle: BTreeSet<NamespacedName>,
@@ -109,7 +108,6 @@ impl Rollup {
         has_conditions && self.kind_feeds.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
-    /// The kinds that it waits for.
     pub(super) fn waiting_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
         let not_whole = feeds.not_whole(self.kind_feeds.iter().map(|(kind, feed)| (kind, *feed)));
         let without_conditions =
@@ -188,7 +186,6 @@ impl Rollup {
         self.stored_since.retain(|component, _| named.contains(component));
     }
 
-    /// Adds or updates a component.
     pub(super) fn count(&mut self, object: ObjectId, stored: &StoredObject, feed: &Feed) {
         let member_id = MemberId::Object(object);
         let Some(report) = self.report_of(stored, feed) else {

@@ -1,4 +1,5 @@
-//! Conditions and status of a Rollup.
+//! Conditions and status of a Rollup. `statuses` is cheap and runs at each evaluation; `statements` adds
+//! reasons and messages when a write is due or a query asks.
 
 use bellwether_api::{
     ConditionStatus::{self, False, True},

@@ -1,4 +1,4 @@
-//! Answers queries about Rollups.
+//! Answers queries about Rollups: the view with all components, and the summary without them.
 
 use bellwether_api::{ConditionStatus, RollupHealth, RollupSpec, State};
 use bellwether_conditions::Statement;

@@ -24,7 +24,6 @@ pub(crate) enum Action {
     Own(&'static str, &'static str, &'static str),
     /// Makes a kind unreadable, or readable again.
     Unreadable(&'static str, Option<Unreadable>),
-    /// Breaks the watch of a kind.
     Relist(&'static str),
     /// In seconds.
     Pass(i64),

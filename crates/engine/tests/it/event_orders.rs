@@ -128,7 +128,6 @@ proptest! {
         prop_assert_eq!(view(&prompt), view(&late));
     }
 
-    /// Determinism.
     #[test]
     fn the_engine_is_deterministic(actions in prop::collection::vec(action(true), 1..30), seed in any::<u64>()) {
         let effects = || {

@@ -27,7 +27,6 @@ fn images(world: &World) -> String {
     pods(world).iter().map(image).collect::<Vec<_>>().join(" ")
 }
 
-/// Edits the only Pod.
 fn edit_pod(world: &mut World, patch: &Value) {
     let name = pods(world)[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     world.edit("Pod", &name, |pod| merge(pod, patch));

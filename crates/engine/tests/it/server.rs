@@ -15,7 +15,6 @@ use serde_json::Value;
 /// Pods are deleted at once: no kubelet runs them.
 const DELETED: &str = "2026-11-14T10:00:00Z";
 
-/// What a feed delivers.
 #[derive(Clone, Debug)]
 pub(crate) enum FeedMessage {
     Served(Served),
@@ -29,7 +28,6 @@ pub(crate) enum FeedMessage {
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     cluster: MemoryCluster<Object>,
-    /// Writes that changed nothing.
     pub(crate) no_op_writes: usize,
 }
 
@@ -83,7 +81,6 @@ impl Server {
         outcome
     }
 
-    /// Changes since the last call.
     pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, FeedMessage)> + use<> {
         mem::take(&mut self.log).into_iter().map(|LogEntry { object, gone, .. }| {
             let kind = object.kind.clone();

@@ -24,7 +24,6 @@ const MAX_STEPS: usize = 20_000;
 
 pub(crate) struct Feed {
     pub(crate) kind: GroupKind,
-    /// What has been delivered.
     pub(crate) received: Received,
     lens: Arc<Lens>,
     queue: VecDeque<FeedMessage>,
@@ -43,9 +42,7 @@ pub(crate) struct World {
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
     /// Every slot that the engine ever announced.
     slots: BTreeSet<Slot>,
-    /// With their outcomes.
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
-    /// All effects so far.
     pub(crate) effects: Vec<Effect>,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
@@ -53,7 +50,6 @@ pub(crate) struct World {
     pub(crate) faults: VecDeque<Fault>,
     /// Kinds whose watch events are held back.
     pub(crate) held: BTreeSet<GroupKind>,
-    /// Whether writes are made.
     pub(crate) writing: bool,
     /// Whether sending, applying and responding are separate steps.
     pub(crate) slow: bool,
@@ -164,7 +160,6 @@ impl World {
         self.pass(SignedDuration::from_secs(2))
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&mut self, time: SignedDuration) -> &mut Self {
         let end = self.now + time;
         for _ in 0..MAX_STEPS {
@@ -225,7 +220,6 @@ impl World {
         true
     }
 
-    /// All pending changes.
     pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
         self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
@@ -317,7 +311,6 @@ impl World {
         }
     }
 
-    /// The messages of a list.
     fn list(&mut self, kind: &GroupKind) -> Vec<FeedMessage> {
         // Changes before the list go to the existing feeds first.
         self.distribute();

@@ -10,11 +10,9 @@ pub(crate) enum Fault {
     None,
     /// Written; the watch event comes before the response.
     WatchFirst,
-    /// Rejected by the API server.
     Refuse,
     /// Not written, no response.
     Fail,
-    /// Written, but the response is lost.
     LoseResponse,
     /// Another writer was faster.
     Conflict,
@@ -52,7 +50,6 @@ impl World {
         self.in_flight.iter().any(|flight| flight.slot.part == Part::Owners)
     }
 
-    /// Sends the writes that are due.
     pub(crate) fn send(&mut self) -> bool {
         if !self.writing {
             return false;

@@ -12,7 +12,6 @@ const MODES: [&str; 3] = ["Matrix", "AnyTrue", "WorstIsFalse"];
 /// Available, Progressing and Degraded; `None` if not reported.
 type Reported = [Option<&'static str>; 3];
 
-/// All combinations.
 fn states(of: &[Option<&'static str>]) -> Vec<Reported> {
     let mut all = Vec::new();
     for a in of {
