@@ -1,4 +1,4 @@
-//! Conditions as they are written, and when they change.
+//! A condition as a status stores it, and when its `lastTransitionTime` moves.
 
 use std::borrow::Cow;
 
@@ -10,36 +10,36 @@ use jiff::Timestamp;
 
 use crate::legal::LONGEST_MESSAGE;
 
-/// What a condition says, apart from since when.
+/// Status, reason and message of a condition, without a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Whether it holds.
+    /// True, False or Unknown.
     pub status: ConditionStatus,
-    /// Why, in one word for programs.
+    /// CamelCase, for programs.
     pub reason: Cow<'static, str>,
-    /// Why, for people.
+    /// For people.
     pub message: Cow<'static, str>,
 }
 
-/// A condition as it is written.
+/// A condition as a controller writes it into a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Its type.
+    /// Such as `Ready`.
     pub type_: String,
-    /// Whether it holds.
+    /// True, False or Unknown.
     pub status: ConditionStatus,
-    /// Why, in one word for programs.
+    /// CamelCase, for programs.
     pub reason: String,
-    /// Why, for people.
+    /// For people. At most [`LONGEST_MESSAGE`](crate::LONGEST_MESSAGE) bytes.
     pub message: String,
-    /// Since when its status is what it is.
+    /// When `status` last changed.
     pub last_transition_time: Timestamp,
-    /// The generation of the object that it speaks of.
+    /// The `metadata.generation` that the condition describes.
     pub observed_generation: Option<i64>,
 }
 
 impl Statement {
-    /// A statement.
+    /// Takes any text: [`Condition::next`] makes reason and message legal.
     pub fn new(
         status: ConditionStatus,
         reason: impl Into<Cow<'static, str>>,
@@ -50,10 +50,11 @@ impl Statement {
 }
 
 impl Condition {
-    /// The condition that makes this statement, after the one that is stored.
+    /// The condition to write after the stored one.
     ///
-    /// The transition time is the stored one unless the status differs: a restart changes nothing. A new one has
-    /// whole seconds, as Kubernetes keeps them. Reason and message are made to fit the limits of Kubernetes.
+    /// `lastTransitionTime` stays unless the status differs, so a restart changes nothing. A new time has
+    /// whole seconds, as Kubernetes stores them. An illegal reason or an overlong message is made to fit the
+    /// limits of Kubernetes.
     pub fn next(
         stored: Option<&Self>,
         type_: impl Into<String>,

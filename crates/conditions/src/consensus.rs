@@ -1,52 +1,54 @@
-//! What sources have in common.
+//! Counts of reasons and messages, to find the one that all sources share.
 
 use std::collections::BTreeMap;
 
 use crate::policy::Class;
 
-/// The reasons and messages of sources, counted, so that the one they share is known without asking all of them.
+/// Counts the reasons and messages of the sources of each class, so that a shared text is found without
+/// reading all sources.
 ///
-/// Only policies that ask for what is shared need it. Each text is kept once, however many sources give it, and an
-/// empty one says nothing and is not counted.
+/// Needed only for [`Choice::Common`](crate::Choice::Common) and
+/// [`WhenFine::Agreed`](crate::WhenFine::Agreed). Each distinct text is stored once. Empty texts are not
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consensus {
     reasons: [Texts; 3],
     messages: [Texts; 3],
 }
 
-/// Texts and how many sources give each.
+/// How many sources give each text.
 type Texts = BTreeMap<Box<str>, usize>;
 
 impl Consensus {
-    /// No sources yet.
+    /// Without sources.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source of this class says this.
+    /// Counts a source.
     pub fn add(&mut self, class: Class, reason: &str, message: &str) {
-        more(&mut self.reasons[class as usize], reason);
-        more(&mut self.messages[class as usize], message);
+        increment(&mut self.reasons[class as usize], reason);
+        increment(&mut self.messages[class as usize], message);
     }
 
-    /// A source of this class that said this no longer does.
+    /// Undoes [`add`](Self::add) of the same values.
     pub fn remove(&mut self, class: Class, reason: &str, message: &str) {
-        fewer(&mut self.reasons[class as usize], reason);
-        fewer(&mut self.messages[class as usize], message);
+        decrement(&mut self.reasons[class as usize], reason);
+        decrement(&mut self.messages[class as usize], message);
     }
 
-    /// The reason that all sources of the class share.
+    /// The reason that all sources of the class share, if there is one.
     pub fn reason(&self, class: Class) -> Option<&str> {
         shared(&self.reasons[class as usize])
     }
 
-    /// The message that all sources of the class share, apart from those that say nothing.
+    /// The message that all sources of the class with a message share, if there is one.
     pub fn message(&self, class: Class) -> Option<&str> {
         shared(&self.messages[class as usize])
     }
 }
 
-fn more(texts: &mut Texts, text: &str) {
+fn increment(texts: &mut Texts, text: &str) {
     if let Some(count) = texts.get_mut(text) {
         *count += 1;
     } else if !text.is_empty() {
@@ -54,7 +56,7 @@ fn more(texts: &mut Texts, text: &str) {
     }
 }
 
-fn fewer(texts: &mut Texts, text: &str) {
+fn decrement(texts: &mut Texts, text: &str) {
     match texts.get_mut(text) {
         Some(count) if *count > 1 => *count -= 1,
         _ => {
@@ -75,12 +77,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::nobody(&[], None)]
+    #[case::no_sources(&[], None)]
     #[case::one(&["A"], Some("A"))]
     #[case::alike(&["A", "A", "A"], Some("A"))]
     #[case::different(&["A", "B"], None)]
-    #[case::silent(&["", "A", ""], Some("A"))]
-    #[case::all_silent(&["", ""], None)]
+    #[case::empty_texts(&["", "A", ""], Some("A"))]
+    #[case::only_empty_texts(&["", ""], None)]
     fn shared_texts(#[case] texts: &[&str], #[case] shared: Option<&str>) {
         for class in Class::ALL {
             let mut consensus = Consensus::new();
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_retracted_was_never_said() {
+    fn removing_a_source_undoes_adding_it() {
         let mut consensus = Consensus::new();
         consensus.add(Class::Issue, "A", "one");
         consensus.add(Class::Issue, "A", "two");

@@ -1,4 +1,4 @@
-//! Turns for the worse that have to last before they are told.
+//! Damping: a condition turns bad only after the issue has lasted for a while.
 
 use std::time::Duration;
 
@@ -10,33 +10,34 @@ use crate::{
     tally::Tally,
 };
 
-/// What to say now, and until when.
+/// Which class decides now, and when that may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damped {
-    /// The class that decides, for [`merge_as`](crate::merge_as); nothing if there are no sources.
+    /// The class that decides, for [`merge_as`](crate::merge_as); `None` without sources.
     pub class: Option<Class>,
-    /// If an issue is held back: the moment from which it decides, unless something changes before.
+    /// If an issue is held back: when it starts to decide, unless a source changes before.
     pub until: Option<Timestamp>,
-    /// When time alone makes another answer of this one, as long as it is not stored.
+    /// When time alone changes the result, as long as the stored status stays the same.
     pub next: Option<Timestamp>,
 }
 
 impl Damped {
-    /// What is said at once, for good.
-    pub fn at_once(class: Option<Class>) -> Self {
+    /// A class that decides now, and that time does not change.
+    pub fn immediate(class: Option<Class>) -> Self {
         Self { class, until: None, next: None }
     }
 }
 
-/// Holds back issues until one of them has lasted for a duration. What is good again, or unknown, is said at once.
+/// Holds back issues until one of them has lasted for `hold`. A return to good, or to Unknown, is published
+/// at once.
 ///
-/// How long an issue has lasted is what the sources themselves say, and what was said before is the stored status:
-/// there is nothing to remember, so a restart changes nothing. While an issue is held back, the rest decides, but
-/// nothing seems better than it was: what was unknown stays so.
+/// The sources' own transition times say how long an issue has lasted, and the stored status says what was
+/// published before. Nothing is kept in memory, so a restart changes nothing. While an issue is held back,
+/// the remaining sources decide, but the status never improves: Unknown stays Unknown.
 ///
-/// An issue is not held back where nothing is stored, because then nothing flips; where the stored status is bad
-/// already; where a source does not say since when; and where what it says is further ahead of `now` than the
-/// duration, because no clock that wrong may hide an outage.
+/// An issue is not held back if no status is stored, because then nothing flips; if the stored status is bad
+/// already; if a source has no transition time; or if its time is ahead of `now` by more than `hold`, because
+/// a clock that wrong must not hide an outage.
 pub fn damp<K: Ord + Clone>(
     policy: &Policy,
     tally: &Tally<K>,
@@ -45,16 +46,16 @@ pub fn damp<K: Ord + Clone>(
     now: Timestamp,
 ) -> Damped {
     let worst = tally.worst();
-    let at_once = Damped::at_once(worst);
-    let (Some(Class::Issue), Some(stored)) = (worst, stored) else { return at_once };
+    let immediate = Damped::immediate(worst);
+    let (Some(Class::Issue), Some(stored)) = (worst, stored) else { return immediate };
     let before = policy.class_of(stored);
-    let Some(since) = tally.since(Class::Issue) else { return at_once };
+    let Some(since) = tally.since(Class::Issue) else { return immediate };
     let until = after(since, hold);
     if before == Class::Issue || until <= now {
-        return at_once;
+        return immediate;
     }
     if since > after(now, hold) {
-        return Damped { next: since.checked_sub(hold).ok(), ..at_once };
+        return Damped { next: since.checked_sub(hold).ok(), ..immediate };
     }
     let rest = if tally.count(Class::Unknown) > 0 { Class::Unknown } else { Class::Fine };
     Damped { class: Some(before.min(rest)), until: Some(until), next: Some(until) }
@@ -90,12 +91,12 @@ mod tests {
     #[rstest]
     #[case::young(&[(Class::Issue, Some(950))], Some(True), Some(Class::Fine), Some(1050))]
     #[case::old(&[(Class::Issue, Some(800))], Some(True), Some(Class::Issue), None)]
-    #[case::just_now_old(&[(Class::Issue, Some(900))], Some(True), Some(Class::Issue), None)]
+    #[case::exactly_old_enough(&[(Class::Issue, Some(900))], Some(True), Some(Class::Issue), None)]
     #[case::one_is_old(&[(Class::Issue, Some(950)), (Class::Issue, Some(800))], Some(True), Some(Class::Issue), None)]
-    #[case::the_oldest_wakes(&[(Class::Issue, Some(990)), (Class::Issue, Some(950))], Some(True), Some(Class::Fine), Some(1050))]
-    #[case::said_already(&[(Class::Issue, Some(950))], Some(False), Some(Class::Issue), None)]
-    #[case::never_said_anything(&[(Class::Issue, Some(950))], None, Some(Class::Issue), None)]
-    #[case::does_not_say_when(&[(Class::Issue, Some(950)), (Class::Issue, None)], Some(True), Some(Class::Issue), None)]
+    #[case::the_oldest_ends_the_hold(&[(Class::Issue, Some(990)), (Class::Issue, Some(950))], Some(True), Some(Class::Fine), Some(1050))]
+    #[case::issue_is_stored(&[(Class::Issue, Some(950))], Some(False), Some(Class::Issue), None)]
+    #[case::nothing_is_stored(&[(Class::Issue, Some(950))], None, Some(Class::Issue), None)]
+    #[case::one_without_a_time(&[(Class::Issue, Some(950)), (Class::Issue, None)], Some(True), Some(Class::Issue), None)]
     #[case::clock_a_little_ahead(&[(Class::Issue, Some(1005))], Some(True), Some(Class::Fine), Some(1105))]
     #[case::clock_far_ahead(&[(Class::Issue, Some(1101))], Some(True), Some(Class::Issue), None)]
     #[case::unknown_is_not_held(&[(Class::Unknown, Some(999))], Some(True), Some(Class::Unknown), None)]
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_off_by_default() {
+    fn a_hold_of_zero_delays_nothing() {
         let damped = damp(
             &Policy::new("Ready"),
             &tally(&[(Class::Issue, Some(NOW))]),
@@ -133,11 +134,11 @@ mod tests {
             Duration::ZERO,
             time(NOW),
         );
-        assert_eq!(damped, Damped::at_once(Some(Class::Issue)));
+        assert_eq!(damped, Damped::immediate(Some(Class::Issue)));
     }
 
     #[test]
-    fn any_duration_is_a_duration() {
+    fn a_hold_may_be_as_long_as_a_duration_can_be() {
         let damped = damp(
             &Policy::new("Ready"),
             &tally(&[(Class::Issue, Some(NOW))]),
@@ -148,26 +149,26 @@ mod tests {
         assert_eq!(damped.until, Some(Timestamp::MAX));
     }
 
-    /// Sources of any class, since any time before this one.
+    /// Sources of any class, with transition times before `end`.
     fn entries(end: i64) -> impl Strategy<Value = Vec<(Class, Option<i64>)>> {
         let class = prop::sample::select(Class::ALL.to_vec());
         prop::collection::vec((class, prop::option::weighted(0.9, 800..end)), 1..5)
     }
 
     proptest! {
-        /// Said to a cluster that stays as it is, moment by moment, with each status stored: it only gets worse, it
-        /// ends with what is so, and it changes when it said that it would and at no other time.
+        /// Evaluated second by second, with each result stored: the class only gets worse, ends as the worst
+        /// class, and changes exactly at `until`.
         #[test]
-        fn time_makes_it_worse_until_it_is_true(
+        fn with_every_status_stored_the_class_only_gets_worse(
             entries in entries(NOW + 200),
             stored in prop::sample::select(vec![True, False, Unknown]),
             hold in 0_u64..150,
         ) {
             let (policy, tally) = (Policy::new("Ready"), tally(&entries));
-            let say = |stored, now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
-            let mut last = say(stored, NOW);
+            let evaluate = |stored, now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
+            let mut last = evaluate(stored, NOW);
             for now in NOW..NOW + 500 {
-                let damped = say(last.class.map_or(Unknown, |class| policy.status(class)), now);
+                let damped = evaluate(last.class.map_or(Unknown, |class| policy.status(class)), now);
                 prop_assert!(damped.class <= last.class, "better at {now}: {damped:?} after {last:?}");
                 if let Some(until) = damped.until {
                     prop_assert!(time(now) < until && damped.class == last.class);
@@ -177,37 +178,37 @@ mod tests {
                 }
                 last = damped;
             }
-            prop_assert_eq!(last, Damped::at_once(tally.worst()));
+            prop_assert_eq!(last, Damped::immediate(tally.worst()));
         }
 
-        /// Said by one who cannot store it, moment by moment: it changes when it said that it would and at no other time.
+        /// Evaluated second by second, with the stored status fixed: the result changes exactly at `next`.
         #[test]
-        fn time_alone_changes_it_when_it_said(
+        fn with_nothing_stored_the_class_changes_at_next(
             entries in entries(NOW + 400),
             stored in prop::sample::select(vec![True, False, Unknown]),
             hold in 0_u64..150,
         ) {
             let (policy, tally) = (Policy::new("Ready"), tally(&entries));
-            let say = |now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
-            let mut last = say(NOW);
+            let evaluate = |now| damp(&policy, &tally, Some(stored), Duration::from_secs(hold), time(now));
+            let mut last = evaluate(NOW);
             for now in NOW..NOW + 700 {
-                let damped = say(now);
+                let damped = evaluate(now);
                 if damped != last {
                     prop_assert_eq!(last.next, Some(time(now)));
                 }
                 prop_assert!(damped.next.is_none_or(|next| next > time(now)));
                 last = damped;
             }
-            prop_assert_eq!(last, Damped::at_once(tally.worst()));
+            prop_assert_eq!(last, Damped::immediate(tally.worst()));
         }
 
-        /// As long as no clock is ahead: how far ahead is too far depends on the duration.
+        /// Only with transition times before now: the limit for times in the future depends on `hold`.
         #[test]
-        fn a_longer_hold_is_never_sooner(entries in entries(NOW), hold in 0_u64..150, more in 0_u64..100) {
+        fn a_longer_hold_never_ends_sooner(entries in entries(NOW), hold in 0_u64..150, more in 0_u64..100) {
             let (policy, tally) = (Policy::new("Ready"), tally(&entries));
-            let say = |hold| damp(&policy, &tally, Some(True), Duration::from_secs(hold), time(NOW));
-            prop_assert!(say(hold).class <= say(hold + more).class);
-            prop_assert!(say(hold).until <= say(hold + more).until);
+            let evaluate = |hold| damp(&policy, &tally, Some(True), Duration::from_secs(hold), time(NOW));
+            prop_assert!(evaluate(hold).class <= evaluate(hold + more).class);
+            prop_assert!(evaluate(hold).until <= evaluate(hold + more).until);
         }
     }
 }

@@ -5,36 +5,36 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// An object in a cluster. Messages name sources in this order, whatever the order in which they arrive.
+/// An object in a cluster. Messages name sources in the order of this type.
 ///
-/// `T` is any text: `&str` for the moment, `Arc<str>` to keep. A part that does not apply is empty: the namespace of a
-/// cluster-scoped object, the cluster where there is only one, the kind of what is not an object. Where two API groups
-/// have a kind of the same name, `kind` includes the group: `Backup.velero.io`.
+/// `T` is `&str` for the moment, or `Arc<str>` to keep. A part that does not apply is empty: the namespace of
+/// a cluster-scoped object, the cluster if there is only one, the kind of a source that is not an object. If
+/// two API groups have a kind of the same name, `kind` includes the group: `Backup.velero.io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity<T> {
-    /// The kind, with its group where it would be ambiguous.
+    /// The kind, with its group if it is ambiguous.
     pub kind: T,
-    /// The cluster; empty where there is only one.
+    /// Empty if there is only one cluster.
     pub cluster: T,
-    /// The namespace; empty for cluster-scoped objects.
+    /// Empty for cluster-scoped objects.
     pub namespace: T,
-    /// The name of the object.
+    /// The name of the object, or of a source that is not an object.
     pub name: T,
 }
 
-/// The names of a set of sources, kept up to date as sources come and go.
+/// The shortest unambiguous names of a set of sources, updated as sources come and go.
 ///
-/// A source is called `Kind/name`, or by its cluster where the same object is in several. Sources that would be called
-/// the same are called `cluster/Kind/namespace/name`, without the parts that are empty.
+/// A source is named `Kind/name`, or by its cluster if the same object is in several clusters. If two sources
+/// would share a name, both are named `cluster/Kind/namespace/name`, without empty parts.
 #[derive(Clone, Debug)]
 pub struct Names<T> {
-    /// The clusters of each object: kind, namespace and name.
+    /// By kind, namespace and name.
     clusters: BTreeMap<[T; 3], BTreeSet<T>>,
     /// How many sources have each short name.
     short: BTreeMap<Short<T>, usize>,
 }
 
-/// A short name: `Kind/name`, or without a kind the name of a cluster or of what is not an object.
+/// `Kind/name`; without a kind, the name of a cluster or of a source that is not an object.
 type Short<T> = (Option<T>, T);
 
 impl<T> Default for Names<T> {
@@ -49,26 +49,26 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         Self::default()
     }
 
-    /// Adds a source.
+    /// Adds a source. Adding it twice has no effect.
     pub fn add(&mut self, identity: &Identity<T>) {
         let clusters = self.clusters.entry(identity.object()).or_default();
         if !clusters.insert(identity.cluster.clone()) {
             return;
         }
-        // The second cluster changes what the first source is called; more of them change nothing for the others.
+        // A second cluster renames the first source as well; a third one does not rename the others.
         match clusters.len() {
-            1 => more(&mut self.short, identity.kind_and_name()),
+            1 => increment(&mut self.short, identity.kind_and_name()),
             2 => {
-                fewer(&mut self.short, &identity.kind_and_name());
+                decrement(&mut self.short, &identity.kind_and_name());
                 for cluster in clusters.iter() {
-                    more(&mut self.short, (None, cluster.clone()));
+                    increment(&mut self.short, (None, cluster.clone()));
                 }
             }
-            _ => more(&mut self.short, (None, identity.cluster.clone())),
+            _ => increment(&mut self.short, (None, identity.cluster.clone())),
         }
     }
 
-    /// Removes a source.
+    /// Removes a source, if the set has it.
     pub fn remove(&mut self, identity: &Identity<T>) {
         let object = identity.object();
         let Some(clusters) = self.clusters.get_mut(&object) else { return };
@@ -77,17 +77,17 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
         }
         match clusters.len() {
             0 => {
-                fewer(&mut self.short, &identity.kind_and_name());
+                decrement(&mut self.short, &identity.kind_and_name());
                 self.clusters.remove(&object);
             }
             1 => {
-                fewer(&mut self.short, &(None, identity.cluster.clone()));
+                decrement(&mut self.short, &(None, identity.cluster.clone()));
                 for cluster in clusters.iter() {
-                    fewer(&mut self.short, &(None, cluster.clone()));
+                    decrement(&mut self.short, &(None, cluster.clone()));
                 }
-                more(&mut self.short, identity.kind_and_name());
+                increment(&mut self.short, identity.kind_and_name());
             }
-            _ => fewer(&mut self.short, &(None, identity.cluster.clone())),
+            _ => decrement(&mut self.short, &(None, identity.cluster.clone())),
         }
     }
 
@@ -103,7 +103,7 @@ impl<T: Ord + Clone + AsRef<str>> Names<T> {
             (Some(_), _) if is_unique => &[kind, name],
             _ => &[cluster, kind, namespace, name],
         };
-        let parts = parts.iter().map(|part| part.as_ref()).filter(|part| !part.is_empty());
+        let parts = parts.iter().map(AsRef::<str>::as_ref).filter(|part| !part.is_empty());
         Cow::Owned(parts.collect::<Vec<_>>().join("/"))
     }
 }
@@ -118,11 +118,11 @@ impl<T: Clone + AsRef<str>> Identity<T> {
     }
 }
 
-fn more<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+fn increment<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
     *counts.entry(key).or_default() += 1;
 }
 
-fn fewer<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+fn decrement<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
     match counts.get_mut(key) {
         Some(count) if *count > 1 => *count -= 1,
         _ => {
@@ -142,7 +142,7 @@ mod tests {
         Identity { kind, cluster, namespace, name }
     }
 
-    /// The name of each of these sources, in the same order.
+    /// The names in the order of the sources.
     fn display_names<'a>(identities: &'a [Identity<&'a str>]) -> Vec<Cow<'a, str>> {
         let mut names = Names::new();
         for identity in identities {
@@ -192,8 +192,8 @@ mod tests {
     }
 
     fn any_identity() -> impl Strategy<Value = Identity<&'static str>> {
-        let word = || prop::sample::select(vec!["a", "b", "c"]);
-        (word(), word(), word(), word()).prop_map(|(kind, cluster, namespace, name)| Identity {
+        let part = || prop::sample::select(vec!["a", "b", "c"]);
+        (part(), part(), part(), part()).prop_map(|(kind, cluster, namespace, name)| Identity {
             kind,
             cluster,
             namespace,
@@ -203,14 +203,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_tell_all_sources_apart(identities in prop::collection::btree_set(any_identity(), 0..20)) {
+        fn names_are_unique(identities in prop::collection::btree_set(any_identity(), 0..20)) {
             let identities: Vec<_> = identities.into_iter().collect();
             let names: BTreeSet<_> = display_names(&identities).into_iter().collect();
             prop_assert_eq!(names.len(), identities.len());
         }
 
         #[test]
-        fn coming_and_going_leaves_no_trace(steps in prop::collection::vec((any::<bool>(), any_identity()), 0..40)) {
+        fn removing_a_source_undoes_adding_it(steps in prop::collection::vec((any::<bool>(), any_identity()), 0..40)) {
             let (mut names, mut present) = (Names::new(), BTreeSet::new());
             for (come, identity) in steps {
                 if come {

@@ -1,12 +1,11 @@
-//! What Kubernetes accepts in a condition.
+//! Limits of Kubernetes for conditions.
 
-/// The longest type of a condition that Kubernetes accepts, in bytes.
+/// In bytes, as the schema of `metav1.Condition` has it.
 const LONGEST_TYPE: usize = 316;
-/// The longest message of a condition that Kubernetes accepts, in bytes.
+/// The longest message that `metav1.Condition` allows, in bytes.
 pub const LONGEST_MESSAGE: usize = 32_768;
 
-/// Whether the text is legal as the type of a condition: a name such as `Ready`, or one with a domain before it such
-/// as `example.com/Ready`.
+/// True for a legal condition type: a name such as `Ready`, or a qualified one such as `example.com/Ready`.
 pub fn is_legal_type(text: &str) -> bool {
     let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
     text.len() <= LONGEST_TYPE
@@ -18,7 +17,7 @@ fn is_label(text: &str) -> bool {
     is_enclosed(text, |character| character.is_ascii_lowercase() || character.is_ascii_digit(), "-")
 }
 
-/// Whether the text consists of these characters, with some others allowed except at its ends.
+/// True if `text` has only `outer` and `inner` characters, and begins and ends with an `outer` one.
 fn is_enclosed(text: &str, outer: impl Fn(char) -> bool + Copy, inner: &str) -> bool {
     text.starts_with(outer)
         && text.ends_with(outer)

@@ -1,4 +1,4 @@
-//! One statement of many.
+//! Merges the counted contributions of all sources into one statement.
 
 use std::borrow::Cow;
 
@@ -13,62 +13,62 @@ use crate::{
     tally::Tally,
 };
 
-/// What a source says, for a message.
+/// The text of a source, for the merged message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said<'a> {
-    /// What it is called.
+pub struct SourceText<'a> {
+    /// As messages name it.
     pub name: Cow<'a, str>,
-    /// Its reason.
+    /// Any text; the merged reason is made legal.
     pub reason: Cow<'a, str>,
-    /// Its message. If it is empty, its reason is named instead.
+    /// If empty, the message names the reason instead.
     pub message: Cow<'a, str>,
 }
 
-/// What the sources of a tally say together.
+/// The statement that the worst class of the tally decides.
 ///
-/// `said` is asked for the few sources whose words are needed. `consensus` is asked for what the policy wants to be
-/// shared.
+/// `text_of` is called only for the sources that the result quotes. `consensus` is read for what the policy
+/// wants to be shared.
 pub fn merge<'a, K: Ord + Clone>(
     policy: &Policy,
     tally: &Tally<K>,
     consensus: &Consensus,
-    said: impl Fn(&K) -> Said<'a>,
+    text_of: impl Fn(&K) -> SourceText<'a>,
 ) -> Statement {
-    state(tally.worst(), policy, tally, Some(consensus), said)
+    statement(tally.worst(), policy, tally, Some(consensus), text_of)
 }
 
-/// The same, where something else than the worst class decides: what [`damp`](crate::damp) says. Nothing is known to be
-/// shared: [`Choice::Common`] is the policy's reason, and [`WhenFine::Agreed`] says nothing.
+/// The same for a given class, usually that of [`damp`](crate::damp). Without a [`Consensus`],
+/// [`Choice::Common`] yields the policy's reason, and [`WhenFine::Agreed`] an empty message.
 ///
-/// The message of what is not fine names all issues and then all that is unknown.
+/// A message about issues or unknown sources lists all issues first, then all unknown sources.
 pub fn merge_as<'a, K: Ord + Clone>(
     class: Option<Class>,
     policy: &Policy,
     tally: &Tally<K>,
-    said: impl Fn(&K) -> Said<'a>,
+    text_of: impl Fn(&K) -> SourceText<'a>,
 ) -> Statement {
-    state(class, policy, tally, None, said)
+    statement(class, policy, tally, None, text_of)
 }
 
-fn state<'a, K: Ord + Clone>(
+fn statement<'a, K: Ord + Clone>(
     class: Option<Class>,
     policy: &Policy,
     tally: &Tally<K>,
     consensus: Option<&Consensus>,
-    said: impl Fn(&K) -> Said<'a>,
+    text_of: impl Fn(&K) -> SourceText<'a>,
 ) -> Statement {
     let Some(class) = class else { return policy.empty.clone() };
     let chosen = match policy.choice {
         Choice::Fixed => None,
         Choice::Common => consensus.and_then(|consensus| consensus.reason(class)).map(Cow::Borrowed),
-        Choice::Recent => tally.latest(class).map(|key| said(key).reason),
+        Choice::Recent => tally.latest(class).map(|key| text_of(key).reason),
     };
     let chosen = chosen.filter(|reason| !reason.trim().is_empty());
     let reason = chosen.as_deref().unwrap_or(policy.reasons.of(class));
     Statement {
         status: policy.status(class),
         reason: Cow::Owned(legal_reason(reason).into_owned()),
-        message: message_for(class, policy, tally, consensus, said),
+        message: message_for(class, policy, tally, consensus, text_of),
     }
 }
 
@@ -77,11 +77,11 @@ fn message_for<'a, K: Ord + Clone>(
     policy: &Policy,
     tally: &Tally<K>,
     consensus: Option<&Consensus>,
-    said: impl Fn(&K) -> Said<'a>,
+    text_of: impl Fn(&K) -> SourceText<'a>,
 ) -> Cow<'static, str> {
     if class == Class::Fine {
         return match &policy.when_fine {
-            WhenFine::Say(text) => text.clone(),
+            WhenFine::Text(text) => text.clone(),
             WhenFine::Agreed => {
                 let agreed = consensus.and_then(|consensus| consensus.message(class)).unwrap_or_default();
                 Cow::Owned(one_line(agreed.trim(), policy.budget.min(LONGEST_MESSAGE)).into_owned())
@@ -90,8 +90,8 @@ fn message_for<'a, K: Ord + Clone>(
     }
     let named = [Class::Issue, Class::Unknown];
     let items = named.into_iter().flat_map(|class| tally.keys(class)).map(|key| {
-        let said = said(key);
-        (said.name, if said.message.trim().is_empty() { said.reason } else { said.message })
+        let text = text_of(key);
+        (text.name, if text.message.trim().is_empty() { text.reason } else { text.message })
     });
     let total = named.into_iter().map(|class| tally.count(class)).sum();
     Cow::Owned(message(items, total, policy.budget))
@@ -112,7 +112,7 @@ mod tests {
         source::{Contribution, Reported, Source, normalise},
     };
 
-    /// Sources by their names, and all that is kept of them as they come and go.
+    /// Sources by name, with the tally and consensus over them.
     #[derive(Clone, Default)]
     struct Group {
         sources: BTreeMap<&'static str, Contribution<'static>>,
@@ -121,33 +121,33 @@ mod tests {
     }
 
     impl Group {
-        fn set(&mut self, name: &'static str, said: Contribution<'static>) {
+        fn set(&mut self, name: &'static str, contribution: Contribution<'static>) {
             self.remove(name);
-            self.tally.set(name, said.class, said.since);
-            self.consensus.add(said.class, &said.reason, &said.message);
-            self.sources.insert(name, said);
+            self.tally.set(name, contribution.class, contribution.since);
+            self.consensus.add(contribution.class, &contribution.reason, &contribution.message);
+            self.sources.insert(name, contribution);
         }
 
         fn remove(&mut self, name: &'static str) {
-            if let Some(said) = self.sources.remove(name) {
+            if let Some(contribution) = self.sources.remove(name) {
                 self.tally.remove(&name);
-                self.consensus.remove(said.class, &said.reason, &said.message);
+                self.consensus.remove(contribution.class, &contribution.reason, &contribution.message);
             }
         }
 
         fn merge(&self, policy: &Policy) -> Statement {
             merge(policy, &self.tally, &self.consensus, |name| {
-                let said = &self.sources[name];
-                Said {
+                let contribution = &self.sources[name];
+                SourceText {
                     name: (*name).into(),
-                    reason: (&*said.reason).into(),
-                    message: (&*said.message).into(),
+                    reason: (&*contribution.reason).into(),
+                    message: (&*contribution.message).into(),
                 }
             })
         }
     }
 
-    /// Name, status, reason, message and time of a source.
+    /// Name, status, reason, message and transition time in seconds.
     type Row = (&'static str, &'static str, &'static str, &'static str, i64);
 
     fn contribution(policy: &Policy, (_, status, reason, message, since): Row) -> Contribution<'static> {
@@ -163,7 +163,7 @@ mod tests {
         normalise(policy, &Source { conditions, ..Source::default() }).into_owned()
     }
 
-    fn said(policy: &Policy, rows: &[Row]) -> (ConditionStatus, String, String) {
+    fn merged(policy: &Policy, rows: &[Row]) -> (ConditionStatus, String, String) {
         let mut group = Group::default();
         for row in rows {
             group.set(row.0, contribution(policy, *row));
@@ -173,9 +173,9 @@ mod tests {
     }
 
     #[rstest]
-    #[case::nobody(&[], Unknown, "NoSources", "")]
+    #[case::no_sources(&[], Unknown, "NoSources", "")]
     #[case::all_fine(&[("a", "True", "Up", "works", 1), ("b", "True", "Up", "works", 2)], True, "Up", "works")]
-    #[case::fine_in_other_words(&[("a", "True", "Up", "works", 1), ("b", "True", "On", "runs", 2)], True, "AllAsExpected", "")]
+    #[case::fine_with_other_texts(&[("a", "True", "Up", "works", 1), ("b", "True", "On", "runs", 2)], True, "AllAsExpected", "")]
     #[case::fine_on_two_lines(&[("a", "True", "Up", "works\nwell", 1)], True, "Up", "works well")]
     #[case::one_issue(&[("a", "True", "Up", "", 1), ("b", "False", "Down", "is down", 2)], False, "Down", "b is down")]
     #[case::shared_reason(&[("b", "False", "Down", "one", 1), ("a", "False", "Down", "two", 2)], False, "Down", "a two; b one")]
@@ -193,10 +193,10 @@ mod tests {
         #[case] reason: &str,
         #[case] message: &str,
     ) {
-        assert_eq!(said(&Policy::new("T"), rows), (status, reason.to_owned(), message.to_owned()));
+        assert_eq!(merged(&Policy::new("T"), rows), (status, reason.to_owned(), message.to_owned()));
     }
 
-    /// The conditions of one object in many clusters: what is not good in one of them is bad in the whole.
+    /// One object in many clusters, where Unknown counts as an issue.
     #[rstest]
     #[case::agreed(&[("east", "True", "", "All valid", 1), ("west", "True", "X", "All valid", 1)], True, "AllInstances", "All valid")]
     #[case::bad(
@@ -215,7 +215,7 @@ mod tests {
             fine: "AllInstances".into(),
         };
         let policy = Policy { unknown: Class::Issue, choice: Choice::Fixed, reasons, ..Policy::new("T") };
-        assert_eq!(said(&policy, rows), (status, reason.to_owned(), message.to_owned()));
+        assert_eq!(merged(&policy, rows), (status, reason.to_owned(), message.to_owned()));
     }
 
     #[rstest]
@@ -231,23 +231,23 @@ mod tests {
             missing_reason: "InstallInvalid".into(),
             ..Policy::new("T")
         };
-        let (found, why, _) = said(&policy, rows);
+        let (found, why, _) = merged(&policy, rows);
         assert_eq!((found, why.as_str()), (status, reason));
     }
 
     #[test]
-    fn the_policy_has_words_of_its_own() {
+    fn the_texts_of_the_policy_are_used() {
         let policy = Policy {
             empty: Statement::new(Unknown, "NoComponents", "nothing is selected"),
-            when_fine: WhenFine::Say("All components ready".into()),
+            when_fine: WhenFine::Text("All components ready".into()),
             budget: 19,
             ..Policy::new("T")
         };
-        assert_eq!(said(&policy, &[]), (Unknown, "NoComponents".into(), "nothing is selected".into()));
-        let fine = said(&policy, &[("a", "True", "", "what a source says", 1)]);
+        assert_eq!(merged(&policy, &[]), (Unknown, "NoComponents".into(), "nothing is selected".into()));
+        let fine = merged(&policy, &[("a", "True", "", "what a source says", 1)]);
         assert_eq!(fine, (True, "AllAsExpected".into(), "All components ready".into()));
         let bad =
-            said(&policy, &[("a", "False", "Down", "is down", 1), ("b", "False", "Down", "is down", 1)]);
+            merged(&policy, &[("a", "False", "Down", "is down", 1), ("b", "False", "Down", "is down", 1)]);
         assert_eq!(bad, (False, "Down".into(), "a is…; and 1 more".into()));
     }
 
@@ -256,7 +256,7 @@ mod tests {
         let policy = Policy { choice: Choice::Recent, ..Policy::new("T") };
         let mut tally = Tally::new();
         tally.set("a", Class::Issue, None);
-        let statement = merge(&policy, &tally, &Consensus::new(), |name| Said {
+        let statement = merge(&policy, &tally, &Consensus::new(), |name| SourceText {
             name: (*name).into(),
             reason: " ".into(),
             message: "".into(),
@@ -264,19 +264,23 @@ mod tests {
         assert_eq!(statement, Statement::new(False, "IssuesReported", "a"));
     }
 
-    /// While an issue is held back, it is named but does not decide.
+    /// While an issue is held back, the message names it, but it does not decide.
     #[test]
     fn another_class_can_decide() {
         let policy = Policy::new("T");
         let mut group = Group::default();
         group.set("a", contribution(&policy, ("a", "False", "Down", "is down", 1)));
-        let words = |name: &&'static str| {
-            let said = &group.sources[*name];
-            Said { name: (*name).into(), reason: (&*said.reason).into(), message: (&*said.message).into() }
+        let source_text = |name: &&'static str| {
+            let contribution = &group.sources[*name];
+            SourceText {
+                name: (*name).into(),
+                reason: (&*contribution.reason).into(),
+                message: (&*contribution.message).into(),
+            }
         };
-        let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, words);
+        let unknown = merge_as(Some(Class::Unknown), &policy, &group.tally, source_text);
         assert_eq!(unknown, Statement::new(Unknown, "UnknownReported", "a is down"));
-        let fine = merge_as(Some(Class::Fine), &policy, &group.tally, words);
+        let fine = merge_as(Some(Class::Fine), &policy, &group.tally, source_text);
         assert_eq!(fine, Statement::new(True, "AllAsExpected", ""));
     }
 
@@ -291,7 +295,7 @@ mod tests {
         )
     }
 
-    /// At most one row for each name.
+    /// At most one row per name.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         prop::collection::vec(row(), 0..6).prop_map(|rows| {
             rows.into_iter().map(|row| (row.0, row)).collect::<BTreeMap<_, _>>().into_values().collect()
@@ -311,7 +315,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_way_there_does_not_matter(
+        fn the_order_of_changes_does_not_matter(
             policy in policy(),
             (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
             detour in prop::collection::vec((any::<bool>(), row()), 0..10),
@@ -329,7 +333,7 @@ mod tests {
                 group.set(row.0, contribution(&policy, *row));
             }
             let statement = group.merge(&policy);
-            let (status, reason, message) = said(&policy, &rows);
+            let (status, reason, message) = merged(&policy, &rows);
             prop_assert_eq!((statement.status, &*statement.reason, &*statement.message), (status, &*reason, &*message));
             prop_assert!(message.len() <= policy.budget);
         }

@@ -1,18 +1,17 @@
-//! Messages that name many sources in little room.
+//! Messages that name many sources within a byte budget.
 
 use bellwether_model::text::{one_line, shorten};
 
 use crate::legal::LONGEST_MESSAGE;
 
-/// What stands between two items.
 const SEPARATOR: &str = "; ";
 
-/// One message of many items: `name text; name text; and 3 more`.
+/// Joins items into one message: `name text; name text; and 3 more`.
 ///
-/// It has at most `budget` bytes, and never more than Kubernetes accepts. Items are whole; only a first one that
-/// leaves no room for anything else is cut. `total` is how many items there are, which may be more than are given.
-/// They are taken one by one until one does not fit, so that a message of a hundred thousand items costs no more than
-/// one of ten. Line breaks and other characters that cannot be seen become spaces.
+/// The message has at most `budget` bytes, and never more than Kubernetes accepts. Items are not cut, except
+/// a first one that does not fit. `total` is the number of items, which may be more than the iterator yields.
+/// Items are taken until one does not fit, so a message about 100,000 items costs no more than one about ten.
+/// Line breaks and other control characters become spaces.
 ///
 /// ```
 /// let items = [("web", "1 of 3 ready"), ("database", "no volume"), ("cache", "no image")];
@@ -26,7 +25,7 @@ pub fn message<N: AsRef<str>, T: AsRef<str>>(
     let budget = budget.min(LONGEST_MESSAGE);
     let mut line = String::new();
     let (mut given, mut first) = (0, 0);
-    // The longest beginning that leaves room to say how many more there are, and how many it shows.
+    // The longest prefix that leaves room for "and N more", and how many items it shows.
     let mut whole = None;
     for (name, text) in items.into_iter().take(total) {
         if given > 0 {
@@ -48,7 +47,7 @@ pub fn message<N: AsRef<str>, T: AsRef<str>>(
     line.truncate(length);
     let ending = and_more(total - shown);
     match budget.checked_sub(ending.len()) {
-        // Room for a character of a cut item, whichever, and for the sign that it was cut.
+        // At least one character of the cut item and the ellipsis have to fit.
         Some(room) if whole.is_some() || room > 2 * '…'.len_utf8() => {
             shorten(&mut line, room);
             line.push_str(if shown == 0 { ending.trim_start_matches(SEPARATOR) } else { &ending });
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn short_items_at_the_end_need_no_room_for_counting_them() {
-        // After "a xxxxxxxxxx" there is no room for "; and 2 more", but for both of the others.
+        // "; and 2 more" does not fit after the first item, but both other items do.
         let items = [("a", "xxxxxxxxxx"), ("b", ""), ("c", "")];
         assert_eq!(message(items, 3, 18), "a xxxxxxxxxx; b; c");
     }
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_do_not_fit_are_not_looked_at() {
+    fn items_that_do_not_fit_are_not_read() {
         let taken = Cell::new(0);
         let items = (0..1_000_000).map(|number| {
             taken.set(taken.get() + 1);
@@ -135,17 +134,17 @@ mod tests {
         );
     }
 
-    /// Items of any text.
+    /// With any text.
     fn any_items() -> impl Strategy<Value = Vec<(String, String)>> {
         prop::collection::vec(("[a-zä]{1,8}", "(?s).{0,30}"), 0..12)
     }
 
-    /// Items that are shown as they are, without the letters of `more`.
+    /// Shown unchanged, and without the letters of "more".
     fn plain_items() -> impl Strategy<Value = Vec<(String, String)>> {
         prop::collection::vec(("[a-dä]{1,8}", "([a-dä…]{1,8} ){0,3}[a-dä]"), 0..12)
     }
 
-    /// The items of a message, and how many more it counts.
+    /// The shown items, and the number after "and".
     fn read(message: &str) -> (Vec<&str>, usize) {
         let (shown, rest) = match message.strip_suffix(" more").and_then(|start| start.rsplit_once("and ")) {
             Some((shown, rest)) => (shown, rest.parse().unwrap()),

@@ -1,10 +1,10 @@
-//! Writing conditions among those of others.
+//! Writes conditions into a status that other controllers write, too.
 
-/// The stored conditions with ours among them.
+/// The stored conditions with `ours` merged in.
 ///
-/// Ours replace what they follow where it stands, new ones come last in the order in which they are given, and what
-/// is `owned` by us and no longer said goes. Conditions of others stay as and where they are, also those that they
-/// wrote twice. `type_` gives the type of a condition.
+/// Ours replace stored conditions of the same type in place; new types are appended in the given order. A
+/// stored type that is `owned` and not in `ours` is removed. Conditions of other controllers keep their
+/// content and position, duplicates included.
 pub fn put_in_place<C: Clone>(
     stored: &[C],
     ours: impl IntoIterator<Item = C>,
@@ -12,11 +12,11 @@ pub fn put_in_place<C: Clone>(
     owned: impl Fn(&str) -> bool,
 ) -> Vec<C> {
     let mut ours: Vec<Option<C>> = ours.into_iter().map(Some).collect();
-    let said: Vec<String> = ours.iter().flatten().map(|condition| type_(condition).to_owned()).collect();
+    let own_types: Vec<String> = ours.iter().flatten().map(|condition| type_(condition).to_owned()).collect();
     let mut placed: Vec<C> = stored
         .iter()
-        .filter_map(|condition| match said.iter().position(|said| said == type_(condition)) {
-            // A second of the type finds ours already taken, and goes.
+        .filter_map(|condition| match own_types.iter().position(|other| other == type_(condition)) {
+            // A duplicate finds ours taken already, and is dropped.
             Some(index) => ours[index].take(),
             None => (!owned(type_(condition))).then(|| condition.clone()),
         })
@@ -25,11 +25,11 @@ pub fn put_in_place<C: Clone>(
     placed
 }
 
-/// Whether somebody has already spoken of a newer generation than ours: then what we have to say is old, and is not
-/// written.
+/// True if a stored condition or status describes a newer generation than ours. Then our statement is stale
+/// and must not be written.
 ///
-/// `stored` has the observed generations of the stored conditions that are ours, and of the status if it has one.
-pub fn is_outrun(stored: impl IntoIterator<Item = Option<i64>>, generation: Option<i64>) -> bool {
+/// `stored` has the `observedGeneration` of our stored conditions, and of the status if it has one.
+pub fn has_newer_generation(stored: impl IntoIterator<Item = Option<i64>>, generation: Option<i64>) -> bool {
     generation.is_some_and(|generation| stored.into_iter().flatten().any(|observed| observed > generation))
 }
 
@@ -62,7 +62,7 @@ mod tests {
         let placed = put_in_place(stored, ours.iter().copied(), |(type_, _)| type_, owned);
         assert_eq!(placed, expected);
         let again = put_in_place(&placed, ours.iter().copied(), |(type_, _)| type_, owned);
-        assert_eq!(again, expected, "saying the same again changes nothing");
+        assert_eq!(again, expected, "writing the same again changes nothing");
     }
 
     #[rstest]
@@ -70,12 +70,12 @@ mod tests {
     #[case::older(&[Some(2), None], Some(3), false)]
     #[case::same(&[Some(3)], Some(3), false)]
     #[case::one_is_newer(&[Some(2), Some(4)], Some(3), true)]
-    #[case::we_have_none(&[Some(4)], None, false)]
+    #[case::no_generation(&[Some(4)], None, false)]
     fn newer_generations(
         #[case] stored: &[Option<i64>],
         #[case] generation: Option<i64>,
-        #[case] outrun: bool,
+        #[case] newer: bool,
     ) {
-        assert_eq!(is_outrun(stored.iter().copied(), generation), outrun);
+        assert_eq!(has_newer_generation(stored.iter().copied(), generation), newer);
     }
 }

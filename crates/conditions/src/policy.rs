@@ -1,4 +1,4 @@
-//! Policies: what the conditions of one type mean, and how many of them become one.
+//! Policies: what the conditions of one type mean, and how many of them are merged into one.
 
 use std::borrow::Cow;
 
@@ -6,87 +6,87 @@ use bellwether_model::ConditionStatus;
 
 use crate::condition::Statement;
 
-/// How the conditions of one type become one. It is data: every place where conditions are merged has its own.
+/// How to merge conditions of one type. Plain data: each caller has its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// The type of the conditions, and of the one that they become.
+    /// The type of the reported conditions and of the merged one.
     pub type_: Cow<'static, str>,
     /// Which status is the good one.
     pub polarity: Polarity,
-    /// What a source counts as that does not report the condition.
+    /// The status of a source that does not report the condition.
     pub missing: ConditionStatus,
-    /// The reason of such a source.
+    /// The reason of a source that does not report the condition.
     pub missing_reason: Cow<'static, str>,
-    /// What Unknown counts as.
+    /// The class of a source that reports Unknown.
     pub unknown: Class,
-    /// What is said when there are no sources.
+    /// The result without sources.
     pub empty: Statement,
-    /// How the reason is chosen.
+    /// How to choose the reason.
     pub choice: Choice,
-    /// The reasons where the sources give none, or none is chosen.
+    /// Used if no source gives a reason, or `choice` does not take one.
     pub reasons: Reasons,
-    /// The message when all is fine.
+    /// The message if all sources are fine.
     pub when_fine: WhenFine,
-    /// The longest message, in bytes. More than [`LONGEST_MESSAGE`](crate::LONGEST_MESSAGE) is never written.
+    /// The longest message, in bytes; capped at [`LONGEST_MESSAGE`](crate::LONGEST_MESSAGE).
     pub budget: usize,
 }
 
 /// Which status of a condition is the good one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Polarity {
-    /// True is good, as of Ready and Available.
+    /// True is good, as for Ready and Available.
     #[default]
     Positive,
-    /// False is good, as of Degraded and Stalled.
+    /// False is good, as for Degraded and Stalled.
     Negative,
 }
 
-/// What a status means to whoever looks for trouble. The worst comes first.
+/// How severe a status is, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// It has the bad status.
+    /// The bad status.
     Issue,
-    /// Nobody can tell.
+    /// The status is Unknown.
     Unknown,
-    /// It has the good status.
+    /// The good status.
     Fine,
 }
 
-/// How the reason is chosen.
+/// How to choose the reason of the merged condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// The one that all deciding sources share, else the policy's.
+    /// The reason that all deciding sources share; otherwise the policy's.
     #[default]
     Common,
     /// Always the policy's.
     Fixed,
-    /// That of the deciding source that changed last; of several that did, the first in their order.
+    /// The reason of the deciding source with the latest transition; the first by key if several tie.
     Recent,
 }
 
-/// A reason for each class.
+/// The policy's own reason for each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reasons {
-    /// Something is bad.
+    /// If there is an issue.
     pub issue: Cow<'static, str>,
-    /// Something is unknown and nothing is bad.
+    /// If something is unknown and there is no issue.
     pub unknown: Cow<'static, str>,
-    /// All is fine.
+    /// If all sources are fine.
     pub fine: Cow<'static, str>,
 }
 
-/// The message when all is fine.
+/// The message if all sources are fine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhenFine {
-    /// Always this.
-    Say(Cow<'static, str>),
-    /// What the sources say, if all that say anything say the same; else nothing.
+    /// A fixed text.
+    Text(Cow<'static, str>),
+    /// The message that all sources with a message share; otherwise empty.
     Agreed,
 }
 
 impl Policy {
-    /// The policy for a type of which nothing else is known: True is good, what is missing is unknown, and so is
-    /// nothing at all. Struct update syntax adapts it.
+    /// The default for a type: True is good, a missing condition is Unknown, and so is the result without
+    /// sources. Adapt it with struct update syntax.
     pub fn new(type_: impl Into<Cow<'static, str>>) -> Self {
         Self {
             type_: type_.into(),
@@ -106,12 +106,12 @@ impl Policy {
         }
     }
 
-    /// What a status counts as.
+    /// The class of a source with this status.
     pub fn classify(&self, status: ConditionStatus) -> Class {
         if status == ConditionStatus::Unknown { self.unknown } else { self.class_of(status) }
     }
 
-    /// The status that says so of all sources together.
+    /// The status of the merged condition if this class decides.
     pub fn status(&self, class: Class) -> ConditionStatus {
         match class {
             Class::Issue => self.polarity.bad(),
@@ -120,7 +120,7 @@ impl Policy {
         }
     }
 
-    /// What a status says of all sources together: the way back from [`status`](Self::status).
+    /// The inverse of [`status`](Self::status).
     pub(crate) fn class_of(&self, status: ConditionStatus) -> Class {
         match status {
             ConditionStatus::Unknown => Class::Unknown,
@@ -131,7 +131,7 @@ impl Policy {
 }
 
 impl Polarity {
-    /// The good status.
+    /// The status to hope for.
     pub const fn good(self) -> ConditionStatus {
         match self {
             Self::Positive => ConditionStatus::True,
@@ -139,7 +139,7 @@ impl Polarity {
         }
     }
 
-    /// The bad status.
+    /// The opposite of [`good`](Self::good).
     pub const fn bad(self) -> ConditionStatus {
         match self {
             Self::Positive => ConditionStatus::False,
@@ -149,7 +149,7 @@ impl Polarity {
 }
 
 impl Class {
-    /// All of them, the worst first.
+    /// Worst first.
     pub const ALL: [Self; 3] = [Self::Issue, Self::Unknown, Self::Fine];
 }
 

@@ -1,4 +1,4 @@
-//! What a source says, made comparable.
+//! Turns what a source reports, or fails to report, into a [`Contribution`].
 
 use std::borrow::Cow;
 
@@ -7,59 +7,59 @@ use jiff::Timestamp;
 
 use crate::policy::{Class, Policy};
 
-/// A condition as somebody wrote it: any text may be anything, and empty if there is none.
+/// A condition as an object has it. No field is validated; a missing text is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported<'a> {
-    /// Its type.
+    /// Compared exactly.
     pub type_: &'a str,
-    /// Its status.
+    /// Anything but `True` and `False` counts as Unknown.
     pub status: &'a str,
-    /// Its reason.
+    /// May be illegal or empty.
     pub reason: &'a str,
-    /// Its message.
+    /// May be empty.
     pub message: &'a str,
-    /// Since when its status is what it is.
+    /// When `status` last changed, if the object says so.
     pub last_transition_time: Option<Timestamp>,
-    /// The generation that it speaks of.
+    /// The generation that the condition describes. Zero counts as missing.
     pub observed_generation: Option<i64>,
 }
 
-/// An object that speaks of itself in conditions.
+/// An object that reports conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// Its conditions, of any types.
+    /// Of any types, in the order of the object.
     pub conditions: &'a [Reported<'a>],
-    /// Its generation, if it has one.
+    /// `metadata.generation`, if the object has one.
     pub generation: Option<i64>,
-    /// When it was created, if that is known. It reports nothing since then at the earliest.
+    /// `metadata.creationTimestamp`. A missing condition has been missing since then at the earliest.
     pub created: Option<Timestamp>,
-    /// Whether its cluster has been silent for too long to believe what it said last.
+    /// True if its cluster has been silent for too long to trust the last report.
     pub unreachable: bool,
 }
 
-/// What a source adds to the whole.
+/// What a source contributes to the merged condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contribution<'a> {
-    /// Its status.
+    /// The reported status, or what the policy assumes.
     pub status: ConditionStatus,
-    /// What that counts as.
+    /// The class of `status` under the policy.
     pub class: Class,
-    /// Its reason; never empty, and as the source wrote it.
+    /// As the source wrote it; never empty.
     pub reason: Cow<'a, str>,
-    /// Its message; empty if it gives none.
+    /// Empty if the source gives none.
     pub message: Cow<'a, str>,
-    /// Since when it says so, if that can be known.
+    /// Since when the source has this status, if known.
     pub since: Option<Timestamp>,
-    /// How many more conditions of the type the source has. Only the first counts, and somebody should be told.
+    /// How many further conditions of the type the source has. Only the first counts; callers should say so.
     pub repeated: usize,
 }
 
-/// What a source adds under a policy.
+/// What a source contributes under a policy.
 pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
-    let mut of_the_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
-    let Some(condition) = of_the_type.next() else {
+    let mut same_type = source.conditions.iter().filter(|condition| condition.type_ == policy.type_);
+    let Some(condition) = same_type.next() else {
         let missing = Contribution::missing(policy, format!("no {} condition", policy.type_), source.created);
-        return if source.unreachable { missing.unknown(policy, UNREACHABLE) } else { missing };
+        return if source.unreachable { missing.unknown(policy, CLUSTER_UNREACHABLE) } else { missing };
     };
     let status = ConditionStatus::of(condition.status);
     let class = policy.classify(status);
@@ -67,38 +67,37 @@ pub fn normalise<'a>(policy: &Policy, source: &Source<'a>) -> Contribution<'a> {
         "" => policy.reasons.of(class).clone(),
         reason => Cow::Borrowed(reason),
     };
-    let said = Contribution {
+    let contribution = Contribution {
         status,
         class,
         reason,
         message: Cow::Borrowed(condition.message.trim()),
         since: condition.last_transition_time,
-        repeated: of_the_type.count(),
+        repeated: same_type.count(),
     };
     if source.unreachable {
-        return said.unknown(policy, UNREACHABLE);
+        return contribution.unknown(policy, CLUSTER_UNREACHABLE);
     }
     match (condition.observed_generation, source.generation) {
-        // Zero is how programs in Go leave it out.
+        // Go programs write zero for an unset generation.
         (Some(observed @ 1..), Some(generation)) if observed < generation => Contribution {
             message: Cow::Owned(format!(
                 "{} condition observed generation {observed}, want {generation}",
                 policy.type_
             )),
-            ..said.unknown(policy, OBSERVED_GENERATION_STALE)
+            ..contribution.unknown(policy, OBSERVED_GENERATION_STALE)
         },
-        _ => said,
+        _ => contribution,
     }
 }
 
-/// The reason of a source that reports a condition for an earlier generation than its own.
+/// The reason of a condition whose `observedGeneration` is behind its object.
 pub const OBSERVED_GENERATION_STALE: &str = "ObservedGenerationStale";
 
-/// The reason of a source whose cluster is silent.
-const UNREACHABLE: &str = "ClusterUnreachable";
+const CLUSTER_UNREACHABLE: &str = "ClusterUnreachable";
 
 impl<'a> Contribution<'a> {
-    /// What a source adds that does not report the condition, or does not exist.
+    /// The contribution of a source that does not exist, or does not report the condition.
     pub fn missing(policy: &Policy, message: impl Into<Cow<'a, str>>, since: Option<Timestamp>) -> Self {
         Self {
             status: policy.missing,
@@ -110,7 +109,7 @@ impl<'a> Contribution<'a> {
         }
     }
 
-    /// The same, to keep.
+    /// A copy that borrows nothing.
     pub fn into_owned(self) -> Contribution<'static> {
         Contribution {
             status: self.status,
@@ -122,7 +121,7 @@ impl<'a> Contribution<'a> {
         }
     }
 
-    /// The same source where what it said no longer counts. Since when, nobody knows.
+    /// The same source, no longer trusted. Since when is unknown.
     fn unknown(self, policy: &Policy, reason: &'static str) -> Self {
         Self {
             status: ConditionStatus::Unknown,
@@ -171,11 +170,11 @@ mod tests {
         Reported { type_: "Readier", ..reported("True") },
         (Unknown, Class::Unknown, "NotReported", "no Ready condition", CREATED)
     )]
-    #[case::no_words_good(
+    #[case::no_text_good(
         Reported { reason: " ", message: "\n", ..reported("True") },
         (True, Class::Fine, "AllAsExpected", "", time())
     )]
-    #[case::no_words_bad(
+    #[case::no_text_bad(
         Reported { reason: "", message: "", ..reported("False") },
         (False, Class::Issue, "IssuesReported", "", time())
     )]
@@ -191,7 +190,7 @@ mod tests {
         Reported { observed_generation: Some(4), ..reported("True") },
         (True, Class::Fine, "Why", "because", time())
     )]
-    #[case::zero_is_not_said(
+    #[case::zero_means_unset(
         Reported { observed_generation: Some(0), ..reported("True") },
         (True, Class::Fine, "Why", "because", time())
     )]
@@ -199,29 +198,45 @@ mod tests {
         let conditions = [condition];
         let source =
             Source { conditions: &conditions, generation: Some(3), created: CREATED, unreachable: false };
-        let said = normalise(&Policy::new("Ready"), &source);
-        assert_eq!((said.status, said.class, &*said.reason, &*said.message, said.since), expected);
-        assert_eq!(said.repeated, 0);
+        let contribution = normalise(&Policy::new("Ready"), &source);
+        assert_eq!(
+            (
+                contribution.status,
+                contribution.class,
+                &*contribution.reason,
+                &*contribution.message,
+                contribution.since
+            ),
+            expected
+        );
+        assert_eq!(contribution.repeated, 0);
     }
 
     #[rstest]
-    #[case::said(&[reported("True")], "because")]
+    #[case::contribution(&[reported("True")], "because")]
     #[case::behind(&[Reported { observed_generation: Some(1), ..reported("False") }], "because")]
     #[case::missing(&[], "no Ready condition")]
-    fn a_silent_cluster_keeps_its_last_message(#[case] conditions: &[Reported<'_>], #[case] message: &str) {
+    fn an_unreachable_cluster_keeps_its_last_message(
+        #[case] conditions: &[Reported<'_>],
+        #[case] message: &str,
+    ) {
         let source = Source { conditions, generation: Some(3), created: CREATED, unreachable: true };
         let policy = Policy { missing: False, ..Policy::new("Ready") };
-        let said = normalise(&policy, &source);
-        assert_eq!((said.status, said.class), (Unknown, Class::Unknown));
-        assert_eq!((&*said.reason, &*said.message, said.since), ("ClusterUnreachable", message, None));
+        let contribution = normalise(&policy, &source);
+        assert_eq!((contribution.status, contribution.class), (Unknown, Class::Unknown));
+        assert_eq!(
+            (&*contribution.reason, &*contribution.message, contribution.since),
+            ("ClusterUnreachable", message, None)
+        );
     }
 
     #[test]
     fn the_first_of_a_type_counts() {
         let other = Reported { type_: "Other", ..reported("False") };
         let conditions = [other, reported("True"), reported("False"), other, reported("Unknown")];
-        let said = normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
-        assert_eq!((said.status, said.repeated), (True, 2));
+        let contribution =
+            normalise(&Policy::new("Ready"), &Source { conditions: &conditions, ..Source::default() });
+        assert_eq!((contribution.status, contribution.repeated), (True, 2));
     }
 
     #[rstest]
@@ -229,15 +244,18 @@ mod tests {
     #[case(True, Class::Unknown, Class::Fine)]
     #[case(Unknown, Class::Unknown, Class::Unknown)]
     #[case(Unknown, Class::Issue, Class::Issue)]
-    fn the_policy_says_what_missing_means(
+    fn the_policy_defines_a_missing_condition(
         #[case] missing: ConditionStatus,
         #[case] unknown: Class,
         #[case] class: Class,
     ) {
         let policy =
             Policy { missing, unknown, missing_reason: "InstallInvalid".into(), ..Policy::new("Available") };
-        let said = normalise(&policy, &Source::default());
-        assert_eq!((said.status, said.class, &*said.reason), (missing, class, "InstallInvalid"));
+        let contribution = normalise(&policy, &Source::default());
+        assert_eq!(
+            (contribution.status, contribution.class, &*contribution.reason),
+            (missing, class, "InstallInvalid")
+        );
         assert_eq!(Contribution::missing(&policy, "not found", None).message, "not found");
     }
 }

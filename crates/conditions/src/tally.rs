@@ -1,4 +1,4 @@
-//! Counting what sources say as they come, change and go.
+//! Counts sources by class as they come, change and go.
 
 use std::{
     cmp::Reverse,
@@ -10,55 +10,55 @@ use jiff::Timestamp;
 
 use crate::policy::{Class, Policy};
 
-/// How many sources are of each class, which, and since when.
+/// How many sources are in each class, which ones, and since when.
 ///
-/// Its keys are in the order in which sources are to be named, such as an [`Identity`](crate::Identity), or a handle
-/// that sorts like one. It keeps no text: whoever has the sources looks it up for the few keys that are needed. Every
-/// change, and every question but for going through keys, costs at most the logarithm of the number of sources.
+/// Keys sort in the order in which messages name sources: an [`Identity`](crate::Identity), or a handle that
+/// sorts like one. The tally stores no text: the caller looks it up for the few keys that a message needs.
+/// Every operation except iterating over keys takes at most logarithmic time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally<K> {
     /// By class. Each key is in one of them.
-    groups: [Group<K>; 3],
+    classes: [ClassEntries<K>; 3],
 }
 
-/// The sources of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Group<K> {
+struct ClassEntries<K> {
     keys: BTreeMap<K, Option<Timestamp>>,
-    /// Those that say since when, the last of them the latest; of several at that time, the first of the keys.
+    /// The keys with a time. The last one is the latest; of several with that time, the first by key.
     times: BTreeSet<(Timestamp, Reverse<K>)>,
 }
 
 impl<K> Default for Tally<K> {
     fn default() -> Self {
-        Self { groups: [(); 3].map(|()| Group { keys: BTreeMap::new(), times: BTreeSet::new() }) }
+        Self { classes: [(); 3].map(|()| ClassEntries { keys: BTreeMap::new(), times: BTreeSet::new() }) }
     }
 }
 
 impl<K: Ord + Clone> Tally<K> {
-    /// No sources yet.
+    /// Without sources.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source is of this class, since then if it says so. Gives back its class before.
+    /// Adds or moves a source, with the time since when it is in the class, if known. Returns its previous
+    /// class.
     pub fn set(&mut self, key: K, class: Class, since: Option<Timestamp>) -> Option<Class> {
         let before = self.remove(&key);
-        let group = &mut self.groups[class as usize];
+        let entries = &mut self.classes[class as usize];
         if let Some(since) = since {
-            group.times.insert((since, Reverse(key.clone())));
+            entries.times.insert((since, Reverse(key.clone())));
         }
-        group.keys.insert(key, since);
+        entries.keys.insert(key, since);
         before
     }
 
-    /// A source is gone. Gives back its class before.
+    /// Removes a source. Returns its previous class.
     pub fn remove(&mut self, key: &K) -> Option<Class> {
         for class in Class::ALL {
-            let group = &mut self.groups[class as usize];
-            if let Some((key, since)) = group.keys.remove_entry(key) {
+            let entries = &mut self.classes[class as usize];
+            if let Some((key, since)) = entries.keys.remove_entry(key) {
                 if let Some(since) = since {
-                    group.times.remove(&(since, Reverse(key)));
+                    entries.times.remove(&(since, Reverse(key)));
                 }
                 return Some(class);
             }
@@ -66,53 +66,53 @@ impl<K: Ord + Clone> Tally<K> {
         None
     }
 
-    /// How many sources are of a class.
+    /// The number of sources in a class.
     pub fn count(&self, class: Class) -> usize {
-        self.group(class).keys.len()
+        self.entries(class).keys.len()
     }
 
-    /// How many sources there are.
+    /// The number of sources.
     pub fn len(&self) -> usize {
-        self.groups.iter().map(|group| group.keys.len()).sum()
+        self.classes.iter().map(|entries| entries.keys.len()).sum()
     }
 
-    /// Whether there are none.
+    /// True without sources.
     pub fn is_empty(&self) -> bool {
         self.worst().is_none()
     }
 
-    /// The class that decides: the worst that any source is of.
+    /// The worst class that has a source. It decides.
     pub fn worst(&self) -> Option<Class> {
         Class::ALL.into_iter().find(|class| self.count(*class) > 0)
     }
 
-    /// The status of all sources together.
+    /// The status of the merged condition.
     pub fn status(&self, policy: &Policy) -> ConditionStatus {
         self.worst().map_or(policy.empty.status, |class| policy.status(class))
     }
 
-    /// The sources of a class, in their order.
+    /// The sources of a class, in key order.
     pub fn keys(&self, class: Class) -> impl Iterator<Item = &K> {
-        self.group(class).keys.keys()
+        self.entries(class).keys.keys()
     }
 
-    /// The source of a class that changed last; of several, the first in their order. One that does not say when
-    /// changed before all others.
+    /// The source of a class with the latest time; the first by key if several tie. A source without a time
+    /// sorts before all others.
     pub fn latest(&self, class: Class) -> Option<&K> {
-        let group = self.group(class);
-        let latest = group.times.last().map(|(_, Reverse(key))| key);
-        latest.or_else(|| group.keys.keys().next())
+        let entries = self.entries(class);
+        let latest = entries.times.last().map(|(_, Reverse(key))| key);
+        latest.or_else(|| entries.keys.keys().next())
     }
 
-    /// Since when the oldest of the sources of a class has been of it; nothing if any of them does not say.
+    /// The earliest time in a class; `None` if any of its sources has no time.
     pub fn since(&self, class: Class) -> Option<Timestamp> {
-        let group = self.group(class);
-        let (earliest, _) = group.times.first().filter(|_| group.times.len() == group.keys.len())?;
+        let entries = self.entries(class);
+        let (earliest, _) = entries.times.first().filter(|_| entries.times.len() == entries.keys.len())?;
         Some(*earliest)
     }
 
-    fn group(&self, class: Class) -> &Group<K> {
-        &self.groups[class as usize]
+    fn entries(&self, class: Class) -> &ClassEntries<K> {
+        &self.classes[class as usize]
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     #[case::issues_decide(&[(3, Class::Issue, None), (1, Class::Fine, None), (2, Class::Issue, None), (0, Class::Unknown, None)], &[2, 3])]
     #[case::else_unknown(&[(3, Class::Unknown, None), (1, Class::Fine, None), (2, Class::Unknown, None)], &[2, 3])]
     #[case::else_all(&[(3, Class::Fine, None), (1, Class::Fine, None)], &[1, 3])]
-    #[case::nobody(&[], &[])]
+    #[case::no_sources(&[], &[])]
     fn the_worst_decide(#[case] entries: &[Entry], #[case] deciding: &[u8]) {
         let tally = tally(entries);
         assert!(tally.worst().into_iter().flat_map(|class| tally.keys(class)).eq(deciding));
@@ -176,10 +176,10 @@ mod tests {
     #[rstest]
     #[case::latest(&[(1, Class::Issue, Some(5)), (2, Class::Issue, Some(7)), (3, Class::Issue, Some(6))], Some(2), Some(5))]
     #[case::ties_by_key(&[(3, Class::Issue, Some(7)), (2, Class::Issue, Some(7)), (1, Class::Issue, Some(6))], Some(2), Some(6))]
-    #[case::one_does_not_say(&[(1, Class::Issue, None), (2, Class::Issue, Some(7))], Some(2), None)]
-    #[case::nobody_says(&[(2, Class::Issue, None), (1, Class::Issue, None)], Some(1), None)]
+    #[case::one_without_a_time(&[(1, Class::Issue, None), (2, Class::Issue, Some(7))], Some(2), None)]
+    #[case::no_source_has_a_time(&[(2, Class::Issue, None), (1, Class::Issue, None)], Some(1), None)]
     #[case::others_do_not_count(&[(1, Class::Issue, Some(5)), (2, Class::Fine, Some(9)), (3, Class::Fine, None)], Some(1), Some(5))]
-    #[case::nobody(&[], None, None)]
+    #[case::no_sources(&[], None, None)]
     fn times(#[case] entries: &[Entry], #[case] latest: Option<u8>, #[case] since: Option<i64>) {
         let tally = tally(entries);
         assert_eq!(tally.latest(Class::Issue).copied(), latest);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_say_what_was_before() {
+    fn changes_return_the_previous_class() {
         let mut tally = Tally::new();
         assert_eq!(tally.set("a", Class::Fine, None), None);
         assert_eq!(tally.set("a", Class::Issue, Some(time(1))), Some(Class::Fine));
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_way_leads_to_the_same_tally(
+        fn the_order_of_changes_does_not_matter(
             steps in prop::collection::vec((0_u8..8, prop::option::weighted(0.8, (class(), prop::option::of(0_i64..4)))), 0..60),
         ) {
             let (mut incremental, mut present) = (Tally::new(), BTreeMap::new());
@@ -215,12 +215,12 @@ mod tests {
                     present.remove(&key);
                 }
             }
-            // From scratch, and the other way round.
+            // Built from scratch, in reverse order.
             let entries: Vec<Entry> = present.iter().rev().map(|(key, (class, since))| (*key, *class, *since)).collect();
             prop_assert_eq!(&incremental, &tally(&entries));
             prop_assert_eq!(incremental.len(), present.len());
 
-            // And by looking at all of them.
+            // Compared with a linear scan.
             let worst = entries.iter().map(|(_, class, _)| *class).min();
             prop_assert_eq!(incremental.worst(), worst);
             for class in Class::ALL {

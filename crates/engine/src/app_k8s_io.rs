@@ -1,36 +1,34 @@
-//! Applications of `app.k8s.io/v1beta1`, as far as anybody can read them.
+//! Parses Applications of `app.k8s.io/v1beta1`.
 //!
-//! Their definition checks little, and manifests in use write groups in many ways. So each field is read by itself: what
-//! makes no sense is said, and takes nothing else with it.
+//! Their CRD validates little, and manifests write API groups in many ways. So each field is parsed on its
+//! own: an invalid one is reported and does not affect the others.
 
 use bellwether_api::ComponentKind;
 use bellwether_model::{Map, Object, Value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use serde::Serialize;
 
-/// What a user wrote, as far as it matters here.
+/// The fields of the spec that we use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AppK8sIoSpec {
-    /// Which objects belong to it; without one, none do.
+    /// Without a selector, it has no members.
     pub selector: Option<LabelSelector>,
-    /// The kinds of those objects, each once, their groups as the cluster has them.
+    /// Without duplicates; groups normalised.
     pub component_kinds: Vec<ComponentKind>,
-    /// Whether it is to own them.
     pub add_owner_ref: bool,
-    /// What kind of application it is.
+    /// `spec.descriptor.type`.
     pub type_: Option<String>,
-    /// The version of it.
+    /// `spec.descriptor.version`.
     pub version: Option<String>,
-    /// What cannot be understood, and where.
+    /// Invalid fields, each as `path: reason`.
     pub mistakes: Vec<String>,
 }
 
-/// The fields of the status that we write. What others may have added is theirs.
-const OF_STATUS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
+/// Other fields of the status belong to other controllers.
+const STATUS_FIELDS: [&str; 4] = ["observedGeneration", "conditions", "components", "componentsReady"];
 
 impl AppK8sIoSpec {
-    /// What must be kept of an object for it to be read.
-    pub(crate) const READS: [&'static [&'static str]; 9] = [
+    pub(crate) const FIELDS_READ: [&'static [&'static str]; 9] = [
         &["spec", "selector"],
         &["spec", "componentKinds"],
         &["spec", "addOwnerRef"],
@@ -43,10 +41,10 @@ impl AppK8sIoSpec {
     ];
 
     pub(crate) fn read(object: &Object<'_>) -> Self {
-        let word = |path: &str| object.at(path).and_then(Value::as_text).map(str::to_owned);
+        let text = |path: &str| object.at(path).and_then(Value::as_text).map(str::to_owned);
         let mut spec = Self {
-            type_: word("spec.descriptor.type"),
-            version: word("spec.descriptor.version"),
+            type_: text("spec.descriptor.type"),
+            version: text("spec.descriptor.version"),
             add_owner_ref: object.at("spec.addOwnerRef").and_then(Value::as_bool) == Some(true),
             ..Self::default()
         };
@@ -71,39 +69,38 @@ impl AppK8sIoSpec {
     }
 }
 
-/// The status that an object has, without what is not ours.
+/// Only the fields that we write.
 pub(crate) fn status(object: &Object<'_>) -> serde_json::Value {
     let field = |name: &str| {
         let value = serde_json::to_value(object.at("status")?.get(name)?).ok()?;
         Some((name.to_owned(), value)).filter(|(_, value)| !value.is_null())
     };
-    serde_json::Value::Object(OF_STATUS.iter().filter_map(|name| field(name)).collect())
+    serde_json::Value::Object(STATUS_FIELDS.iter().filter_map(|name| field(name)).collect())
 }
 
 fn component_kind(entry: &Value<'_>) -> Result<ComponentKind, &'static str> {
     let fields = entry.as_map().ok_or("must be an object")?;
-    let text = |field: &str| match part(fields, field) {
+    let text = |field: &str| match non_null(fields, field) {
         None => Some(""),
         Some(value) => value.as_text().map(str::trim),
     };
     let kind = text("kind").filter(|kind| !kind.is_empty()).ok_or("kind required")?;
-    // Without a word that can be read, the core group would be meant, and objects that nobody spoke of.
+    // A missing group means the core group. An unreadable one must not, or it would select the wrong objects.
     let group = group(text("group").ok_or("group must be a string")?);
     Ok(ComponentKind { group: group.to_owned(), kind: kind.to_owned() })
 }
 
-/// A field that is there. One that is null is not.
-fn part<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
+fn non_null<'m, 'a>(fields: &'m Map<'a>, name: &str) -> Option<&'m Value<'a>> {
     fields.get(name).filter(|value| !matches!(value, Value::Null))
 }
 
-/// The group that is meant. Many write its version too, or instead of the core group, which has no name; some give it one.
+/// The API group that was meant. Manifests also contain `apps/v1`, `v1` or `core`.
 fn group(text: &str) -> &str {
     let group = text.split_once('/').map_or(text, |(group, _)| group);
     if group == "core" || is_version(group) { "" } else { group }
 }
 
-/// Whether all of it is a version, such as `v1` or `v1beta1`. A group may begin like one.
+/// True for `v1` or `v1beta1`, but not for a group that begins like a version.
 fn is_version(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(['v', 'V']) else { return false };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -112,14 +109,13 @@ fn is_version(text: &str) -> bool {
     number(rest) || staged("alpha") || staged("beta")
 }
 
-/// A selector whose every part can be understood, or what cannot. A part that is passed over would select more than was
-/// meant.
+/// An error if any part is invalid: skipping a part would select too many objects.
 fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
     let Some(fields) = value.as_map() else {
         return Err("spec.selector: must be a label selector".to_owned());
     };
     let mut selector = LabelSelector::default();
-    if let Some(labels) = part(fields, "matchLabels") {
+    if let Some(labels) = non_null(fields, "matchLabels") {
         let labels = labels.as_map().ok_or("spec.selector.matchLabels: must be a map")?;
         for (key, value) in labels.iter() {
             let text = value
@@ -128,7 +124,7 @@ fn selector(value: &Value<'_>) -> Result<LabelSelector, String> {
             selector.match_labels.get_or_insert_default().insert(key.to_owned(), text.to_owned());
         }
     }
-    if let Some(expressions) = part(fields, "matchExpressions") {
+    if let Some(expressions) = non_null(fields, "matchExpressions") {
         let expressions = expressions.as_list().ok_or("spec.selector.matchExpressions: must be a list")?;
         for (index, entry) in expressions.iter().enumerate() {
             let requirement = requirement(entry)
@@ -143,7 +139,7 @@ fn requirement(entry: &Value<'_>) -> Result<LabelSelectorRequirement, String> {
     let fields = entry.as_map().ok_or("must be an object")?;
     let text = |field: &str| fields.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
     let (key, operator) = (text("key"), text("operator"));
-    let values = match part(fields, "values") {
+    let values = match non_null(fields, "values") {
         None => Vec::new(),
         Some(values) => {
             let values = values.as_list().ok_or("values must be a list")?;
@@ -196,13 +192,13 @@ mod tests {
     #[case::looks_like_a_version("v2x.example.com", "v2x.example.com")]
     #[case::looks_like_one_and_has_one("v2.example.com/v1", "v2.example.com")]
     #[case::spaces(" apps ", "apps")]
-    fn groups_are_what_was_meant(#[case] written: &str, #[case] meant: &str) {
+    fn api_groups_are_normalised(#[case] written: &str, #[case] meant: &str) {
         let spec = read(&json!({"componentKinds": [{"group": written, "kind": "Thing"}]}));
         assert_eq!(spec.component_kinds, [ComponentKind { group: meant.into(), kind: "Thing".into() }]);
     }
 
     #[test]
-    fn a_kind_that_is_written_in_two_ways_is_one() {
+    fn duplicate_kinds_are_merged() {
         let kinds = json!([{"group": "v1", "kind": "Service"}, {"group": "core", "kind": "Service"}]);
         assert_eq!(read(&json!({"componentKinds": kinds})).component_kinds.len(), 1);
     }
@@ -212,30 +208,30 @@ mod tests {
     #[case::null(json!({"selector": null, "componentKinds": null}), &[])]
     #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), &["spec.componentKinds[0]: kind required"])]
     #[case::no_selector(json!({"selector": "app=web"}), &["spec.selector: must be a label selector"])]
-    #[case::kinds_that_are_no_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds: must be a list"])]
-    #[case::a_kind_that_is_no_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0]: must be an object"])]
-    #[case::a_group_that_is_no_text(
+    #[case::kinds_not_a_list(json!({"componentKinds": {"kind": "Pod"}}), &["spec.componentKinds: must be a list"])]
+    #[case::kind_not_a_map(json!({"componentKinds": ["Pod"]}), &["spec.componentKinds[0]: must be an object"])]
+    #[case::group_not_a_string(
         json!({"componentKinds": [{"group": 3, "kind": "Pod"}]}), &["spec.componentKinds[0]: group must be a string"],
     )]
-    #[case::labels_that_are_no_map(
+    #[case::labels_not_a_map(
         json!({"selector": {"matchLabels": [{"app": "web"}]}}), &["spec.selector.matchLabels: must be a map"],
     )]
-    #[case::expressions_that_are_no_list(
+    #[case::expressions_not_a_list(
         json!({"selector": {"matchExpressions": {"key": "a", "operator": "Exists"}}}),
         &["spec.selector.matchExpressions: must be a list"],
     )]
-    #[case::an_expression_that_is_no_map(
+    #[case::expression_not_a_map(
         json!({"selector": {"matchExpressions": ["a"]}}), &["spec.selector.matchExpressions[0]: must be an object"],
     )]
-    #[case::values_that_are_no_list(
+    #[case::values_not_a_list(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}}),
         &["spec.selector.matchExpressions[0]: values must be a list"],
     )]
-    #[case::a_value_that_is_no_text(
+    #[case::value_not_a_string(
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", 3]}]}}),
         &["spec.selector.matchExpressions[0]: values must be strings"],
     )]
-    #[case::no_label(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier: must be a string"])]
+    #[case::label_not_a_string(json!({"selector": {"matchLabels": {"tier": 3}}}), &["spec.selector.matchLabels.tier: must be a string"])]
     #[case::no_key(
         json!({"selector": {"matchExpressions": [{"operator": "Exists"}]}}),
         &["spec.selector.matchExpressions[0]: key required"],
@@ -252,7 +248,7 @@ mod tests {
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}}),
         &["spec.selector.matchExpressions[0]: unsupported operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
     )]
-    fn what_cannot_be_understood_is_said(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
+    fn invalid_fields_are_reported(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
         let spec = read(&spec);
         assert_eq!(spec.mistakes, mistakes);
         assert_eq!((spec.selector, spec.component_kinds), (None, Vec::new()));

@@ -1,4 +1,4 @@
-//! What is known of the clusters themselves: whether they are connected, and when they were last heard from.
+//! The connection state of clusters, and when they were last heard from.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,62 +13,56 @@ use crate::{
     id::{Cluster, GroupKind},
 };
 
-/// API servers send a bookmark on every watch about once a minute. A cluster of which two were missed is out of touch, and
-/// what it reported says nothing any more.
+/// API servers send a bookmark on every watch about once a minute. After two missed ones, what the cluster
+/// reported is stale.
 const SILENCE: SignedDuration = SignedDuration::from_mins(2);
 
-/// API servers close every watch now and then, and it is opened again at once.
+/// API servers close watches regularly, and reflectors reopen them at once.
 const RECONNECT: SignedDuration = SignedDuration::from_secs(3);
 
-/// What is known of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterStatus {
-    /// Its identity, which is the uid of the namespace `kube-system`; nothing where that may not be read.
+    /// The uid of the namespace `kube-system`; `None` if it cannot be read.
     pub uid: Option<Box<str>>,
-    /// The kinds that it serves, as discovery found them.
     pub kinds: Arc<HashMap<GroupKind, Served>>,
-    /// When it was last heard from.
+    /// When data or a bookmark last arrived.
     pub heard: Option<Timestamp>,
-    /// Since when it is not connected.
     pub lost: Option<Timestamp>,
 }
 
 impl ClusterStatus {
-    /// Since when the cluster has been silent, if for so long that what it reported is not to be trusted any more.
+    /// Set if the cluster has been silent for so long that its state is stale.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
         self.heard.filter(|heard| heard.duration_until(now) >= SILENCE)
     }
 
-    /// When it will be silent, if it is not heard from before.
+    /// When the cluster becomes silent, if nothing arrives before.
     fn silent_at(&self) -> Option<Timestamp> {
         self.heard?.checked_add(SILENCE).ok()
     }
 
-    /// Since when the cluster is out of touch: its connections are lost and were not opened again at once, or it is silent.
+    /// Set if the connection is down for longer than a reconnect takes, or if the cluster is silent.
     pub fn out_of_touch_since(&self, now: Timestamp) -> Option<Timestamp> {
         let lost = self.lost.filter(|lost| lost.duration_until(now) > RECONNECT);
         lost.or_else(|| self.silent_since(now))
     }
 }
 
-/// What happens to a cluster that all of its feeds feel.
+/// An event that affects all feeds of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClusterChange {
-    /// It has a source, of which nothing was asked yet.
+    /// A new source, which follows no kind yet.
     Added,
-    /// Another cluster has its name now.
+    /// Another cluster has the name now.
     Replaced,
-    /// It has no source any more.
     Removed,
 }
 
-/// The clusters, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Clusters {
     status: BTreeMap<Cluster, ClusterStatus>,
-    /// When a timer looks whether they are silent.
-    timed: BTreeMap<Cluster, Timestamp>,
-    /// Those whose source has been removed.
+    /// Pending silence timers.
+    timers: BTreeMap<Cluster, Timestamp>,
     removed: BTreeSet<Cluster>,
 }
 
@@ -89,31 +83,31 @@ impl Clusters {
         self.get(cluster)?.silent_since(now)
     }
 
-    /// When to look whether a cluster is silent, unless a timer does in time or it is silent.
-    pub(crate) fn time(&mut self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
+    /// When to check for silence; `None` if a pending timer is early enough, or the cluster is silent
+    /// already.
+    pub(crate) fn next_timer(&mut self, cluster: &Cluster, now: Timestamp) -> Option<Timestamp> {
         let at = self.get(cluster)?.silent_at().filter(|at| *at > now)?;
-        if self.timed.get(cluster).is_some_and(|timed| *timed <= at) {
+        if self.timers.get(cluster).is_some_and(|timer| *timer <= at) {
             return None;
         }
-        self.timed.insert(cluster.clone(), at);
+        self.timers.insert(cluster.clone(), at);
         Some(at)
     }
 
-    /// The timer for a cluster is over.
-    pub(crate) fn timed_out(&mut self, cluster: &Cluster) {
-        self.timed.remove(cluster);
+    pub(crate) fn timer_fired(&mut self, cluster: &Cluster) {
+        self.timers.remove(cluster);
     }
 
-    /// The clock was set: that is not silence.
+    /// A clock that was set is not silence.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let times =
             self.status.values_mut().flat_map(|status| [&mut status.heard, &mut status.lost]).flatten();
-        for time in times.chain(self.timed.values_mut()) {
+        for time in times.chain(self.timers.values_mut()) {
             *time = time.checked_add(by).unwrap_or(*time);
         }
     }
 
-    /// Takes in what a source tells. Gives back what follows for the feeds of the cluster, if anything does.
+    /// Returns what the feeds of the cluster have to do, if anything.
     pub(crate) fn handle(
         &mut self,
         cluster: &Cluster,
@@ -175,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_is_opened_again_at_once_is_not_lost() {
+    fn a_watch_that_reconnects_at_once_is_not_lost() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut since = |event, second, now| {
             clusters.handle(&east, event, at(second));
@@ -190,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_told_before_it_was_removed_is_not_heard() {
+    fn late_events_of_a_removed_source_are_ignored() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let uid = |clusters: &Clusters| clusters.get(&east).map(|status| status.uid.clone());
         let is_a = ClusterEvent::Identified("a".into());
@@ -215,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_was_rebuilt_under_its_name_is_another() {
+    fn another_cluster_uid_means_a_replaced_cluster() {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut handle = |event| clusters.handle(&east, event, at(0));
         let is = |uid: &str| ClusterEvent::Identified(uid.into());

@@ -1,5 +1,4 @@
-//! What an operator says of an object in its conditions: whether it works, whether it is being changed, whether it works
-//! below its capacity, and whether it may be upgraded.
+//! The conditions that operators report by convention: Available, Progressing, Degraded and Upgradeable.
 
 use bellwether_conditions::{Reported, Source};
 use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
@@ -12,42 +11,36 @@ use crate::{
 
 const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
 
-/// No more of a reason or of a message is ever shown.
+/// In bytes. Reasons and messages are cut to this before they are stored.
 const LONGEST: usize = 1024;
 
-/// What an operator says of an object.
+/// What a Rollup keeps of the conditions of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentConditions {
-    /// The generation of the object, if it has one.
     pub generation: Option<i64>,
-    /// When it was created.
     pub created: Option<Timestamp>,
-    /// Its conditions of those types, in their order. Of several of a type, the first counts.
+    /// Only the four types, in the order of the object. Of duplicates, the first counts.
     pub conditions: Box<[ComponentCondition]>,
 }
 
-/// A condition as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentCondition {
-    /// Its type.
     pub type_: &'static str,
-    /// Its status.
     pub status: ConditionStatus,
-    /// Its reason; empty if there is none.
+    /// Empty if missing.
     pub reason: Box<str>,
-    /// Its message; empty if there is none.
+    /// Empty if missing.
     pub message: Box<str>,
-    /// Since when its status is what it is.
     pub since: Option<Timestamp>,
-    /// The generation that it speaks of: its own word for it, or else that of the status which it is in.
+    /// The condition's own `observedGeneration`, or else that of the status.
     pub observed_generation: Option<i64>,
 }
 
 impl ComponentConditions {
-    /// Looks at them as a source of conditions.
-    pub(crate) fn source<T>(&self, look: impl FnOnce(&Source<'_>) -> T) -> T {
+    /// Passes them as a [`Source`] of conditions.
+    pub(crate) fn with_source<T>(&self, read: impl FnOnce(&Source<'_>) -> T) -> T {
         let reported: Vec<_> = self.conditions.iter().map(ComponentCondition::reported).collect();
-        look(&Source {
+        read(&Source {
             conditions: &reported,
             generation: self.generation.filter(|_| !Bug::BelieveStaleCondition.is_planted()),
             created: self.created,
@@ -69,12 +62,11 @@ impl ComponentCondition {
     }
 }
 
-/// What an operator says of an object that was read.
 pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
     let int = |path: &str| object.at(path).and_then(Value::as_int);
-    // Zero is how programs in Go leave it out.
-    let is_one = |generation: &i64| *generation > 0;
-    let observed = int("status.observedGeneration").filter(is_one);
+    // Go programs write zero for an unset generation.
+    let is_set = |generation: &i64| *generation > 0;
+    let observed = int("status.observedGeneration").filter(is_set);
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let condition = |condition: &Value<'_>| {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
@@ -84,16 +76,16 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             text.into_boxed_str()
         };
         let status = ConditionStatus::of(text("status"));
-        // Whoever wrote a status that is none has to be told.
-        let quibble = match text("status") {
+        // The message reports an invalid status, so that the author of the operator finds it.
+        let problem = match text("status") {
             written if written == status.name() => None,
             "" => Some("status required: True, False or Unknown".to_owned()),
             other => Some(format!("invalid status {other:?}: must be True, False or Unknown")),
         };
-        let message = match (quibble, text("message")) {
+        let message = match (problem, text("message")) {
             (None, message) => short(message),
-            (Some(quibble), "") => short(&quibble),
-            (Some(quibble), message) => short(&format!("{quibble}: {message}")),
+            (Some(problem), "") => short(&problem),
+            (Some(problem), message) => short(&format!("{problem}: {message}")),
         };
         Some(ComponentCondition {
             type_: TYPES.into_iter().find(|type_| *type_ == text("type"))?,
@@ -104,7 +96,7 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             observed_generation: condition
                 .get("observedGeneration")
                 .and_then(Value::as_int)
-                .filter(is_one)
+                .filter(is_set)
                 .or(observed),
         })
     };

@@ -1,31 +1,31 @@
-//! The types of the conditions that Bellwether writes.
+//! Condition types that Bellwether writes.
 
-/// Application, of both API groups: it works as a whole.
+/// Application, both API groups: every member is ready.
 pub const READY: &str = "Ready";
-/// Application: the controllers of its members have acted on their latest generation.
+/// Application: the controllers of all members have observed the latest generation.
 pub const SETTLED: &str = "Settled";
-/// Application: the components and dependencies that it names exist.
+/// Application: the named components and dependencies exist.
 pub const INSTALLED: &str = "Installed";
-/// Application and Rollup: what the spec asks for can be had.
+/// Application, Rollup: every kind in the spec can be read, and every entry of the spec is valid.
 pub const RESOLVED: &str = "Resolved";
-/// Application: the template of the health check makes a Pod. Only there with a health check.
+/// Application: the API server accepts the Pod of the health check. Set only with a health check.
 pub const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
-/// Application: its owner references could be written. Only there if one could not.
+/// Application: an owner reference could not be written. Set only if one could not.
 pub const ADOPTED: &str = "Adopted";
-/// Application: its dependencies lead back to it. Only there if they do.
+/// Application: the dependencies lead back to the Application. Set only if they do.
 pub const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
-/// Application of app.k8s.io: something went wrong.
+/// Application of app.k8s.io: a kind cannot be read, the spec is invalid, or an owner reference was refused.
 pub const ERROR: &str = "Error";
 
-/// Rollup: it works.
+/// Rollup: the components work.
 pub const AVAILABLE: &str = "Available";
-/// Rollup: it is being changed.
+/// Rollup: a component is being installed, upgraded, repaired or deleted.
 pub const PROGRESSING: &str = "Progressing";
-/// Rollup: it does not work completely.
+/// Rollup: a component works below its capacity, or not at all.
 pub const DEGRADED: &str = "Degraded";
-/// Rollup: it may be upgraded.
+/// Rollup: no component objects to an upgrade.
 pub const UPGRADEABLE: &str = "Upgradeable";
 
-/// HealthRule: it is in force.
+/// HealthRule: the rule is valid and active.
 pub const VALID: &str = "Valid";

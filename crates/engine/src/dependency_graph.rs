@@ -1,77 +1,76 @@
-//! Who needs whom, and whether that leads in a circle.
+//! A directed graph of dependencies between groups, with cycle detection.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::id::NamespacedName;
 
-/// Who needs whom, in both directions.
+/// Edges in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct DependencyGraph {
-    needs: HashMap<NamespacedName, Vec<NamespacedName>>,
-    needed_by: HashMap<NamespacedName, BTreeSet<NamespacedName>>,
+    dependencies: HashMap<NamespacedName, Vec<NamespacedName>>,
+    dependents: HashMap<NamespacedName, BTreeSet<NamespacedName>>,
 }
 
 impl DependencyGraph {
-    /// From now on one needs these. Gives back whether that is news.
-    pub(crate) fn set(&mut self, of: &NamespacedName, needs: Vec<NamespacedName>) -> bool {
-        if self.needs.get(of).map(Vec::as_slice).unwrap_or_default() == needs {
+    /// Replaces the edges of a node. Returns whether they changed.
+    pub(crate) fn set(&mut self, node: &NamespacedName, dependencies: Vec<NamespacedName>) -> bool {
+        if self.dependencies.get(node).map(Vec::as_slice).unwrap_or_default() == dependencies {
             return false;
         }
-        for before in self.needs.remove(of).into_iter().flatten() {
-            if let Some(others) = self.needed_by.get_mut(&before) {
-                others.remove(of);
+        for before in self.dependencies.remove(node).into_iter().flatten() {
+            if let Some(others) = self.dependents.get_mut(&before) {
+                others.remove(node);
                 if others.is_empty() {
-                    self.needed_by.remove(&before);
+                    self.dependents.remove(&before);
                 }
             }
         }
-        for name in &needs {
-            self.needed_by.entry(name.clone()).or_default().insert(of.clone());
+        for name in &dependencies {
+            self.dependents.entry(name.clone()).or_default().insert(node.clone());
         }
-        if !needs.is_empty() {
-            self.needs.insert(of.clone(), needs);
+        if !dependencies.is_empty() {
+            self.dependencies.insert(node.clone(), dependencies);
         }
         true
     }
 
-    /// Those that need one.
-    pub(crate) fn needing(&self, of: &NamespacedName) -> Vec<NamespacedName> {
-        self.needed_by.get(of).into_iter().flatten().cloned().collect()
+    pub(crate) fn dependents_of(&self, node: &NamespacedName) -> Vec<NamespacedName> {
+        self.dependents.get(node).into_iter().flatten().cloned().collect()
     }
 
-    /// All from which a way of needs leads to one, without itself.
-    pub(crate) fn upstream(&self, of: &NamespacedName) -> BTreeSet<NamespacedName> {
+    /// All nodes from which a path leads to `node`, without the node itself.
+    pub(crate) fn transitive_dependents(&self, node: &NamespacedName) -> BTreeSet<NamespacedName> {
         let mut found = BTreeSet::new();
-        let mut next = vec![of.clone()];
+        let mut next = vec![node.clone()];
         while let Some(name) = next.pop() {
-            for other in self.needing(&name) {
+            for other in self.dependents_of(&name) {
                 if found.insert(other.clone()) {
                     next.push(other);
                 }
             }
         }
-        found.remove(of);
+        found.remove(node);
         found
     }
 
-    /// The shortest way from one back to itself; of several, the first by name.
-    pub(crate) fn cycle(&self, of: &NamespacedName) -> Option<Vec<NamespacedName>> {
+    /// The shortest path from a node back to itself; the first by name if several tie.
+    pub(crate) fn cycle(&self, node: &NamespacedName) -> Option<Vec<NamespacedName>> {
         let mut came_from: HashMap<&NamespacedName, &NamespacedName> = HashMap::new();
-        let mut queue = VecDeque::from([of]);
+        let mut queue = VecDeque::from([node]);
         while let Some(name) = queue.pop_front() {
-            let mut next: Vec<&NamespacedName> = self.needs.get(name).into_iter().flatten().collect();
+            let mut next: Vec<&NamespacedName> = self.dependencies.get(name).into_iter().flatten().collect();
             next.sort_unstable();
             for other in next {
-                if other == of {
-                    let mut way = vec![of.clone()];
+                if other == node {
+                    let mut path = vec![node.clone()];
                     let mut step = name;
-                    while step != of {
-                        way.push(step.clone());
+                    while step != node {
+                        path.push(step.clone());
                         step = came_from.get(step)?;
                     }
-                    way.push(of.clone());
-                    way.reverse();
-                    return Some(way);
+                    path.push(node.clone());
+                    path.reverse();
+                    return Some(path);
                 }
                 if !came_from.contains_key(other) {
                     came_from.insert(other, name);
@@ -100,25 +99,25 @@ mod tests {
     #[case::shortest("a: b d; b: c; c: a; d: a", Some("a d a"))]
     #[case::first_by_name("a: c b; b: a; c: a", Some("a b a"))]
     #[case::leads_into_one("a: b; b: c; c: b", None)]
-    fn the_way_back(#[case] all: &str, #[case] way: Option<&str>) {
-        let mut needs = DependencyGraph::default();
-        for one in all.split("; ") {
-            let (above, below) = one.split_once(": ").expect("needs");
-            let below = below.split(' ').map(name).collect();
-            needs.set(&name(above), below);
+    fn the_shortest_cycle(#[case] graph_text: &str, #[case] path: Option<&str>) {
+        let mut graph = DependencyGraph::default();
+        for edge in graph_text.split("; ") {
+            let (node, dependencies) = edge.split_once(": ").expect("an edge");
+            let dependencies = dependencies.split(' ').map(name).collect();
+            graph.set(&name(node), dependencies);
         }
-        let found = needs.cycle(&name("a"));
-        let found = found.map(|way| way.iter().map(|name| &*name.name).collect::<Vec<_>>().join(" "));
-        assert_eq!(found.as_deref(), way);
+        let found = graph.cycle(&name("a"));
+        let found = found.map(|path| path.iter().map(|name| &*name.name).collect::<Vec<_>>().join(" "));
+        assert_eq!(found.as_deref(), path);
     }
 
     #[test]
-    fn what_is_needed_no_longer_is_forgotten() {
-        let mut needs = DependencyGraph::default();
-        needs.set(&name("a"), vec![name("b")]);
-        assert_eq!(needs.needing(&name("b")), [name("a")]);
-        needs.set(&name("a"), Vec::new());
-        assert!(needs.needing(&name("b")).is_empty());
-        assert!(needs.needs.is_empty() && needs.needed_by.is_empty());
+    fn removed_edges_leave_nothing_behind() {
+        let mut graph = DependencyGraph::default();
+        graph.set(&name("a"), vec![name("b")]);
+        assert_eq!(graph.dependents_of(&name("b")), [name("a")]);
+        graph.set(&name("a"), Vec::new());
+        assert!(graph.dependents_of(&name("b")).is_empty());
+        assert!(graph.dependencies.is_empty() && graph.dependents.is_empty());
     }
 }

@@ -1,18 +1,16 @@
-//! In whose words an Application is written.
+//! The two APIs of Applications: `bellwether.dev` and `app.k8s.io`.
 
 use crate::id::GroupKind;
 
-/// The API that an Application is written in.
+/// The API in which an Application is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
-    /// Our own.
     Bellwether,
-    /// `app.k8s.io/v1beta1`, whose users may stay as they are.
+    /// `app.k8s.io/v1beta1`, supported so that its users need not migrate.
     AppK8sIo,
 }
 
 impl Dialect {
-    /// Its API group.
     pub const fn group(self) -> &'static str {
         match self {
             Self::Bellwether => bellwether_api::GROUP,
@@ -20,7 +18,6 @@ impl Dialect {
         }
     }
 
-    /// The version of that group.
     pub const fn version(self) -> &'static str {
         match self {
             Self::Bellwether => bellwether_api::VERSION,
@@ -28,19 +25,17 @@ impl Dialect {
         }
     }
 
-    /// Both, as objects have them.
     pub fn api_version(self) -> String {
         format!("{}/{}", self.group(), self.version())
     }
 
-    /// The kind of Applications that are written so.
     pub fn kind(self) -> GroupKind {
         GroupKind::new(self.group(), "Application")
     }
 
-    /// The dialect that objects of a kind are written in, if they are Applications.
+    /// `None` for kinds other than Applications.
     pub(crate) fn of(kind: &GroupKind) -> Option<Self> {
-        let is_it = |dialect: &Self| *kind.kind == *"Application" && *kind.group == *dialect.group();
-        [Self::Bellwether, Self::AppK8sIo].into_iter().find(is_it)
+        let has_group = |dialect: &Self| *kind.kind == *"Application" && *kind.group == *dialect.group();
+        [Self::Bellwether, Self::AppK8sIo].into_iter().find(has_group)
     }
 }

@@ -1,4 +1,4 @@
-//! Whether something long is what it was, without keeping it.
+//! Compares long values without keeping them.
 
 use std::{
     hash::{DefaultHasher, Hasher as _},
@@ -7,22 +7,20 @@ use std::{
 
 use serde::Serialize;
 
-/// Stands for something that was written once. Of two that differ, one in 2^64 is taken for the other.
+/// A 64-bit hash of a value's JSON. Different values collide with a probability of 2^-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digest(u64);
 
 impl Digest {
-    /// Of something that can be written as JSON.
     pub(crate) fn of(value: &impl Serialize) -> Self {
-        let mut mill = HashWriter(DefaultHasher::new());
-        // The mill takes everything, and our own kinds can all be written.
-        let written = serde_json::to_writer(&mut mill, value);
-        debug_assert!(written.is_ok(), "{written:?}");
-        Self(mill.0.finish())
+        let mut writer = HashWriter(DefaultHasher::new());
+        // Hashing cannot fail, and all values that we hash are serializable.
+        let result = serde_json::to_writer(&mut writer, value);
+        debug_assert!(result.is_ok(), "{result:?}");
+        Self(writer.0.finish())
     }
 }
 
-/// Takes in bytes, and keeps none of them.
 struct HashWriter(DefaultHasher);
 
 impl Write for HashWriter {
@@ -43,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_tells_what_differs() {
+    fn different_values_have_different_digests() {
         let digest = |value| Digest::of(&value);
         assert_eq!(digest(json!({"a": [1, 2]})), digest(json!({"a": [1, 2]})));
         for other in [json!({"a": [2, 1]}), json!({"a": [12]}), json!({"b": [1, 2]}), json!(null)] {

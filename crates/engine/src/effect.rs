@@ -1,4 +1,4 @@
-//! What the engine wants done.
+//! Output of the engine: what the caller has to watch, write, record as an Event, or wait for.
 
 use std::{fmt, sync::Arc};
 
@@ -14,66 +14,49 @@ use crate::{
     lens::Lens,
 };
 
-/// Something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Follow a kind: list it, then tell what changes. Of a feed that is followed already: list it again, through the new
-    /// lens.
-    Follow {
-        /// What its news are told under.
-        feed: FeedId,
-        /// Where.
-        cluster: Cluster,
-        /// Which kind.
-        kind: GroupKind,
-        /// What is kept of its objects.
-        lens: Arc<Lens>,
-    },
-    /// Follow it no longer.
-    Leave {
-        /// The feed.
-        feed: FeedId,
-        /// Where.
-        cluster: Cluster,
-    },
-    /// From now on there may be something to write in this place; or there is not. [`Engine::change`](crate::Engine::change)
-    /// says what, when its time has come: much may happen until then that would have been put into words in vain.
+    /// List and watch a kind. For a feed that exists already: relist it through the new lens.
+    Follow { feed: FeedId, cluster: Cluster, kind: GroupKind, lens: Arc<Lens> },
+    /// Stop watching.
+    Leave { feed: FeedId, cluster: Cluster },
+    /// The slot may need a write; `None` withdraws it. [`Engine::change`](crate::Engine::change) renders the
+    /// change when the write is due, so that changes in between cost no rendering.
     Want(Slot, Option<Urgency>),
-    /// A group may be told of in other words than before; without a name, all of its kind, also those that are not there.
+    /// The status of a group may have changed. Without a name: of all groups of the kind, also of names that
+    /// do not exist.
     Changed(OwnKind, Option<NamespacedName>),
-    /// Something has turned, and people may want to know.
+    /// Record an Event for a condition transition that was written.
     Record(Transition),
-    /// Something is wrong that only people can put right.
+    /// Record an Event for a problem that a person has to solve.
     Warn(Warning),
-    /// Tell the time then, at the latest. Replaces what was wished before.
+    /// Call [`Engine::step`](crate::Engine::step) at this time. Replaces the previous `Wake`.
     Wake(Option<Timestamp>),
 }
 
-/// A place where at most one change is wanted at a time.
+/// A part of an object for which at most one change is pending.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
-    /// The object.
     pub object: ObjectKey,
-    /// Which part of it.
     pub part: Part,
 }
 
-/// The parts of objects that are written, and for whom.
+/// Parts of objects that are written independently.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// The status of a group, which is the object itself.
+    /// The status of a group's own object.
     Status,
-    /// The owner references. All Applications of a namespace decide together who owns an object.
+    /// `ownerReferences`. All Applications of a namespace decide together who owns an object.
     Owners,
-    /// Whether the object is there at all, and all of it: it is created, replaced and deleted for a group.
+    /// The whole object: created, replaced or deleted on behalf of a group.
     Existence(GroupRef),
-    /// The fields of the status of an object of somebody else's that are applied for a group.
+    /// Fields in the status of a foreign object, applied on behalf of a group.
     Applied(GroupRef),
 }
 
 impl Slot {
-    /// The group that the slot belongs to; none for owner references, which are not one group's alone. Groups are in the hub:
-    /// what has the name of one in another cluster is not that group.
+    /// The group that the slot belongs to; `None` for owner references. Groups are in the hub: an object of
+    /// the same kind and name in another cluster is not a group.
     pub fn group(&self) -> Option<GroupRef> {
         match &self.part {
             Part::Status if !self.object.cluster.is_hub() => None,
@@ -83,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// The kind whose grouping asks for the change, and is told what became of it.
+    /// The grouping that requests the change and handles its outcome.
     pub(crate) fn grouping(&self) -> Option<OwnKind> {
         match &self.part {
             Part::Status => Some(self.group()?.kind),
@@ -104,129 +87,99 @@ impl fmt::Display for Part {
     }
 }
 
-/// How urgent a change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Words alone may have changed, and can wait.
+    /// Only messages or lists may differ; the write can wait.
     MessageOnly,
-    /// Something turns, and somebody may wait for it.
+    /// A condition changes its status; the write should not wait.
     Transition,
 }
 
-/// A change to an object.
+/// A write. `uid` and `version` are preconditions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Merge this into its status.
+    /// A merge patch of the status subresource.
     Status {
-        /// The object must be this one,
         uid: Box<str>,
-        /// in this version.
         version: ResourceVersion,
-        /// The merge patch of its status.
         patch: Arc<Value>,
-        /// What people are told when it is done.
+        /// Events to record once it is written.
         transitions: Box<[Transition]>,
-        /// The kinds that the new status names, of which the group may own objects once it is written.
+        /// The kinds in `status.ownedKinds` of the patch. The group may own objects of them once it is
+        /// written.
         claims: Box<[GroupKind]>,
     },
-    /// Let these be its owners.
     Owners {
-        /// The object must be this one,
         uid: Box<str>,
-        /// in this version.
         version: ResourceVersion,
-        /// All of its owners.
+        /// The complete list.
         owners: Arc<[Owner]>,
-        /// The one that becomes an owner. It must be there when this is done: the garbage collector deletes what is owned
-        /// by an object that is gone.
+        /// The new owner, which must exist at the time of the write: the garbage collector deletes objects
+        /// whose owner does not exist.
         requires: Option<Box<Exists>>,
     },
-    /// Create it.
     Create {
-        /// The object.
         manifest: Arc<Value>,
-        /// The uid of the group that it is for.
+        /// The uid of the group for which it is created.
         owner: Box<str>,
-        /// Whether only to ask if it could be.
         dry_run: bool,
     },
-    /// Replace all of it.
     Replace {
-        /// The object must be this one,
         uid: Box<str>,
-        /// in this version.
         version: ResourceVersion,
-        /// The object.
         manifest: Arc<Value>,
     },
-    /// Server-side apply of a part of its status, which is not ours alone.
+    /// Server-side apply of fields in the status of a foreign object.
     Apply {
-        /// The object must be this one,
         uid: Box<str>,
-        /// in this version: API servers do not compare the uid of what is applied to a status.
+        /// Also stands in for the uid: API servers do not compare the uid when they apply to a status.
         version: ResourceVersion,
-        /// The field manager, another for each group that applies to the object.
         manager: Arc<str>,
-        /// The fields of the status that the manager has from now on, and no others.
+        /// All fields that the manager owns from now on.
         status: Arc<Value>,
-        /// Whether to take fields over that other managers have.
+        /// Whether to take over fields of other managers.
         force: bool,
     },
-    /// Delete it, if it is this one.
     Delete {
-        /// The object must be this one.
         uid: Box<str>,
     },
 }
 
-/// An object that must be there, and must not be about to be deleted.
+/// An object that must exist and must not be terminating.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exists {
-    /// Its kind.
     pub kind: GroupKind,
-    /// The version of its API.
     pub version: Box<str>,
-    /// The kind as it stands in paths.
+    /// As in URLs: `applications`.
     pub plural: Box<str>,
-    /// Its name.
     pub name: NamespacedName,
-    /// Its identity.
     pub uid: Box<str>,
 }
 
-/// Something that only people can put right.
+/// A Warning Event that is not about a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about.
     pub object: ObjectKey,
-    /// The object's identity.
     pub uid: Box<str>,
-    /// What it is, in a word.
     pub reason: &'static str,
-    /// What it is, and the way out.
+    /// What is wrong, and what to do.
     pub message: Arc<str>,
 }
 
-/// A condition that turned.
+/// A condition whose status changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Whose.
     pub object: ObjectKey,
-    /// The object's identity.
     pub uid: Box<str>,
-    /// The type of the condition.
     pub condition: &'static str,
-    /// What it was; none for the first time.
+    /// `None` if the condition is new.
     pub from: Option<ConditionStatus>,
-    /// What it is.
     pub to: ConditionStatus,
-    /// Since when, as it is written.
+    /// The `lastTransitionTime` that was written.
     pub since: Timestamp,
-    /// Why, in a word.
     pub reason: Arc<str>,
-    /// Why, in a line.
     pub message: Arc<str>,
-    /// Whether all is well with it.
+    /// Whether the new status is the good one: a Normal Event, otherwise a Warning.
     pub good: bool,
 }
 
@@ -236,7 +189,7 @@ mod tests {
     use crate::id::{Cluster, NamespacedName};
 
     #[test]
-    fn what_has_the_name_of_a_group_in_another_cluster_is_not_that_group() {
+    fn a_namesake_in_another_cluster_is_not_a_group() {
         let status = |cluster| Slot {
             object: ObjectKey {
                 cluster,

@@ -1,4 +1,5 @@
-//! The machine itself: what happens goes in, what is to be done comes out. What it can be asked is in `ask.rs`.
+//! The state machine: applies events to the store of facts, passes them to the groupings, and collects
+//! effects. The queries are in `ask.rs`.
 
 mod ask;
 
@@ -25,25 +26,26 @@ use crate::{
     wanted::Wanted,
 };
 
-/// A clock that is put back by less than this will soon be where it was.
-const LONG_WAY_BACK: SignedDuration = SignedDuration::from_mins(1);
+/// A relist reassesses verdicts that rest on a time that has not come yet. A smaller setback is over soon.
+const MIN_SETBACK_TO_RELIST: SignedDuration = SignedDuration::from_mins(1);
 
-/// All groupings, in the order in which they act: the rules before those whose members they judge.
+/// In the order in which they act: HealthRules first, because they change the verdicts of the others'
+/// members.
 fn groupings() -> Vec<Box<dyn Grouping>> {
     vec![Box::<Rules>::default(), Box::<Applications>::default(), Box::<Rollups>::default()]
 }
 
-/// A deterministic machine: the same events in the same order give the same effects.
+/// A deterministic state machine: the same events in the same order give the same effects.
 #[derive(Debug)]
 pub struct Engine {
     feeds: Feeds,
     clusters: Clusters,
     queue: EffectQueue,
     groupings: Vec<Box<dyn Grouping>>,
-    /// The feeds of our own kinds. Before they are known, no other is begun.
+    /// The feeds of our own kinds. No other feed starts before their initial lists have completed.
     base: Vec<FeedId>,
-    open: bool,
-    /// Whether groups that are members of others are judged by their own evaluation.
+    synced: bool,
+    /// If set, a group that is a member of another counts as evaluated here, not by its stored status.
     nested: Option<Nested>,
 }
 
@@ -54,36 +56,37 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// One that knows nothing. Its first step asks to follow our own kinds.
+    /// An empty engine. Its first step follows our own kinds.
     pub fn new() -> Self {
-        Self::of(groupings())
+        Self::with_groupings(groupings())
     }
 
-    /// One that is told of one namespace only. It leaves Rollups alone: their components may be anywhere, and what is
-    /// elsewhere would seem not to be there.
+    /// An engine that sees one namespace only. It ignores Rollups: their components may be in any namespace,
+    /// and would seem to be missing.
     pub fn of_one_namespace() -> Self {
-        Self::of(groupings().into_iter().filter(|grouping| grouping.is_namespaced()).collect())
+        Self::with_groupings(groupings().into_iter().filter(|grouping| grouping.is_namespaced()).collect())
     }
 
-    fn of(groupings: Vec<Box<dyn Grouping>>) -> Self {
+    fn with_groupings(groupings: Vec<Box<dyn Grouping>>) -> Self {
         let (feeds, clusters, queue) = (Feeds::default(), Clusters::default(), EffectQueue::default());
         let mut engine =
-            Self { feeds, clusters, queue, groupings, base: Vec::new(), open: false, nested: None };
+            Self { feeds, clusters, queue, groupings, base: Vec::new(), synced: false, nested: None };
         let mut base = engine.base_kinds();
         base.sort_unstable();
         engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
         engine
     }
 
-    /// One that looks after groups of another kind as well, where the cluster has them: the Applications of `app.k8s.io`.
-    /// No group of ours waits for them: they keep the objects that they own, so that no other controller takes one over.
+    /// Also evaluates groups of an optional kind: Applications of `app.k8s.io`. Our own groups do not wait
+    /// for their initial list: they never release objects, so no other Application can take one over too
+    /// early.
     #[must_use]
     pub fn with_kind(mut self, kind: OwnKind) -> Self {
         self.follow(&kind.kind());
         self
     }
 
-    /// One that judges groups that are members of others by its own evaluation.
+    /// Evaluates groups that are members of other groups here, instead of reading their stored status.
     #[must_use]
     pub fn with_nested_evaluation(mut self) -> Self {
         self.nested = Some(Nested::default());
@@ -94,12 +97,12 @@ impl Engine {
         self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.queue.effects)
     }
 
-    /// Takes in what has happened, and says what follows from it.
+    /// Handles a batch of events and returns the effects. Groups are evaluated once, after the last event.
     pub fn step(&mut self, now: Timestamp, events: impl IntoIterator<Item = Event>) -> Vec<Effect> {
         for event in events {
             match event {
-                Event::Feed(feed, news) if self.is_too_late(feed, &news) => {}
-                Event::Feed(feed, news) => self.news(feed, news, now),
+                Event::Feed(feed, event) if self.is_from_removed_source(feed, &event) => {}
+                Event::Feed(feed, event) => self.feed_event(feed, event, now),
                 Event::Cluster(cluster, event) => self.cluster_event(&cluster, event, now),
                 Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
                 Event::Tick => {}
@@ -109,46 +112,45 @@ impl Engine {
             match timer {
                 Timer::Verdict(object) => self.reassess(object, now),
                 Timer::Retry(slot) => {
-                    self.of_kind(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
+                    self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
                 }
                 Timer::Group(group) => {
-                    self.of_kind(Some(group.kind), now, |grouping, _| grouping.wake(&group));
+                    self.with_grouping(Some(group.kind), now, |grouping, _| grouping.wake(&group));
                 }
                 Timer::Silence(cluster) => {
-                    self.clusters.timed_out(&cluster);
+                    self.clusters.timer_fired(&cluster);
                     if self.clusters.silent_since(&cluster, now).is_some() {
                         self.silence_toggled(&cluster);
                     }
-                    self.watch_for_silence(&cluster, now);
+                    self.schedule_silence_timer(&cluster, now);
                 }
             }
         }
-        if !self.open && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
-            self.open = true;
+        if !self.synced && self.base.iter().all(|feed| self.feeds.get(*feed).is_some_and(Feed::is_known)) {
+            self.synced = true;
             self.queue.kinds_changed(OwnKind::ALL);
-            self.each(now, |grouping, cx| grouping.sync(cx));
+            self.for_each_grouping(now, |grouping, cx| grouping.sync(cx));
         }
         self.flush(now);
         self.settle_nested(now);
         for feed in self.feeds.take_unused() {
-            self.each_of(feed, now, |grouping, cx| grouping.feed_dropped(feed, cx));
+            self.for_each_with_members_in(feed, now, |grouping, cx| grouping.feed_dropped(feed, cx));
             self.feeds.drop_feed(feed, &mut self.queue.effects);
         }
         self.queue.drain()
     }
 
-    /// Evaluates what has changed.
     fn flush(&mut self, now: Timestamp) {
-        self.each(now, |grouping, cx| grouping.flush(cx));
+        self.for_each_grouping(now, |grouping, cx| grouping.flush(cx));
     }
 
-    /// Judges the objects of groups as the groups were evaluated, from the inside out, until nothing changes any more.
+    /// Reassesses the objects of nested groups by their evaluation, innermost first, until nothing changes.
     fn settle_nested(&mut self, now: Timestamp) {
         let Some(mut nested) = self.nested.take() else { return };
         let mut changed = self.queue.take_changed();
         nested.due_again(&changed);
         if !nested.due.is_empty() {
-            // Whether they still count one another shows when they are judged again.
+            // Reassess these, to see whether they are still cyclic.
             let cyclic = mem::take(&mut nested.cyclic);
             nested.due.extend(cyclic.iter().cloned());
             changed.extend(self.reassess_nested(&mut nested, now));
@@ -160,28 +162,29 @@ impl Engine {
         self.nested = Some(nested);
     }
 
-    /// Gives back what has changed by it.
+    /// Returns the groups that changed.
     fn reassess_nested(&mut self, nested: &mut Nested, now: Timestamp) -> BTreeSet<Changed> {
         let mut all = BTreeSet::new();
-        // Each round is right about the groups that count only what the one before was right about: there are never more
-        // rounds than groups, unless some count one another. Each of those is judged anew in as many rounds again.
-        let most = self.group_count() + 1;
-        for round in 0..=2 * most {
-            // All of a round are evaluated before the first is judged: what they come to must not depend on their order.
+        // A round settles every group whose members were settled by the round before. So there are at most as
+        // many rounds as groups, unless groups contain one another. Another `max_rounds` rounds find all of
+        // those.
+        let max_rounds = self.group_count() + 1;
+        for round in 0..=2 * max_rounds {
+            // Compute the whole round before applying it, so that the result does not depend on the order.
             let due = mem::take(&mut nested.due).into_iter();
-            let judged: Vec<_> =
+            let reassessed: Vec<_> =
                 due.filter_map(|group| Some((self.reassessment_of(&group, now)?, group))).collect();
-            if judged.is_empty() {
+            if reassessed.is_empty() {
                 return all;
             }
-            for ((object, judgement), group) in judged {
-                if round > most {
+            for ((object, reassessment), group) in reassessed {
+                if round > max_rounds {
                     nested.cyclic.insert(group);
                 }
                 let Some(stored) = self.feeds.object_mut(object) else { continue };
                 let before = stored.facts.clone();
-                judgement.apply(&mut stored.facts);
-                self.changed(object, Some(&before), now);
+                reassessment.apply(&mut stored.facts);
+                self.object_changed(object, Some(&before), now);
             }
             self.flush(now);
             let changed = self.queue.take_changed();
@@ -192,90 +195,93 @@ impl Engine {
         all
     }
 
-    /// How the object of a group is to be judged; nothing if it is judged so already.
+    /// How to assess the object of a group; `None` if its facts say so already.
     fn reassessment_of(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
         let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
-        let judgement = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
-        Some((object, judgement))
+        let reassessment = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
+        Some((object, reassessment))
     }
 
-    /// The kinds that our own groups are written in.
+    /// The kinds to list before anything else.
     fn base_kinds(&self) -> Vec<OwnKind> {
         self.groupings.iter().flat_map(|grouping| grouping.base()).copied().collect()
     }
 
-    /// Somebody has set the clock. What waits for so long from some moment on waits no longer and no shorter for that. What
-    /// an hour has made of an object that has not passed yet is looked at again.
+    /// Call this when the wall clock was set. Timers keep their remaining time. After a setback, all kinds
+    /// are relisted, because verdicts may rest on a time that has not come yet.
     pub fn clock_set(&mut self, by: SignedDuration) {
         self.queue.clock_set(by);
         self.clusters.clock_set(by);
         for grouping in &mut self.groupings {
             grouping.clock_set(by);
         }
-        if by < -LONG_WAY_BACK {
+        if by < -MIN_SETBACK_TO_RELIST {
             self.feeds.relist_all(&mut self.queue.effects);
         }
     }
 
-    /// Lets every grouping do something.
-    fn each(&mut self, now: Timestamp, mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>)) {
+    fn for_each_grouping(
+        &mut self,
+        now: Timestamp,
+        mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
+    ) {
         for grouping in &mut self.groupings {
             act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now });
         }
     }
 
-    /// Lets every grouping that has members in the cluster of a feed do something.
-    fn each_of(
+    /// Skips groupings without members in the cluster of the feed.
+    fn for_each_with_members_in(
         &mut self,
         feed: FeedId,
         now: Timestamp,
         mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
     ) {
         let Some(cluster) = self.feeds.get(feed).map(|feed| feed.cluster.clone()) else { return };
-        self.each(now, |grouping, cx| {
+        self.for_each_grouping(now, |grouping, cx| {
             if grouping.has_members_in(&cluster) || Bug::MixClusters.is_planted() {
                 act(grouping, cx);
             }
         });
     }
 
-    /// Lets the grouping that reads a kind do something.
-    fn of_kind<R: Default>(
+    /// Calls the grouping that reads a kind; does nothing if there is none.
+    fn with_grouping<R: Default>(
         &mut self,
         kind: Option<OwnKind>,
         now: Timestamp,
         act: impl FnOnce(&mut dyn Grouping, &mut Context<'_>) -> R,
     ) -> R {
-        let is_it = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
-        let grouping = self.groupings.iter_mut().find(is_it);
+        let reads_kind = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
+        let grouping = self.groupings.iter_mut().find(reads_kind);
         grouping.map_or_else(R::default, |grouping| {
             act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now })
         })
     }
 
-    /// Whether news comes from a source that has been removed meanwhile. `NotConnected` comes from the router, not from a source.
-    fn is_too_late(&self, id: FeedId, news: &FeedEvent) -> bool {
+    /// A removed source may still deliver events. `NotConnected` comes from the router, not from a source.
+    fn is_from_removed_source(&self, id: FeedId, event: &FeedEvent) -> bool {
         let is_removed = |feed: &Feed| self.clusters.is_removed(&feed.cluster);
         self.feeds.get(id).is_some_and(is_removed)
-            && !matches!(news, FeedEvent::Unreadable(Unreadable::NotConnected))
+            && !matches!(event, FeedEvent::Unreadable(Unreadable::NotConnected))
     }
 
-    fn news(&mut self, id: FeedId, news: FeedEvent, now: Timestamp) {
+    fn feed_event(&mut self, id: FeedId, event: FeedEvent, now: Timestamp) {
         let Some(feed) = self.feeds.get_mut(id) else { return };
-        match news {
+        match event {
             FeedEvent::Served(served) => {
-                let is_news = feed.served.as_ref() != Some(&served);
+                let is_new = feed.served.as_ref() != Some(&served);
                 feed.served = Some(served);
-                if is_news {
+                if is_new {
                     self.feed_changed(id, false, now);
                 }
             }
             FeedEvent::Unreadable(unreadable) => {
-                let is_gone = unreadable == Unreadable::NotServed;
+                let is_unserved = unreadable == Unreadable::NotServed;
                 feed.unreadable = Some(unreadable);
-                // Where there is no kind, there are no objects.
-                for object in if is_gone { self.feeds.all(id) } else { Vec::new() } {
-                    self.gone(object, now);
+                // A kind that is not served has no objects.
+                for object in if is_unserved { self.feeds.all(id) } else { Vec::new() } {
+                    self.object_deleted(object, now);
                 }
                 self.feed_changed(id, true, now);
             }
@@ -283,41 +289,42 @@ impl Engine {
             FeedEvent::ListStarted => {
                 self.feeds.begin_list(id);
                 self.own_kind_changed(id);
-                self.each_of(id, now, |grouping, cx| grouping.list_started(id, cx));
+                self.for_each_with_members_in(id, now, |grouping, cx| grouping.list_started(id, cx));
             }
             FeedEvent::ListCompleted => {
                 let (was_listed, was_unreadable) = (feed.listed, feed.unreadable.is_some());
                 for object in self.feeds.end_list(id) {
-                    self.gone(object, now);
+                    self.object_deleted(object, now);
                 }
-                // Each object has been counted when it was seen; but of what they came to, nothing was said meanwhile.
+                // The objects were counted as they arrived, but their groups were not evaluated during the
+                // relist.
                 if was_listed && !was_unreadable {
                     self.own_kind_changed(id);
-                    self.each_of(id, now, |grouping, _| grouping.list_completed(id));
+                    self.for_each_with_members_in(id, now, |grouping, _| grouping.list_completed(id));
                 } else {
                     self.feed_changed(id, was_unreadable, now);
                 }
             }
-            FeedEvent::Applied(name, seen) => self.seen(id, name, *seen, now),
+            FeedEvent::Applied(name, object) => self.object_applied(id, name, *object, now),
             FeedEvent::Deleted(name) => {
                 if let Some(object) = self.feeds.find_in(id, &name) {
-                    self.gone(object, now);
+                    self.object_deleted(object, now);
                 }
             }
         }
     }
 
-    /// A source tells something of its cluster.
     fn cluster_event(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
         match self.clusters.handle(cluster, event, now) {
             Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
             Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
             Some(ClusterChange::Removed) => {
-                // Whatever is connected under this name next may be another cluster, or the same put back to an earlier time.
+                // The next cluster of this name may be another one, or the same one restored from a backup:
+                // its resourceVersions are not comparable.
                 self.feeds.forget_versions_of(cluster);
                 for feed in self.feeds.of_cluster(cluster) {
-                    self.news(feed, FeedEvent::Unreadable(Unreadable::NotConnected), now);
+                    self.feed_event(feed, FeedEvent::Unreadable(Unreadable::NotConnected), now);
                 }
             }
             None => {}
@@ -325,47 +332,48 @@ impl Engine {
         if before != self.clusters.silent_since(cluster, now) {
             self.silence_toggled(cluster);
         }
-        self.watch_for_silence(cluster, now);
+        self.schedule_silence_timer(cluster, now);
     }
 
-    fn watch_for_silence(&mut self, cluster: &Cluster, now: Timestamp) {
-        if let Some(at) = self.clusters.time(cluster, now) {
+    fn schedule_silence_timer(&mut self, cluster: &Cluster, now: Timestamp) {
+        if let Some(at) = self.clusters.next_timer(cluster, now) {
             self.queue.schedule(at, Timer::Silence(cluster.clone()));
         }
     }
 
-    /// A cluster has fallen silent, or is heard from again. While the hub is silent, no summary is given of any group.
+    /// A cluster became silent, or is heard from again. While the hub is silent, `summary` reports no group
+    /// as known.
     fn silence_toggled(&mut self, cluster: &Cluster) {
         if cluster.is_hub() {
             self.queue.kinds_changed(OwnKind::ALL);
         }
     }
 
-    /// What is said of groups of one of our own kinds may change, also of those that are not there.
+    /// The status of any group of this kind may change, also of a name that does not exist.
     fn own_kind_changed(&mut self, feed: FeedId) {
         let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
         if let Some(kind) = feed.and_then(|feed| OwnKind::of(&feed.kind)) {
             self.queue.kinds_changed([kind]);
-            // Before all of our own kinds are known, whoever asks is told which of them are not.
-            self.queue.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.open));
+            // Until the base kinds are listed, `summary` names those that are missing.
+            self.queue.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.synced));
         }
     }
 
     fn feed_changed(&mut self, id: FeedId, readability: bool, now: Timestamp) {
         self.own_kind_changed(id);
-        self.each_of(id, now, |grouping, cx| grouping.feed_changed(id, readability, cx));
+        self.for_each_with_members_in(id, now, |grouping, cx| grouping.feed_changed(id, readability, cx));
     }
 
-    fn seen(&mut self, feed: FeedId, name: NamespacedName, seen: ObservedObject, now: Timestamp) {
-        let ObservedObject { facts, own } = seen;
-        // Our kinds mean something in the cluster that we serve.
+    fn object_applied(&mut self, feed: FeedId, name: NamespacedName, object: ObservedObject, now: Timestamp) {
+        let ObservedObject { facts, own } = object;
+        // Objects of our own kinds count in the hub only.
         let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster.is_hub()));
         if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
-            self.gone(other, now);
+            self.object_deleted(other, now);
         }
         match self.feeds.put(feed, name, facts, own.as_ref().map(OwnFingerprint::of)) {
             Some(StoreUpdate::Changed(object, before)) => {
-                self.watch_the_clock(object);
+                self.schedule_verdict_timer(object);
                 let (facts, before) = before.map(|before| *before).unzip();
                 if let (Some(own), Some(stored)) = (&own, self.feeds.object(object)) {
                     let (name, facts) = (stored.name.clone(), stored.facts.clone());
@@ -373,62 +381,60 @@ impl Engine {
                     if let (Some(nested), Some(kind)) = (&mut self.nested, kind) {
                         nested.due.insert(GroupRef::new(kind, name.clone()));
                     }
-                    self.of_kind(kind, now, |grouping, cx| grouping.set(&name, &facts, own, cx));
+                    self.with_grouping(kind, now, |grouping, cx| grouping.set(&name, &facts, own, cx));
                 } else if let Some(before) = before.flatten() {
-                    self.forget(before.kind, object, now);
+                    self.remove_group(before.kind, object, now);
                 }
-                self.changed(object, facts.as_ref(), now);
+                self.object_changed(object, facts.as_ref(), now);
             }
-            Some(StoreUpdate::Overtaken(object, before)) => {
-                self.watch_the_clock(object);
-                self.changed(object, Some(&*before), now);
+            Some(StoreUpdate::OlderThanOurWrite(object, before)) => {
+                self.schedule_verdict_timer(object);
+                self.object_changed(object, Some(&*before), now);
             }
-            Some(StoreUpdate::Same(object)) => self.same(object, now),
-            Some(StoreUpdate::Older) | None => {}
+            Some(StoreUpdate::Same(object)) => self.object_same(object, now),
+            Some(StoreUpdate::Stale) | None => {}
         }
     }
 
-    /// An object is there, or is not what it was.
-    fn changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.each_of(feed, now, |grouping, cx| grouping.object_changed(object, before, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_changed(object, before, cx));
     }
 
-    /// One of our own objects is gone, or is no longer one that we understand.
-    fn forget(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
+    /// One of our own objects was deleted, or cannot be decoded any more.
+    fn remove_group(&mut self, kind: OwnKind, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let group = GroupRef::new(kind, stored.name.clone());
-        self.of_kind(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
+        self.with_grouping(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
     }
 
-    /// An object has another version, and is what it was.
-    fn same(&mut self, object: ObjectId, now: Timestamp) {
+    fn object_same(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let feed = stored.feed;
         if let Some(own) = stored.own {
             let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
-            self.of_kind(Some(own.kind), now, |grouping, _| grouping.seen_again(&group, &facts));
+            self.with_grouping(Some(own.kind), now, |grouping, _| grouping.version_changed(&group, &facts));
         }
-        self.each_of(feed, now, |grouping, cx| grouping.object_same(object, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_same(object, cx));
     }
 
-    fn gone(&mut self, object: ObjectId, now: Timestamp) {
+    fn object_deleted(&mut self, object: ObjectId, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.each_of(feed, now, |grouping, cx| grouping.object_gone(object, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_gone(object, cx));
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
-            self.forget(own.kind, object, now);
+            self.remove_group(own.kind, object, now);
         }
         let Some(stored) = self.feeds.remove(object) else { return };
         let Some(feed_of) = self.feeds.get(feed) else { return };
         let (cluster, kind) = (feed_of.cluster.clone(), feed_of.kind.clone());
         let key = ObjectKey { cluster, kind, name: stored.name };
         self.queue.withdraw(&key);
-        self.each_of(feed, now, |grouping, cx| grouping.object_missing(&key, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_missing(&key, cx));
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
-        // What was refused, did not get through, or met an API server that knows no such object, is still wanted and is
-        // tried again. What met another version of the object is asked for again when that version is known here.
+        // A change that was refused, failed or got a 404 is still wanted, and the outbox retries it. After a
+        // conflict, the change is requested again once the newer version is known here.
         let is_over = match change {
             Change::Status { .. } => return self.status_written(slot, change, outcome, now),
             Change::Owners { .. } | Change::Apply { .. } => matches!(outcome, Outcome::Done(_)),
@@ -437,44 +443,43 @@ impl Engine {
             }
         };
         if is_over {
-            self.queue.settle(slot, change);
+            self.queue.complete(slot, change);
         }
         if let (Change::Delete { uid }, Outcome::Done(_)) = (change, outcome) {
-            self.feeds.deleted(&slot.object, uid);
+            self.feeds.mark_deleted(&slot.object, uid);
         }
-        self.of_kind(slot.grouping(), now, |grouping, cx| grouping.written(slot, change, outcome, cx));
+        self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.written(slot, change, outcome, cx));
     }
 
     fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
         let object = &slot.object;
         let Some(group) = slot.group() else { return };
-        let version = self.of_kind(Some(group.kind), now, |grouping, cx| {
+        let version = self.with_grouping(Some(group.kind), now, |grouping, cx| {
             grouping.status_written(&group, change, outcome, cx)
         });
         if let Some(version) = version
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
             && let Some(stored) = self.feeds.object_mut(stored)
         {
-            stored.overtake(version);
+            stored.record_write(version);
         }
     }
 
-    /// Looks again when the verdict on an object will have turned into another.
-    fn watch_the_clock(&mut self, object: ObjectId) {
+    /// Some verdicts change with time alone, such as one that waits for a deadline.
+    fn schedule_verdict_timer(&mut self, object: ObjectId) {
         if let Some(later) = self.feeds.object(object).and_then(|stored| stored.facts.verdict.later.as_ref())
         {
             self.queue.schedule(later.at, Timer::Verdict(object));
         }
     }
 
-    /// Time has made another verdict of the one on an object, perhaps.
     fn reassess(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object_mut(object) else { return };
         let before = stored.facts.clone();
         let Some(later) = stored.facts.verdict.later.take_if(|later| later.at <= now) else { return };
         stored.facts.verdict = later.verdict;
-        self.watch_the_clock(object);
-        self.changed(object, Some(&before), now);
+        self.schedule_verdict_timer(object);
+        self.object_changed(object, Some(&before), now);
     }
 }
 

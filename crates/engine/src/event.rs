@@ -1,4 +1,4 @@
-//! What the engine learns.
+//! Input of the engine: what reflectors, discovery and the writer report.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -11,88 +11,71 @@ use crate::{
     reasons::unreadable,
 };
 
-/// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// There is news from a kind that is followed.
+    /// From the reflector of one kind.
     Feed(FeedId, FeedEvent),
-    /// There is news of a cluster itself.
+    /// About the cluster itself.
     Cluster(Cluster, ClusterEvent),
-    /// A write has ended.
     Written {
-        /// Where it was wanted.
         slot: Slot,
-        /// What was to be done.
         change: Change,
-        /// What became of it.
         outcome: Outcome,
     },
-    /// Time has passed; nothing else has happened.
     Tick,
 }
 
-/// What a source tells of its cluster.
+/// What a source reports about its cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterEvent {
-    /// Its connections are open.
     Connected,
-    /// Its identity, which is the uid of the namespace `kube-system`.
+    /// The uid of the namespace `kube-system`.
     Identified(Box<str>),
-    /// The kinds that it serves now.
     Kinds(Arc<HashMap<GroupKind, Served>>),
-    /// It was heard from then, if only by a bookmark.
+    /// Data or a bookmark arrived at this time.
     Heard(Timestamp),
-    /// Its connections are lost.
     Lost,
-    /// It has a source, of which nothing was asked yet.
+    /// The cluster has a new source, which follows no kind yet.
     Added,
-    /// It has no source any more. What the source has told and was not heard yet is not heard.
+    /// The cluster has no source any more. Its late events are ignored.
     Removed,
 }
 
-/// What a feed tells: first whether the kind is there, then all its objects between `Listing` and `Listed`, then what
-/// becomes of them. A second list may come at any time; what it does not name is gone.
+/// What a reflector reports about one kind: whether it is served, then all objects between `ListStarted` and
+/// `ListCompleted`, then single changes. A relist may come at any time; objects that it does not contain are
+/// deleted.
 #[derive(Clone, Debug)]
 pub enum FeedEvent {
-    /// The cluster serves the kind.
     Served(Served),
-    /// It cannot be read.
     Unreadable(Unreadable),
-    /// The cluster was put back to an earlier time: what comes has lower versions than what is known, and is true.
+    /// The cluster was restored from a backup: objects have lower resourceVersions than known, and are
+    /// current.
     Restored,
-    /// A list begins.
     ListStarted,
-    /// An object is so: from the list, or because it has changed.
+    /// Added or modified, from a list or a watch.
     Applied(NamespacedName, Box<ObservedObject>),
-    /// An object is gone.
     Deleted(NamespacedName),
-    /// The list is complete.
     ListCompleted,
 }
 
-/// Why a kind cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The cluster has no such kind.
+    /// The cluster does not serve the kind.
     NotServed,
-    /// We may not.
     Forbidden {
-        /// The kind as rules of RBAC have it: `statefulsets`.
+        /// As in RBAC rules: `statefulsets`.
         resource: Arc<str>,
     },
-    /// No source is connected to its cluster.
     NotConnected,
-    /// Nothing of it is in what was given to read, so that nobody can tell what there is.
+    /// The files given as input have no object of the kind, so its objects are unknown.
     NotInInput,
-    /// The cluster has it, and answers all the same with an error that does not go away.
+    /// The API server keeps answering with an error.
     Failing {
-        /// The error.
         why: Arc<str>,
     },
 }
 
 impl Unreadable {
-    /// Why, in a word.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::NotServed => unreadable::NOT_SERVED,
@@ -103,8 +86,8 @@ impl Unreadable {
         }
     }
 
-    /// What to do about it, to be appended to the error; empty where there is nothing to advise.
-    pub(crate) fn way_out(&self, kind: &GroupKind) -> String {
+    /// What to do about it, to append to the error; may be empty.
+    pub(crate) fn remedy(&self, kind: &GroupKind) -> String {
         match self {
             Self::Forbidden { resource } if kind.group.is_empty() => {
                 format!("; grant get, list and watch on {resource}")
@@ -130,28 +113,26 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// A field that another manager has.
+/// A field that another field manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldConflict {
-    /// The path of the field: `.status.conditions[type="Ready"].status`.
+    /// Such as `.status.conditions[type="Ready"].status`.
     pub field: Box<str>,
-    /// The other field manager.
     pub manager: Box<str>,
 }
 
-/// How a write ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done, and the object has this version now.
+    /// Written. The object has this resourceVersion now, if the response says so.
     Done(Option<ResourceVersion>),
-    /// The object has changed in the meantime, or there is one of this name already.
+    /// 409: the object has another resourceVersion or uid, or a name to create is taken.
     Conflict,
-    /// Other field managers have some of the fields that were to be applied, with other values.
+    /// 409 of a server-side apply: other field managers own some of the fields.
     FieldConflict(Arc<[FieldConflict]>),
-    /// There is no such object.
+    /// 404, or a delete found another uid: the object does not exist.
     Absent,
-    /// The API server will not have it, however often it is sent.
+    /// The API server rejects the request: forbidden, invalid, denied by admission, or too large.
     Refused(Arc<str>),
-    /// It did not get through, or nobody knows whether it did.
+    /// The request failed, or its response was lost: it may or may not have been applied.
     Failed(Arc<str>),
 }

@@ -1,4 +1,4 @@
-//! What is kept of an object.
+//! Facts: what the store keeps of an object.
 
 use std::sync::Arc;
 
@@ -14,68 +14,59 @@ use crate::{
     group_ref::OwnKind, wanted::Values,
 };
 
-/// What is kept of an object: enough to say where it belongs and how it is, and no more.
+/// Enough to know to which groups the object belongs and how healthy it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Its identity. Another object under the same name has another one.
     pub uid: Box<str>,
-    /// The version of this state of it.
     pub version: ResourceVersion,
-    /// Its labels, in the order of their keys.
     pub labels: Labels,
-    /// The Application that its annotation names.
+    /// The value of the annotation that names an Application.
     pub application: Option<Box<str>>,
-    /// Those that own it, in their order.
     pub owners: Box<[Owner]>,
-    /// Whether its controller has acted on its latest generation, as far as it says.
+    /// `observedGeneration` has reached `generation`, or the object does not have both.
     pub settled: bool,
-    /// Whether it is being deleted.
+    /// It has a `deletionTimestamp`, or the API server confirmed our delete.
     pub deleting: bool,
-    /// How it is.
     pub verdict: Verdict,
-    /// More about a Pod.
+    /// Pods only.
     pub pod: Option<PodFacts>,
-    /// What an operator says of it in its conditions. Nothing where nobody wants to know.
+    /// Kept only if a feed's [`Wanted`](crate::Wanted) asks for conditions.
     pub operator: Option<Box<ComponentConditions>>,
-    /// The values that somebody wants to know. Nothing where nobody does.
+    /// Kept only if a feed's [`Wanted`](crate::Wanted) asks for paths.
     pub values: Option<Box<Values>>,
 }
 
-/// What is kept of a Pod besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodFacts {
     /// The status of its Ready condition, if it has one.
     pub ready: Option<ConditionStatus>,
-    /// Whether its containers have ended for good.
+    /// The phase is Succeeded or Failed.
     pub finished: bool,
 }
 
-/// The version of an object. API servers number them; what is no number can be told from others, but not compared.
+/// Numeric on API servers. Other values can be tested for equality, but have no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceVersion(Box<str>);
 
 impl ResourceVersion {
-    /// The version that an API server calls so.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// One that is neither before nor after any other.
+    /// Neither before nor after any other.
     pub(crate) fn unknown() -> Self {
         Self::new("")
     }
 
-    /// Whether it is one.
     pub(crate) fn is_known(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// As the API server wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is certainly before the other.
+    /// True only if both are numeric.
     pub fn is_before(&self, other: &Self) -> bool {
         match (self.0.parse::<u64>(), other.0.parse::<u64>()) {
             (Ok(own), Ok(other)) => own < other,
@@ -84,27 +75,24 @@ impl ResourceVersion {
     }
 }
 
-/// A label: its key and its value.
 pub(crate) type Label = (Arc<str>, Arc<str>);
 
-/// Labels, in the order of their keys. Most objects share theirs with others.
+/// Sorted by key. The interner shares equal labels between objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Box<[Arc<Label>]>);
 
 impl Labels {
-    /// The value of a label.
     pub fn get(&self, key: &str) -> Option<&str> {
         let at = self.0.binary_search_by(|label| (*label.0).cmp(key)).ok()?;
         self.0.get(at).map(|label| &*label.1)
     }
 
-    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Label> {
         self.0.iter().map(|label| &**label)
     }
 
-    /// The same labels, each of which may be replaced by one that says the same.
-    pub(crate) fn each(&mut self, replace: impl FnMut(&mut Arc<Label>)) {
+    /// Lets `replace` swap each label for an equal one, to share memory.
+    pub(crate) fn replace_each(&mut self, replace: impl FnMut(&mut Arc<Label>)) {
         self.0.iter_mut().for_each(replace);
     }
 }
@@ -118,77 +106,62 @@ impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
     }
 }
 
-/// One that owns an object.
+/// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owner {
-    /// The group and version of its kind.
     pub api_version: Box<str>,
-    /// Its kind.
     pub kind: Box<str>,
-    /// Its name.
     pub name: Box<str>,
-    /// Its identity.
     pub uid: Box<str>,
-    /// Whether it manages the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
-    /// Whether it waits for the object when it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }
 
-/// What a cluster says of a kind that it serves.
+/// What discovery reports about a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The version that is followed: `v1`.
+    /// The version that is watched: `v1`.
     pub version: Arc<str>,
-    /// All versions that there are.
     pub versions: Box<[Box<str>]>,
-    /// The kind as it stands in paths: `statefulsets`.
+    /// As in URLs: `statefulsets`.
     pub plural: Arc<str>,
-    /// Whether its objects are in namespaces.
     pub namespaced: bool,
-    /// Whether they have a status of their own.
+    /// Whether the kind has a status subresource.
     pub has_status: bool,
 }
 
-/// One of our own objects, as it was written.
+/// The decoded manifest of one of our own objects.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OwnManifest<S, T> {
-    /// The generation of its spec.
     pub generation: i64,
-    /// When it was created.
     pub created: Option<Timestamp>,
-    /// What a user wrote.
     pub spec: S,
-    /// What we wrote.
+    /// As stored in the cluster; written by us.
     pub status: T,
 }
 
-/// An object.
+/// An object decoded through a [`Lens`](crate::Lens).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedObject {
-    /// What is kept of it.
     pub facts: Facts,
-    /// What was written in it, if it is one of ours.
+    /// The manifest, if it is one of our own kinds.
     pub own: Option<OwnObject>,
 }
 
-/// One of our own objects.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub enum OwnObject {
-    /// An Application.
     Application(Box<OwnManifest<ApplicationSpec, ApplicationStatus>>),
-    /// An Application of `app.k8s.io`, and as much of its status as we write.
+    /// With only those fields of its status that we write.
     AppK8sIo(Box<OwnManifest<AppK8sIoSpec, serde_json::Value>>),
-    /// A HealthRule.
     HealthRule(Box<OwnManifest<HealthRuleSpec, HealthRuleStatus>>),
-    /// A Rollup.
     Rollup(Box<OwnManifest<RollupSpec, RollupStatus>>),
 }
 
-/// What is kept of what was written in one of our own objects. Whoever needs more of it has taken it when it was seen.
+/// A digest of the manifest of one of our own objects, to detect changes. The grouping keeps the manifest
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnFingerprint {
     pub(crate) kind: OwnKind,
@@ -196,8 +169,8 @@ pub(crate) struct OwnFingerprint {
 }
 
 impl OwnFingerprint {
-    /// We have written since it was seen: whatever is seen next is news.
-    pub(crate) fn overtake(&mut self) {
+    /// We wrote to the object: treat the next watch event as a change.
+    pub(crate) fn invalidate(&mut self) {
         self.digest = Digest::of(&());
     }
 

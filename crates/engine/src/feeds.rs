@@ -1,4 +1,5 @@
-//! The kinds that are followed, and their objects: the one store of facts.
+//! The store of facts, by feed. A feed is one kind in one cluster, listed and watched once for all groups
+//! that use it. It ends with the step in which its last user releases it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,63 +21,62 @@ use crate::{
     wanted::Wanted,
 };
 
-/// An object of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ObjectId(usize);
 
 impl ObjectId {
-    /// Before all others.
+    /// Sorts before all others.
     pub(crate) const FIRST: Self = Self(0);
 }
 
-/// What is stored of an object.
 #[derive(Debug)]
 pub(crate) struct StoredObject {
     pub(crate) feed: FeedId,
     pub(crate) name: NamespacedName,
     pub(crate) facts: Facts,
-    /// What was written in it, if it is one of ours that we understand.
+    /// Set for our own kinds.
     pub(crate) own: Option<OwnFingerprint>,
-    /// The list in which it was last seen.
+    /// The number of the list in which it was last seen, for mark and sweep.
     round: u64,
-    /// Whether we have deleted it, and were told so.
-    pub(crate) doomed: bool,
-    /// Which version was last told, if we have written since.
-    told: Option<ResourceVersion>,
+    /// The API server confirmed our delete; the watch has not reported it yet.
+    pub(crate) deleted_by_us: bool,
+    /// After a write of ours: the resourceVersion that the watch reported last.
+    last_observed: Option<ResourceVersion>,
 }
 
 impl StoredObject {
-    /// We have written to it: it has this version now, which has not been told yet.
-    pub(crate) fn overtake(&mut self, version: ResourceVersion) {
-        let told = mem::replace(&mut self.facts.version, version);
-        self.told.get_or_insert(told);
-        self.own.iter_mut().for_each(OwnFingerprint::overtake);
+    /// The object has this resourceVersion by the response to our write; the watch has not reported it yet.
+    pub(crate) fn record_write(&mut self, version: ResourceVersion) {
+        let last_observed = mem::replace(&mut self.facts.version, version);
+        self.last_observed.get_or_insert(last_observed);
+        self.own.iter_mut().for_each(OwnFingerprint::invalidate);
     }
 
-    /// Takes in what is told of the time before we wrote, if that is news still. Whoever wrote in between was us as well, so
-    /// that its owners are known better.
-    fn catch_up(&mut self, mut facts: Facts) -> Option<Facts> {
-        let told = self.told.as_mut().filter(|told| !facts.version.is_before(told))?;
-        *told = mem::replace(&mut facts.version, self.facts.version.clone());
+    /// Merges a watch event that is older than our last write but newer than the last event. Our writes have
+    /// a resourceVersion precondition, so only we wrote in between: owners and version are known better,
+    /// everything else is new. Returns the previous facts if they differ.
+    fn merge_older(&mut self, mut facts: Facts) -> Option<Facts> {
+        let last_observed =
+            self.last_observed.as_mut().filter(|last_observed| !facts.version.is_before(last_observed))?;
+        *last_observed = mem::replace(&mut facts.version, self.facts.version.clone());
         facts.owners.clone_from(&self.facts.owners);
-        facts.deleting |= self.doomed;
+        facts.deleting |= self.deleted_by_us;
         (facts != self.facts).then(|| mem::replace(&mut self.facts, facts))
     }
 }
 
-/// One kind in one cluster.
 #[derive(Debug)]
 pub(crate) struct Feed {
     pub(crate) cluster: Cluster,
     pub(crate) kind: GroupKind,
     pub(crate) served: Option<Served>,
     pub(crate) unreadable: Option<Unreadable>,
-    /// Whether all its objects have been told once.
+    /// The initial list has completed.
     pub(crate) listed: bool,
-    /// Whether a list has begun and is not complete.
+    /// A list has started and not completed.
     listing: bool,
     lens: Arc<Lens>,
-    /// What its users want to be kept, all together.
+    /// The union of what its users want.
     wanted: Arc<Wanted>,
     users: usize,
     round: u64,
@@ -84,17 +84,18 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Whether it is known what there is, or that this cannot be known.
+    /// The initial list has completed, or the kind cannot be read.
     pub(crate) fn is_known(&self) -> bool {
         self.listed || self.unreadable.is_some() || Bug::PublishBeforeListed.is_planted()
     }
 
-    /// Whether what is known of it is of two times: a part of a list has been told, and the rest is as it was before.
+    /// A relist is in progress: some objects are from the new list, the others from before. Such a state may
+    /// never have existed in the cluster.
     pub(crate) fn is_torn(&self) -> bool {
         self.listing && self.unreadable.is_none()
     }
 
-    /// The objects of a namespace, in the order of their names.
+    /// Sorted by name.
     pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = ObjectId> {
         self.objects.get(namespace).into_iter().flat_map(BTreeMap::values).copied()
     }
@@ -110,27 +111,26 @@ impl Feed {
     }
 }
 
-/// What became of an object.
+/// The effect of a watch event on the store.
 #[derive(Debug)]
 pub(crate) enum StoreUpdate {
-    /// It is new, or not what it was. The facts that it had are given.
+    /// New or changed, with the previous facts.
     Changed(ObjectId, Option<Box<(Facts, Option<OwnFingerprint>)>>),
-    /// It only has another version: nothing that is kept has changed.
     Same(ObjectId),
-    /// What was told is older than what we have written, and newer than what was told before: nobody has changed it since
-    /// but us. The facts that it had are given.
-    Overtaken(ObjectId, Box<Facts>),
-    /// What was told is older than what is known.
-    Older,
+    /// Older than our last write, but newer than the last event: the facts were merged. With the previous
+    /// facts.
+    OlderThanOurWrite(ObjectId, Box<Facts>),
+    /// Older than what is stored; ignored.
+    Stale,
 }
 
-/// Asks to follow a feed through its lens. What has been asked for before, and is not done yet, is not asked for twice.
+/// Emits `Follow`, or updates the lens of one that this step has emitted already.
 fn follow(id: FeedId, feed: &Feed, effects: &mut Vec<Effect>) {
-    let asked = effects.iter_mut().find_map(|effect| match effect {
+    let pending = effects.iter_mut().find_map(|effect| match effect {
         Effect::Follow { feed, lens, .. } if *feed == id => Some(lens),
         _ => None,
     });
-    match asked {
+    match pending {
         Some(lens) => *lens = Arc::clone(&feed.lens),
         None => effects.push(Effect::Follow {
             feed: id,
@@ -141,18 +141,16 @@ fn follow(id: FeedId, feed: &Feed, effects: &mut Vec<Effect>) {
     }
 }
 
-/// All feeds, and the objects in them.
 #[derive(Debug, Default)]
 pub(crate) struct Feeds {
     by_id: BTreeMap<FeedId, Feed>,
     by_kind: HashMap<(Cluster, GroupKind), FeedId>,
     objects: Slab<StoredObject>,
-    /// The feeds that have lost their last user.
+    /// Feeds without users. They end with the step, unless one gets a user before.
     unused: BTreeSet<FeedId>,
-    /// The rules of users that objects are judged by.
     rules: Arc<UserRules>,
     interner: Interner,
-    begun: u32,
+    last_id: u32,
 }
 
 impl Feeds {
@@ -186,7 +184,7 @@ impl Feeds {
         self.of_kind(cluster, kind)?.1.find(name)
     }
 
-    /// Those among some kinds of which not all is known yet, or not of one time.
+    /// Those kinds that are not listed yet, or whose relist is in progress.
     pub(crate) fn not_whole<'a>(
         &self,
         kinds: impl Iterator<Item = (&'a GroupKind, FeedId)>,
@@ -198,35 +196,33 @@ impl Feeds {
             .collect()
     }
 
-    /// An object was deleted by us: a watch tells so later.
-    pub(crate) fn deleted(&mut self, object: &ObjectKey, uid: &str) {
+    pub(crate) fn mark_deleted(&mut self, object: &ObjectKey, uid: &str) {
         let found = self.find(&object.cluster, &object.kind, &object.name);
         let stored = found.and_then(|id| self.object_mut(id)).filter(|stored| *stored.facts.uid == *uid);
         if let Some(stored) = stored {
             stored.facts.deleting = true;
-            stored.doomed = true;
+            stored.deleted_by_us = true;
         }
     }
 
-    /// How many feeds and objects there are.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.by_id.len(), self.objects.len())
     }
 
-    /// The kinds of the hub of which it is not known yet what there is. Another cluster may be away for days: what is said of
-    /// the rest does not wait for it.
+    /// Kinds of the hub whose initial list has not completed. Other clusters may be unreachable for days, and
+    /// do not delay readiness.
     pub(crate) fn unknown(&self) -> Vec<GroupKind> {
         let unknown = self.by_id.values().filter(|feed| feed.cluster.is_hub() && !feed.is_known());
         unknown.map(|feed| feed.kind.clone()).collect()
     }
 
-    /// Whether of each kind it is known what there is, all of it of one time.
+    /// True if all kinds are listed and no relist is in progress.
     pub(crate) fn are_whole(&self) -> bool {
         self.by_id.values().all(|feed| feed.is_known() && !feed.is_torn())
     }
 
-    /// Follows a kind, or goes on following it, for one more user. What that one wants to know and nobody did before is
-    /// not known of an object until it has been listed again.
+    /// Adds a user to the feed of a kind, and starts the feed if there is none. If the user wants more than
+    /// the lens keeps, the kind is relisted; until then, stored objects lack what is new.
     pub(crate) fn acquire(
         &mut self,
         cluster: &Cluster,
@@ -247,8 +243,8 @@ impl Feeds {
             }
             return *id;
         }
-        self.begun += 1;
-        let id = FeedId(self.begun);
+        self.last_id += 1;
+        let id = FeedId(self.last_id);
         let wanted = Arc::new(wanted.clone());
         let feed = Feed {
             cluster: cluster.clone(),
@@ -269,7 +265,6 @@ impl Feeds {
         id
     }
 
-    /// One user less. A feed without users ends with the step, unless it gets one until then.
     pub(crate) fn release(&mut self, id: FeedId) {
         if Bug::KeepKind.is_planted() {
             return;
@@ -281,12 +276,11 @@ impl Feeds {
         }
     }
 
-    /// The feeds without users.
     pub(crate) fn take_unused(&mut self) -> BTreeSet<FeedId> {
         mem::take(&mut self.unused)
     }
 
-    /// Ends a feed, and forgets its objects.
+    /// Ends a feed and drops its objects.
     pub(crate) fn drop_feed(&mut self, id: FeedId, effects: &mut Vec<Effect>) {
         if let Some(feed) = self.by_id.remove(&id) {
             self.by_kind.remove(&(feed.cluster.clone(), feed.kind.clone()));
@@ -297,12 +291,11 @@ impl Feeds {
         }
     }
 
-    /// The rules of users that objects are judged by.
     pub(crate) fn rules(&self) -> &Arc<UserRules> {
         &self.rules
     }
 
-    /// Judges objects by these rules from now on. The kinds for which they differ are listed again.
+    /// Replaces the HealthRules. Kinds for which the rules differ are relisted.
     pub(crate) fn set_rules(&mut self, rules: Arc<UserRules>, effects: &mut Vec<Effect>) {
         let before = mem::replace(&mut self.rules, rules);
         for (id, feed) in &mut self.by_id {
@@ -314,44 +307,40 @@ impl Feeds {
         }
     }
 
-    /// Lists everything once more.
     pub(crate) fn relist_all(&self, effects: &mut Vec<Effect>) {
         for (id, feed) in &self.by_id {
             follow(*id, feed, effects);
         }
     }
 
-    /// The feeds of a cluster.
     pub(crate) fn of_cluster(&self, cluster: &Cluster) -> Vec<FeedId> {
         self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster).map(|(id, _)| *id).collect()
     }
 
-    /// A cluster has another source, of which nothing was asked yet.
+    /// The cluster has a new source, which follows no kind yet.
     pub(crate) fn follow_cluster(&self, cluster: &Cluster, effects: &mut Vec<Effect>) {
         for (id, feed) in self.by_id.iter().filter(|(_, feed)| feed.cluster == *cluster) {
             follow(*id, feed, effects);
         }
     }
 
-    /// Another cluster has the name of one that was known: its versions are not comparable with those of the other.
     pub(crate) fn forget_versions_of(&mut self, cluster: &Cluster) {
         for feed in self.of_cluster(cluster) {
             self.forget_versions(feed);
         }
     }
 
-    /// Whatever versions are told from now on, they are not older than what is known.
+    /// Accepts any resourceVersion from now on: the cluster was replaced or restored.
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
                 stored.facts.version = ResourceVersion::unknown();
-                stored.doomed = false;
-                stored.told = None;
+                stored.deleted_by_us = false;
+                stored.last_observed = None;
             }
         }
     }
 
-    /// A list begins: from now on, what is seen is marked.
     pub(crate) fn begin_list(&mut self, id: FeedId) {
         if let Some(feed) = self.by_id.get_mut(&id) {
             feed.round += 1;
@@ -359,7 +348,7 @@ impl Feeds {
         }
     }
 
-    /// The list is complete: gives back what it did not name.
+    /// Sweeps: returns the objects that the list did not contain.
     pub(crate) fn end_list(&mut self, id: FeedId) -> Vec<ObjectId> {
         let Some(feed) = self.by_id.get_mut(&id) else { return Vec::new() };
         (feed.listed, feed.listing) = (true, false);
@@ -372,12 +361,12 @@ impl Feeds {
         feed.all().into_iter().filter(is_unmarked).collect()
     }
 
-    /// All objects of a feed.
     pub(crate) fn all(&self, id: FeedId) -> Vec<ObjectId> {
         self.by_id.get(&id).map(Feed::all).unwrap_or_default()
     }
 
-    /// Takes in what was told of an object. Another object under the same name must have been removed before.
+    /// Stores an object. If the name belonged to an object with another uid, the caller must have removed
+    /// that first.
     pub(crate) fn put(
         &mut self,
         id: FeedId,
@@ -392,14 +381,14 @@ impl Feeds {
             stored.round = feed.round;
             if facts.version.is_before(&stored.facts.version) {
                 self.interner.intern_labels(&mut facts.labels);
-                let before = stored.catch_up(facts);
-                return Some(
-                    before.map_or(StoreUpdate::Older, |before| StoreUpdate::Overtaken(id, Box::new(before))),
-                );
+                let before = stored.merge_older(facts);
+                return Some(before.map_or(StoreUpdate::Stale, |before| {
+                    StoreUpdate::OlderThanOurWrite(id, Box::new(before))
+                }));
             }
-            stored.told = None;
-            // News of the time before may come after the answer.
-            facts.deleting |= stored.doomed;
+            stored.last_observed = None;
+            // A watch event from before the deletion may arrive after our delete was confirmed.
+            facts.deleting |= stored.deleted_by_us;
             stored.facts.version = facts.version.clone();
             if stored.facts == facts && stored.own == own {
                 return Some(StoreUpdate::Same(id));
@@ -415,14 +404,16 @@ impl Feeds {
         }
         let name = NamespacedName { namespace: self.interner.intern(&name.namespace), name: name.name };
         self.interner.intern_labels(&mut facts.labels);
-        let (round, doomed, told) = (feed.round, false, None);
-        let stored = StoredObject { feed: id, name: name.clone(), facts, own, round, doomed, told };
+        let (round, deleted_by_us, last_observed) = (feed.round, false, None);
+        let stored =
+            StoredObject { feed: id, name: name.clone(), facts, own, round, deleted_by_us, last_observed };
         let object = ObjectId(self.objects.insert(stored));
         feed.objects.entry(name.namespace).or_default().insert(name.name, object);
         Some(StoreUpdate::Changed(object, None))
     }
 
-    /// The object that has this name in a feed, if it is another one.
+    /// The stored object of this name if it has another uid, which means that it was deleted and created
+    /// again.
     pub(crate) fn namesake(&self, id: FeedId, name: &NamespacedName, uid: &str) -> Option<ObjectId> {
         let object = self.by_id.get(&id)?.find(name)?;
         let is_other = |stored: &&StoredObject| *stored.facts.uid != *uid && !Bug::IgnoreUid.is_planted();
@@ -433,7 +424,7 @@ impl Feeds {
         self.by_id.get(&id)?.find(name)
     }
 
-    /// Forgets an object. Nobody may count it any more.
+    /// Groups must not count the object any more.
     pub(crate) fn remove(&mut self, id: ObjectId) -> Option<StoredObject> {
         let stored = self.objects.try_remove(id.0)?;
         if let Some(feed) = self.by_id.get_mut(&stored.feed)
@@ -452,7 +443,7 @@ impl Feeds {
 mod tests {
     use super::*;
 
-    /// The kinds that are followed anew.
+    /// The kinds of all `Follow` effects.
     fn followed(effects: &mut Vec<Effect>) -> Vec<String> {
         let kind = |effect: Effect| match effect {
             Effect::Follow { kind, .. } => Some(kind.to_string()),
@@ -462,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_listed_again_only_for_who_wants_more_than_is_kept_of_it() {
+    fn a_kind_is_relisted_only_if_a_user_wants_more() {
         let (mut feeds, mut effects, hub) = (Feeds::default(), Vec::new(), Cluster::hub());
         let replicas = Wanted::paths([&["spec", "replicas"][..]]);
         let phase = Wanted::paths([&["status", "phase"][..]]);
@@ -470,9 +461,9 @@ mod tests {
         feeds.acquire(&hub, &GroupKind::new("apps", "Deployment"), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod", "Deployment.apps"]);
         feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
-        assert_eq!(followed(&mut effects), ["Pod"], "and nothing else");
+        assert_eq!(followed(&mut effects), ["Pod"], "no other kind");
         feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);
-        assert_eq!(followed(&mut effects), [""; 0], "it is kept already");
+        assert_eq!(followed(&mut effects), [""; 0], "the lens keeps it already");
         let pods = feeds.acquire(&hub, &GroupKind::pod(), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod"]);
         let wanted = &feeds.get(pods).unwrap().wanted;

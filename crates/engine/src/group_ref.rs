@@ -1,4 +1,5 @@
-//! The kinds that groups are written in, and the groups themselves by name.
+//! References to groups. Each group is one of our own objects in the hub: an Application, a Rollup or a
+//! HealthRule.
 
 use std::fmt;
 
@@ -7,14 +8,11 @@ use crate::{
     id::{Cluster, GroupKind, NamespacedName, ObjectKey},
 };
 
-/// A kind that a grouping reads: our own, and the Applications of `app.k8s.io`.
+/// A kind whose objects are groups or rules: our own, and Applications of `app.k8s.io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OwnKind {
-    /// An Application, in either API.
     Application(Dialect),
-    /// A HealthRule.
     HealthRule,
-    /// A Rollup.
     Rollup,
 }
 
@@ -26,7 +24,7 @@ impl OwnKind {
         Self::Rollup,
     ];
 
-    /// Which of them a kind is, if any.
+    /// `None` for any other kind.
     pub fn of(kind: &GroupKind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {
             (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
@@ -35,7 +33,6 @@ impl OwnKind {
         }
     }
 
-    /// The kind as API servers have it.
     pub fn kind(self) -> GroupKind {
         match self {
             Self::Application(dialect) => dialect.kind(),
@@ -45,22 +42,17 @@ impl OwnKind {
     }
 }
 
-/// One of our own objects, which are all in the hub.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupRef {
-    /// Its kind.
     pub kind: OwnKind,
-    /// Its name.
     pub name: NamespacedName,
 }
 
 impl GroupRef {
-    /// The group of this kind and name.
     pub fn new(kind: OwnKind, name: NamespacedName) -> Self {
         Self { kind, name }
     }
 
-    /// The object that an API server has.
     pub fn object(&self) -> ObjectKey {
         ObjectKey { cluster: Cluster::hub(), kind: self.kind.kind(), name: self.name.clone() }
     }

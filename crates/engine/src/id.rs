@@ -1,13 +1,11 @@
-//! Names: of clusters, of kinds, of objects.
+//! Keys of clusters, kinds, objects and feeds.
 
 use std::{fmt, sync::Arc};
 
-/// A cluster, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cluster(Option<Arc<str>>);
 
 impl Cluster {
-    /// A workload cluster.
     pub fn named(name: &str) -> Self {
         Self(Some(name.into()))
     }
@@ -17,48 +15,43 @@ impl Cluster {
         Self(None)
     }
 
-    /// Its name; empty for the hub.
+    /// Empty for the hub.
     pub fn name(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is the cluster that holds Bellwether's own objects.
     pub fn is_hub(&self) -> bool {
         self.0.is_none()
     }
 }
 
-/// A kind, whatever its version.
+/// A kind in any version, like `schema.GroupKind` of apimachinery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKind {
-    /// The kind itself: `StatefulSet`. Lists of objects are in the order of kinds, so it comes first.
+    /// First, because lists of objects are sorted by kind.
     pub kind: Arc<str>,
-    /// Its API group; empty for the core group.
+    /// Empty for the core group.
     pub group: Arc<str>,
 }
 
 impl GroupKind {
-    /// The kind of this name in this group.
     pub fn new(group: &str, kind: &str) -> Self {
         Self { group: group.into(), kind: kind.into() }
     }
 
-    /// One of our own kinds.
+    /// A kind of the API group `bellwether.dev`.
     pub fn own(kind: &str) -> Self {
         Self::new(bellwether_api::GROUP, kind)
     }
 
-    /// Whether it is one of our own.
     pub fn is_own(&self) -> bool {
         *self.group == *bellwether_api::GROUP
     }
 
-    /// Whether it is that of Rollups.
     pub fn is_rollup(&self) -> bool {
         self.is_own() && *self.kind == *"Rollup"
     }
 
-    /// Pods.
     pub fn pod() -> Self {
         Self::new("", "Pod")
     }
@@ -72,17 +65,15 @@ impl fmt::Display for GroupKind {
     }
 }
 
-/// An object among those of its kind in its cluster.
+/// Like `types.NamespacedName` of apimachinery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamespacedName {
-    /// Its namespace; empty for what has none.
+    /// Empty for cluster-scoped objects.
     pub namespace: Arc<str>,
-    /// Its name.
     pub name: Arc<str>,
 }
 
 impl NamespacedName {
-    /// The object of this name in this namespace.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -97,14 +88,10 @@ impl fmt::Display for NamespacedName {
     }
 }
 
-/// An object, wherever it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
-    /// Its cluster.
     pub cluster: Cluster,
-    /// Its kind.
     pub kind: GroupKind,
-    /// Its name.
     pub name: NamespacedName,
 }
 
@@ -117,8 +104,8 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// One kind in one cluster that is being followed. Each time that it begins it gets a new one, so that what comes late from
-/// an earlier time is recognised.
+/// Identifies one run of a feed: one kind in one cluster, listed and watched. A feed that ends and starts
+/// again gets a new id, so that late events of the earlier run are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FeedId(pub(crate) u32);
 

@@ -1,10 +1,9 @@
-//! What many objects have in common, kept once.
+//! Deduplicates namespaces and labels: objects of one application share nearly all of theirs.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::facts::{Label, Labels};
 
-/// Namespaces, and labels. Objects of one application share nearly all of theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     strings: Interned<str>,
@@ -12,15 +11,14 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// A word as it is kept.
-    pub(crate) fn intern(&mut self, word: &Arc<str>) -> Arc<str> {
-        self.strings.intern(word, Arc::clone)
+    pub(crate) fn intern(&mut self, text: &Arc<str>) -> Arc<str> {
+        self.strings.intern(text, Arc::clone)
     }
 
-    /// Has labels share what is kept.
+    /// Replaces each label, or its key and value, by the shared copy.
     pub(crate) fn intern_labels(&mut self, labels: &mut Labels) {
         let Self { strings, labels: known } = self;
-        labels.each(|label| {
+        labels.replace_each(|label| {
             *label = known.intern(label, |label| {
                 Arc::new((strings.intern(&label.0, Arc::clone), strings.intern(&label.1, Arc::clone)))
             });
@@ -28,31 +26,30 @@ impl Interner {
     }
 }
 
-/// Things that are kept once.
 #[derive(Debug)]
 struct Interned<T: ?Sized> {
     known: HashSet<Arc<T>>,
-    /// So many are known when it is time to forget those that nobody uses any more.
-    full: usize,
+    /// At this size, values without other references are dropped.
+    sweep_at: usize,
 }
 
 impl<T: ?Sized> Default for Interned<T> {
     fn default() -> Self {
-        Self { known: HashSet::new(), full: 0 }
+        Self { known: HashSet::new(), sweep_at: 0 }
     }
 }
 
 impl<T: ?Sized + Eq + Hash> Interned<T> {
-    /// One as it is kept: the first time, as `keep` would have it.
-    fn intern(&mut self, intern: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
-        if let Some(known) = self.known.get(intern) {
+    /// The shared copy of a value. For a new value, `keep` makes the copy to share.
+    fn intern(&mut self, value: &Arc<T>, keep: impl FnOnce(&Arc<T>) -> Arc<T>) -> Arc<T> {
+        if let Some(known) = self.known.get(value) {
             return Arc::clone(known);
         }
-        if self.known.len() >= self.full {
-            self.known.retain(|intern| Arc::strong_count(intern) > 1);
-            self.full = 2 * self.known.len() + 1024;
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|known| Arc::strong_count(known) > 1);
+            self.sweep_at = 2 * self.known.len() + 1024;
         }
-        let kept = keep(intern);
+        let kept = keep(value);
         self.known.insert(Arc::clone(&kept));
         kept
     }
@@ -63,33 +60,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_kept_once_and_forgotten_when_nobody_uses_them() {
-        let mut strings = Interner::default();
-        let web = strings.intern(&"web".into());
-        assert!(Arc::ptr_eq(&web, &strings.intern(&"web".into())));
+    fn unused_strings_are_dropped() {
+        let mut interner = Interner::default();
+        let web = interner.intern(&"web".into());
+        assert!(Arc::ptr_eq(&web, &interner.intern(&"web".into())));
         for number in 0..100_000 {
-            strings.intern(&number.to_string().into());
+            interner.intern(&number.to_string().into());
         }
-        assert!(strings.strings.known.len() < 5_000, "{}", strings.strings.known.len());
-        assert!(Arc::ptr_eq(&web, &strings.intern(&"web".into())), "what is in use stays");
+        assert!(interner.strings.known.len() < 5_000, "{}", interner.strings.known.len());
+        assert!(Arc::ptr_eq(&web, &interner.intern(&"web".into())), "what is in use stays");
     }
 
     #[test]
     fn labels_are_shared_with_other_objects() {
-        let mut strings = Interner::default();
+        let mut interner = Interner::default();
         let mut labels = |value: &str| {
             let mut labels: Labels =
                 [("app".into(), "web".into()), ("pod".into(), value.into())].into_iter().collect();
-            strings.intern_labels(&mut labels);
+            interner.intern_labels(&mut labels);
             labels
         };
-        let (intern, other) = (labels("one"), labels("other"));
+        let (one, other) = (labels("one"), labels("other"));
         assert_eq!(
-            [intern.get("app"), intern.get("pod"), other.get("pod")],
+            [one.get("app"), one.get("pod"), other.get("pod")],
             [Some("web"), Some("one"), Some("other")]
         );
-        let (intern, other): (Vec<_>, Vec<_>) = (intern.iter().collect(), other.iter().collect());
-        assert!(std::ptr::eq(intern[0], other[0]));
-        assert!(Arc::ptr_eq(&intern[1].0, &other[1].0), "and at least the key");
+        let (one, other): (Vec<_>, Vec<_>) = (one.iter().collect(), other.iter().collect());
+        assert!(std::ptr::eq(one[0], other[0]));
+        assert!(Arc::ptr_eq(&one[1].0, &other[1].0), "and at least the key");
     }
 }

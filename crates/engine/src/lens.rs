@@ -1,4 +1,5 @@
-//! What is kept of the objects of a kind, and how they are judged.
+//! The projection of objects of one kind to facts: which fields to decode, and the rules for the health
+//! verdict.
 
 use std::sync::Arc;
 
@@ -18,45 +19,44 @@ use crate::{
     wanted::{Values, Wanted},
 };
 
-/// Turns objects of a kind into facts.
+/// Turns objects of a kind into facts while they are decoded, so that the object itself need not be kept.
 #[derive(Clone, Debug)]
 pub struct Lens {
     kind: GroupKind,
     plan: Plan,
     rules: Arc<UserRules>,
     wanted: Arc<Wanted>,
-    /// What is kept for those who want values.
+    /// Fields for [`Values`].
     values: Option<Plan>,
 }
 
-/// Two lenses are the same if they are one: rules are not compared.
+/// Rules are compared by identity, not by content.
 impl PartialEq for Lens {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind && self.wanted == other.wanted && Arc::ptr_eq(&self.rules, &other.rules)
     }
 }
 
-/// What a lens must be told besides the object.
+/// What a lens needs besides the object.
 #[derive(Clone, Copy, Debug)]
 pub struct LookContext {
-    /// The time.
     pub now: Timestamp,
-    /// Whether the kind has a status, as far as discovery has told.
+    /// Whether the kind has a status subresource; `None` before discovery has answered.
     pub has_status: Option<bool>,
 }
 
 impl Lens {
-    /// For the objects of a kind, judged by these rules before all others.
+    /// HealthRules take precedence over built-in rules.
     pub fn new(kind: &GroupKind, rules: Arc<UserRules>) -> Self {
         Self::with(kind, rules, Arc::default())
     }
 
-    /// The same, for those who want to know more.
+    /// Also keeps what `wanted` asks for.
     pub fn with(kind: &GroupKind, rules: Arc<UserRules>, wanted: Arc<Wanted>) -> Self {
         let mut plan =
             if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
         if is_app_k8s_io(kind) {
-            for path in AppK8sIoSpec::READS {
+            for path in AppK8sIoSpec::FIELDS_READ {
                 plan.keep(path);
             }
         }
@@ -76,17 +76,15 @@ impl Lens {
         Self { kind: kind.clone(), plan, rules, values: wanted.plan_of_paths(), wanted }
     }
 
-    /// What must be read of an object.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The kind that it is for.
     pub fn kind(&self) -> &GroupKind {
         &self.kind
     }
 
-    /// What is kept of an object that was read by the plan.
+    /// `object` must be decoded with [`plan`](Self::plan).
     pub fn look(&self, object: &Object<'_>, cx: LookContext) -> (NamespacedName, ObservedObject) {
         let context =
             Context { now: cx.now, rules: Some(&self.rules), builtin: true, has_status: cx.has_status };
@@ -109,7 +107,7 @@ impl Lens {
         };
         (
             NamespacedName::new(object.namespace(), object.name()),
-            ObservedObject { facts, own: own(&self.kind, object) },
+            ObservedObject { facts, own: own_object(&self.kind, object) },
         )
     }
 }
@@ -152,7 +150,7 @@ fn owners(object: &Object<'_>) -> Box<[Owner]> {
     owners.iter().map(owner).collect()
 }
 
-/// Those that say nothing of it have nothing to catch up with.
+/// An object without generations has nothing to observe.
 fn is_settled(object: &Object<'_>) -> bool {
     let int = |path: &str| object.at(path).and_then(Value::as_int);
     match (int("metadata.generation"), int("status.observedGeneration")) {
@@ -174,23 +172,23 @@ fn pod(object: &Object<'_>) -> PodFacts {
     }
 }
 
-/// What was written in one of our own objects. The API server has checked its shape; what cannot be read all the same, or
-/// is of a version that we do not know, is left alone.
-fn own(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
+/// The manifest of one of our own objects. The API server has validated it; an object that cannot be decoded
+/// all the same, such as one of an unknown version, is ignored.
+fn own_object(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
     match (is_own(kind), &*kind.kind) {
         (true, "Application") => {
             let Application { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::Application(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Application(Box::new(own_manifest(&metadata, spec, status))))
         }
         (true, "HealthRule") => {
             let HealthRule { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::HealthRule(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::HealthRule(Box::new(own_manifest(&metadata, spec, status))))
         }
         (true, "Rollup") => {
             let Rollup { metadata, spec, status } = typed(object)?;
-            Some(OwnObject::Rollup(Box::new(written(&metadata, spec, status))))
+            Some(OwnObject::Rollup(Box::new(own_manifest(&metadata, spec, status))))
         }
-        // The API server has checked little of these: whatever they are like, they are looked after.
+        // The CRD of app.k8s.io validates little, so these are always accepted and read field by field.
         (false, _) if is_app_k8s_io(kind) => {
             let generation = object.at("metadata.generation").and_then(Value::as_int).unwrap_or_default();
             let (spec, status) = (AppK8sIoSpec::read(object), app_k8s_io::status(object));
@@ -200,7 +198,7 @@ fn own(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
     }
 }
 
-fn written<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> OwnManifest<S, T> {
+fn own_manifest<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>) -> OwnManifest<S, T> {
     let generation = metadata.generation.unwrap_or_default();
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
     OwnManifest { generation, created, spec, status: status.unwrap_or_default() }

@@ -1,5 +1,5 @@
-//! Groups that are members of others, for those who look at a cluster that no controller keeps up to date: they count as
-//! this engine finds them, not as their stored status says.
+//! Nested evaluation, for commands that read a cluster in which no controller runs: a group that is a member
+//! of another group counts as evaluated here, not by its stored status.
 
 use std::collections::BTreeSet;
 
@@ -14,23 +14,21 @@ use crate::{
     view::{Detail, Group},
 };
 
-/// The groups whose own objects have to be judged anew.
 #[derive(Debug, Default)]
 pub(crate) struct Nested {
     pub(crate) due: BTreeSet<GroupRef>,
-    /// The groups that count one another and come to no end.
+    /// Groups that contain one another.
     pub(crate) cyclic: BTreeSet<GroupRef>,
 }
 
 impl Nested {
-    /// Some groups have changed: their objects have to be judged anew.
     pub(crate) fn due_again(&mut self, changed: &BTreeSet<Changed>) {
         let groups = changed.iter().filter_map(|(kind, name)| Some(GroupRef::new(*kind, name.clone()?)));
         self.due.extend(groups);
     }
 }
 
-/// How the object of a group is to be judged.
+/// The facts of a group's own object that follow from its evaluation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reassessment {
     verdict: Verdict,
@@ -38,12 +36,12 @@ pub(crate) struct Reassessment {
 }
 
 impl Reassessment {
-    /// As the group was evaluated; nothing if its object is judged so already.
+    /// `None` if the facts say so already.
     pub(crate) fn of(group: &Group, facts: &Facts) -> Option<Self> {
         let verdict = group.verdict(&facts.verdict)?;
-        let operator = facts.operator.as_deref().map(|facts| Box::new(as_operator(group, facts)));
-        let is_so = (&facts.verdict, &facts.operator) == (&verdict, &operator);
-        (!is_so).then_some(Self { verdict, operator })
+        let operator = facts.operator.as_deref().map(|facts| Box::new(component_conditions(group, facts)));
+        let is_unchanged = (&facts.verdict, &facts.operator) == (&verdict, &operator);
+        (!is_unchanged).then_some(Self { verdict, operator })
     }
 
     pub(crate) fn apply(self, facts: &mut Facts) {
@@ -51,8 +49,9 @@ impl Reassessment {
     }
 }
 
-/// What is said of a group in the words of operators. Only a Rollup speaks so; others stay as they were read.
-fn as_operator(group: &Group, before: &ComponentConditions) -> ComponentConditions {
+/// The conditions that a Rollup would publish. Applications do not publish these types: theirs stay as
+/// stored.
+fn component_conditions(group: &Group, before: &ComponentConditions) -> ComponentConditions {
     if let Detail::Application { .. } = group.detail {
         return before.clone();
     }

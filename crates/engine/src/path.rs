@@ -1,19 +1,18 @@
-//! Where objects are found at an API server.
+//! URL paths of objects at the API server.
 
 use std::fmt::{self, Write as _};
 
 use crate::{effect::Exists, facts::Served};
 
 impl Served {
-    /// The path of an object of this kind, or of all of them where none is named. Of kinds whose objects are in no
-    /// namespace, the namespace does not matter.
+    /// The path of one object, or of the whole list without a name. The namespace of a cluster-scoped kind is
+    /// ignored.
     pub fn path(&self, group: &str, namespace: Option<&str>, name: Option<&str>) -> String {
         path(group, &self.version, &self.plural, namespace.filter(|_| self.namespaced), name)
     }
 }
 
 impl Exists {
-    /// The path of the object. One without a namespace is in none.
     pub fn path(&self) -> String {
         let namespace = Some(&*self.name.namespace).filter(|namespace| !namespace.is_empty());
         path(&self.kind.group, &self.version, &self.plural, namespace, Some(&self.name.name))
@@ -23,7 +22,7 @@ impl Exists {
 fn path(group: &str, version: &str, plural: &str, namespace: Option<&str>, name: Option<&str>) -> String {
     let mut path =
         if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-    // Writing to text cannot fail.
+    // Writing to a String cannot fail.
     if let Some(namespace) = namespace {
         let _ = write!(path, "/namespaces/{}", Segment(namespace));
     }
@@ -34,7 +33,7 @@ fn path(group: &str, version: &str, plural: &str, namespace: Option<&str>, name:
     path
 }
 
-/// A name as a piece of a path. Most names need nothing; some kinds allow almost anything in theirs.
+/// Percent-encodes a name. Most kinds restrict names to safe characters; some, such as RBAC roles, do not.
 struct Segment<'a>(&'a str);
 
 impl fmt::Display for Segment<'_> {

@@ -1,58 +1,57 @@
-//! Bugs that can be switched on, to show that they would be found.
+//! Planted bugs: the simulation switches them on to prove that its checks find them.
 //!
-//! Without the feature `planted` there are none, and asking for one costs nothing.
+//! Without the feature `planted` they compile to nothing.
 
-/// A bug, each of a kind that controllers have had.
+/// Each is a bug that real controllers have had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Statuses are published before all that they are made of has been listed.
+    /// Publishes a status before all its kinds are listed.
     PublishBeforeListed,
-    /// What a new list does not name is taken to be there still.
+    /// Keeps objects that a relist does not contain.
     KeepWhatIsNotListed,
-    /// A status is written without comparing it with what is stored.
+    /// Writes a status without comparing it with the stored one.
     SkipCompare,
-    /// Writes are made whoever leads.
+    /// Writes without being the leader.
     WriteWithoutLease,
-    /// What did not get through is not tried again.
+    /// Does not retry a failed write.
     DropRetry,
-    /// A list is believed, even if what is known is newer.
+    /// Accepts a list that is older than the stored objects.
     TrustOlderList,
-    /// An object is given to an Application without a last look whether that is still there.
+    /// Adds an owner reference without checking that the Application still exists.
     AdoptBlindly,
-    /// An object is given to an Application before its status says where to look for it.
+    /// Adds an owner reference before `status.ownedKinds` lists the kind.
     AdoptUnannounced,
-    /// Conditions of others are dropped from a status.
+    /// Drops the conditions of other controllers from a status.
     DropForeignConditions,
-    /// An object under the same name is taken for the same object.
+    /// Takes a recreated object for the same one.
     IgnoreUid,
-    /// A watch that ends with an error that asks for a list goes on where it was.
+    /// Resumes a watch after 410 Gone instead of relisting.
     ResumeAfterGone,
-    /// A component that does not exist is as good as any.
+    /// Counts a missing component as healthy.
     MissingIsFine,
-    /// Of several components that decide, the first gives the reason rather than the one that changed last.
+    /// Takes the reason of the first deciding component instead of the one with the latest transition.
     ReasonOfTheFirst,
-    /// Of objects that somebody has looked at for other reasons, nothing more is waited for.
+    /// Evaluates a Rollup before its components were decoded with their conditions.
     TrustNarrowLens,
-    /// What is held back is not looked at again when its time has come.
+    /// Sets no timer for a condition that damping holds back.
     ForgetHeldTurn,
-    /// What happens in one cluster is told to groups whose members are in another.
+    /// Delivers events of one cluster to groups with members in another.
     MixClusters,
-    /// A Rollup is a component of itself if its selector matches it.
+    /// Counts a Rollup as its own component if its selector matches it.
     CountItself,
-    /// A kind is followed though no group needs it any more.
+    /// Keeps watching a kind that no group uses.
     KeepKind,
-    /// A condition is believed though it is older than its object.
+    /// Accepts a condition whose `observedGeneration` is behind.
     BelieveStaleCondition,
-    /// Who asks is told what was said last, whatever is known by now.
+    /// Answers queries with the stored conditions, whatever has been evaluated since.
     TellTheLastWord,
-    /// A condition that turns keeps the time at which it turned before.
+    /// Keeps `lastTransitionTime` when the status changes.
     KeepTransitionTime,
-    /// Who follows a group is not told that it has changed.
+    /// Emits no `Effect::Changed` for a group.
     TellNoFollower,
 }
 
 impl Bug {
-    /// All of them.
     pub const ALL: [Self; 22] = [
         Self::PublishBeforeListed,
         Self::KeepWhatIsNotListed,
@@ -78,13 +77,11 @@ impl Bug {
         Self::TellNoFollower,
     ];
 
-    /// Whether it is switched on in this thread.
     #[cfg(feature = "planted")]
     pub fn is_planted(self) -> bool {
         PLANTED.get() == Some(self)
     }
 
-    /// Whether it is switched on: never.
     #[cfg(not(feature = "planted"))]
     #[inline]
     pub const fn is_planted(self) -> bool {

@@ -1,4 +1,5 @@
-//! The status of one of our own objects: as the cluster has it, and as it should be.
+//! The status of one of our own objects: what is stored in the cluster, and what it should be. Decides when a
+//! write is needed, guards it with the resourceVersion, and announces each condition transition once.
 
 use std::sync::Arc;
 
@@ -21,24 +22,22 @@ use crate::{
     write_conflict::WriteConflict,
 };
 
-/// So long is waited for news of what a write conflicts with.
-pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+/// How long to wait for a watch event with the newer version after a 409.
+pub(crate) const CONFLICT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// What the status of a kind says in conditions.
+/// The conditions that a kind's status has.
 #[derive(Debug)]
 pub(crate) struct ConditionSet {
-    /// The types of the conditions that are ours.
+    /// The types that we own in the status.
     pub(crate) own: &'static [&'static str],
-    /// The types of the conditions whose turns people are told of, and what they are when all is well; nothing if they
-    /// may be either.
+    /// The types whose transitions are recorded as Events, each with its good status; `None` if both are
+    /// good.
     pub(crate) announced: &'static [(&'static str, Option<ConditionStatus>)],
-    /// What those conditions have besides.
-    pub(crate) form: ConditionShape,
-    /// If another controller may write the same: how to stop one of the two.
+    pub(crate) shape: ConditionShape,
+    /// If another controller may write the same status: how to stop one of the two.
     pub(crate) conflict_hint: Option<&'static str>,
 }
 
-/// What is published about an object, in its own status.
 #[derive(Debug)]
 pub(crate) struct Publication {
     group: GroupRef,
@@ -47,45 +46,44 @@ pub(crate) struct Publication {
     pub(crate) uid: Box<str>,
     version: ResourceVersion,
     pub(crate) generation: i64,
-    /// The status as the cluster has it, as far as we know.
+    /// As last observed or written.
     stored: StoredStatus,
-    /// The conditions as they were when they were last looked at.
+    /// The result of the last evaluation.
     desired: Vec<DesiredCondition>,
-    /// Of each condition whose turns people are told of, what they were told.
+    /// One for each type in [`ConditionSet::announced`].
     announcements: Vec<Announcement>,
-    /// A version that is not the latest, as we were told. Before another one is known, nothing can be written; but not every
-    /// word about that is true.
+    /// The resourceVersion of a write that got a 409. Until another one is known, writing is pointless. After
+    /// `CONFLICT_TIMEOUT` the write is tried again, because the 409 may have been wrong.
     outdated: Option<ResourceVersion>,
     conflict: WriteConflict,
 }
 
-/// What people are told of a condition.
+/// Which transition of a condition was announced, so that each is announced once.
 #[derive(Debug)]
 struct Announcement {
     type_: &'static str,
-    /// What it is when all is well; nothing if it may be either.
+    /// `None` if both statuses are good.
     good: Option<ConditionStatus>,
-    /// A transition that may have been written: the API server has not answered.
+    /// A transition whose write got no response. It may have reached the API server.
     in_doubt: Option<Transition>,
-    /// What they were told last, as long as that is stored, and the version in which it was.
+    /// The status that was announced last, as long as it is stored.
     announced: Option<ConditionStatus>,
+    /// The resourceVersion with which it was announced.
     announced_version: Option<ResourceVersion>,
 }
 
-/// A condition as it should be.
+/// A condition as last evaluated.
 #[derive(Debug)]
 struct DesiredCondition {
     type_: &'static str,
-    /// What it is, if it is there.
+    /// `None` if the condition does not apply.
     status: Option<ConditionStatus>,
-    /// When it turned, or when somebody overwrote it.
+    /// When the status changed, or when another writer overwrote the condition.
     since: Timestamp,
-    /// Whether it is stored so.
     stored: bool,
 }
 
 impl Publication {
-    /// Of an object that has been found.
     pub(crate) fn new(
         group: GroupRef,
         condition_set: &'static ConditionSet,
@@ -112,65 +110,66 @@ impl Publication {
         }
     }
 
-    /// The group that it is about.
     pub(crate) fn group(&self) -> &GroupRef {
         &self.group
     }
 
-    /// What wakes the group.
     pub(crate) fn timer(&self) -> Timer {
         Timer::Group(self.group.clone())
     }
 
-    /// The conditions that the cluster has, as far as we know.
     pub(crate) fn stored(&self) -> &[StoredCondition] {
         &self.stored.conditions
     }
 
-    /// What was said last in our conditions, if that was about the object as it is written now, and if it is what was found
-    /// when they were last looked at: nobody may have written that yet.
+    /// Our stored conditions, if they describe the current generation and every one matches the last
+    /// evaluation. `None` if a newer evaluation is not written yet.
     pub(crate) fn last_published(&self) -> Option<Vec<(&'static str, Statement)>> {
-        let said = |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));
+        let statement =
+            |type_: &&'static str| Some((*type_, stored_condition::statement(self.stored(), type_)?));
         let is_current = self.stored.observed_generation == Some(self.generation);
-        let is_said = |wanted: &DesiredCondition| {
-            stored_condition::status(self.stored(), wanted.type_) == wanted.status
+        let is_stored = |desired: &DesiredCondition| {
+            stored_condition::status(self.stored(), desired.type_) == desired.status
         };
-        let is_true = !self.desired.is_empty() && self.desired.iter().all(is_said);
-        (is_current && (is_true || Bug::TellTheLastWord.is_planted()))
-            .then(|| self.condition_set.own.iter().filter_map(said).collect())
+        let is_accurate = !self.desired.is_empty() && self.desired.iter().all(is_stored);
+        (is_current && (is_accurate || Bug::TellTheLastWord.is_planted()))
+            .then(|| self.condition_set.own.iter().filter_map(statement).collect())
     }
 
-    /// Since when a condition has this status: as is stored, or else since it was seen to.
+    /// The stored `lastTransitionTime`; if the status is not stored yet, when it was first evaluated.
     pub(crate) fn since(&self, type_: &str, status: ConditionStatus) -> Option<Timestamp> {
         let stored = || {
             let has_status =
                 |condition: &&StoredCondition| *condition.type_ == *type_ && condition.status() == status;
             Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
         };
-        let seen = || {
-            let wanted =
-                self.desired.iter().find(|wanted| wanted.type_ == type_ && wanted.status == Some(status))?;
-            stored_condition::whole_seconds(wanted.since)
+        let evaluated = || {
+            let desired = self
+                .desired
+                .iter()
+                .find(|desired| desired.type_ == type_ && desired.status == Some(status))?;
+            stored_condition::whole_seconds(desired.since)
         };
-        stored().or_else(seen)
+        stored().or_else(evaluated)
     }
 
-    /// The conditions that say this, among those that are stored.
+    /// The conditions to store: ours, among those of other controllers.
     pub(crate) fn conditions<'a>(
         &self,
         statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
         now: Timestamp,
     ) -> Vec<StoredCondition> {
         let since = |type_: &str, status: ConditionStatus| {
-            let is_it = |wanted: &&DesiredCondition| wanted.type_ == type_ && wanted.status == Some(status);
-            self.desired.iter().find(is_it).map_or(now, |wanted| wanted.since)
+            let is_same =
+                |desired: &&DesiredCondition| desired.type_ == type_ && desired.status == Some(status);
+            self.desired.iter().find(is_same).map_or(now, |desired| desired.since)
         };
-        let condition_set = (self.condition_set.own, self.condition_set.form);
+        let condition_set = (self.condition_set.own, self.condition_set.shape);
         stored_condition::conditions(self.stored(), condition_set, statements, self.generation, now, since)
     }
 
-    /// The object has been seen again. Gives back whether its status has to be looked at.
-    pub(crate) fn seen(
+    /// Takes the stored status from a watch event. Returns whether the group has to be evaluated.
+    pub(crate) fn observe(
         &mut self,
         facts: &Facts,
         generation: i64,
@@ -187,18 +186,17 @@ impl Publication {
         for announcement in &mut self.announcements {
             announcement.resolve_doubt(&self.stored.conditions, &facts.version, queue);
         }
-        self.seen_again(facts) || !is_same
+        self.observe_version(facts) || !is_same
     }
 
-    /// The object has another version, and nothing else about it has changed. Gives back whether its status has to be
-    /// looked at.
-    pub(crate) fn seen_again(&mut self, facts: &Facts) -> bool {
+    /// Only the resourceVersion changed. Returns whether a write was waiting for that.
+    pub(crate) fn observe_version(&mut self, facts: &Facts) -> bool {
         self.version = facts.version.clone();
         self.outdated.take_if(|outdated| *outdated != self.version).is_some()
     }
 
-    /// The conditions are these now. Asks for them to be written, and for whatever words go with them: at once if one has
-    /// turned, or if something else is waited for; later if somebody else writes the same.
+    /// Takes the evaluated conditions and requests a write: urgent on a transition or if the caller says so,
+    /// postponed if another controller overwrites the status.
     pub(crate) fn want(
         &mut self,
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
@@ -207,39 +205,38 @@ impl Publication {
         queue: &mut EffectQueue,
     ) {
         let before = std::mem::take(&mut self.desired);
-        let mut turns = is_urgent || self.stored.observed_generation != Some(self.generation);
+        let mut has_transition = is_urgent || self.stored.observed_generation != Some(self.generation);
         for (type_, status) in conditions {
             let stored = stored_condition::status(self.stored(), type_) == status;
-            turns |= !stored;
-            // Where it is as before, and is not stored so any more, somebody has overwritten it.
-            let is_kept = |wanted: &&DesiredCondition| {
-                wanted.type_ == type_ && wanted.status == status && (stored || !wanted.stored)
+            has_transition |= !stored;
+            // The same status that is no longer stored was overwritten: it counts as a new transition.
+            let is_kept = |desired: &&DesiredCondition| {
+                desired.type_ == type_ && desired.status == status && (stored || !desired.stored)
             };
-            let since = before.iter().find(is_kept).map_or(now, |wanted| wanted.since);
+            let since = before.iter().find(is_kept).map_or(now, |desired| desired.since);
             self.desired.push(DesiredCondition { type_, status, since, stored });
         }
-        if let Some(until) = self.conflict.rests_until(now) {
+        if let Some(until) = self.conflict.backs_off_until(now) {
             queue.schedule(until, self.timer());
             return self.withdraw(queue);
         }
-        let urgency = if turns { Urgency::Transition } else { Urgency::MessageOnly };
+        let urgency = if has_transition { Urgency::Transition } else { Urgency::MessageOnly };
         queue.effects.push(Effect::Want(self.slot.clone(), Some(urgency)));
     }
 
-    /// Nothing is to be written any more.
     pub(crate) fn withdraw(&self, queue: &mut EffectQueue) {
         queue.effects.push(Effect::Want(self.slot.clone(), None));
     }
 
-    /// What has to be written so that the object has this status; nothing if it does, or if somebody who has seen a newer
-    /// generation has spoken.
+    /// The patch that makes the stored status this one. `None` if they are equal, if the known version is
+    /// outdated, or if the stored status describes a newer generation than ours.
     pub(crate) fn change(&self, status: &impl Serialize) -> Option<Change> {
         let own =
             self.stored().iter().filter(|condition| self.condition_set.own.contains(&&*condition.type_));
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation]);
         if self.outdated.as_ref() == Some(&self.version)
-            || bellwether_conditions::is_outrun(observed, Some(self.generation))
+            || bellwether_conditions::has_newer_generation(observed, Some(self.generation))
         {
             return None;
         }
@@ -253,7 +250,7 @@ impl Publication {
         })
     }
 
-    /// The turns that people are told of once this patch is written.
+    /// The transitions to announce once this patch is written.
     fn transitions(&self, patch: &Value) -> Box<[Transition]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
@@ -277,7 +274,7 @@ impl Publication {
         self.announcements.iter().filter_map(transition).collect()
     }
 
-    /// A write of the status has ended. Gives back the version that the object has now, if that is news.
+    /// Handles the outcome of a write. Returns the new resourceVersion, if it is newer than the known one.
     pub(crate) fn written(
         &mut self,
         change: &Change,
@@ -286,15 +283,15 @@ impl Publication {
         queue: &mut EffectQueue,
     ) -> Option<ResourceVersion> {
         let Change::Status { uid, version: before, patch, transitions, .. } = change else { return None };
-        // An answer may come so late that the name is another object's by now.
+        // The response may be so late that the name belongs to another object.
         if *uid != self.uid {
             return None;
         }
         match outcome {
             Outcome::Failed(_) => {
                 for announcement in &mut self.announcements {
-                    announcement.doubt(transitions);
-                    // That it is stored may have been seen before it was known that no answer comes.
+                    announcement.mark_in_doubt(transitions);
+                    // The watch may have reported the write before the request timed out.
                     announcement.resolve_doubt(&self.stored.conditions, &self.version, queue);
                 }
             }
@@ -304,64 +301,64 @@ impl Publication {
                     if let Some(transition) =
                         transitions.iter().find(|transition| transition.condition == announcement.type_)
                     {
-                        announcement.tell(transition.clone(), version.as_ref(), queue);
+                        announcement.announce(transition.clone(), version.as_ref(), queue);
                     }
                 }
             }
             Outcome::Conflict if *before == self.version => {
                 self.outdated = Some(before.clone());
-                if let Ok(time) = now.checked_add(PATIENCE) {
+                if let Ok(time) = now.checked_add(CONFLICT_TIMEOUT) {
                     queue.schedule(time, self.timer());
                 }
             }
             Outcome::Conflict | Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) => {}
         }
         let Outcome::Done(Some(version)) = outcome else { return None };
-        // What a watch has shown since is newer than what we know.
+        // The watch has reported a newer version already.
         if version.is_before(&self.version) {
             return None;
         }
         self.stored.merge(patch);
         self.version = version.clone();
-        if let Some(way_out) = self.condition_set.conflict_hint
+        if let Some(remedy) = self.condition_set.conflict_hint
             && self.conflict.wrote(version, now)
         {
-            queue.effects.push(Effect::Warn(self.warning(way_out)));
+            queue.effects.push(Effect::Warn(self.warning(remedy)));
         }
-        for wanted in &mut self.desired {
-            wanted.stored = stored_condition::status(&self.stored.conditions, wanted.type_) == wanted.status;
+        for desired in &mut self.desired {
+            desired.stored =
+                stored_condition::status(&self.stored.conditions, desired.type_) == desired.status;
         }
         Some(version.clone())
     }
 
-    /// Somebody has set the clock.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         self.conflict.clock_set(by);
     }
 
-    fn warning(&self, way_out: &str) -> Warning {
+    fn warning(&self, remedy: &str) -> Warning {
         Warning {
             object: self.slot.object.clone(),
             uid: self.uid.clone(),
             reason: reasons::event::STATUS_OVERWRITTEN,
             message: format!(
-                "another controller overwrites this status: {way_out}; until then Bellwether writes it less and less \
+                "another controller overwrites this status: {remedy}; until then Bellwether writes it less and less \
                  often"
             )
             .into(),
         }
     }
 
-    /// Another version should be known by now, if there is one.
-    pub(crate) fn try_again(&mut self) {
+    /// Writes again although no newer version has arrived.
+    pub(crate) fn retry(&mut self) {
         self.outdated = None;
     }
 
-    /// Whether its status has to be looked at after a write has ended so: what was written may not be true any more.
+    /// Whether to evaluate after a write: the written status may be outdated already.
     pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Conflict => true,
-            Outcome::Done(_) => self.desired.iter().any(|wanted| !wanted.stored),
+            Outcome::Done(_) => self.desired.iter().any(|desired| !desired.stored),
             Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
         }
     }
@@ -372,15 +369,14 @@ impl Announcement {
         Self { type_, good, in_doubt: None, announced: None, announced_version: None }
     }
 
-    /// Nobody has answered to a patch that would have made these turns. An earlier transition may be in doubt still, and whatever
-    /// became of it, this attempt does not say.
-    fn doubt(&mut self, transitions: &[Transition]) {
+    /// The write got no response. An earlier transition may be in doubt already; this one replaces it.
+    fn mark_in_doubt(&mut self, transitions: &[Transition]) {
         if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
             self.in_doubt = Some(transition.clone());
         }
     }
 
-    /// A transition that is stored in this version was written, though the answer was lost.
+    /// If the transition is stored, the write succeeded although its response was lost.
     fn resolve_doubt(
         &mut self,
         stored: &[StoredCondition],
@@ -390,17 +386,22 @@ impl Announcement {
         let status = stored_condition::status(stored, self.type_);
         self.announced.take_if(|announced| Some(*announced) != status);
         let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
-        // Somebody else may have written the same, at another time.
-        let is_it = |transition: &mut Transition| {
+        // The time tells our write from the same status written by another replica.
+        let is_stored = |transition: &mut Transition| {
             status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
         };
-        if let Some(transition) = self.in_doubt.take_if(is_it) {
-            self.tell(transition, Some(version), queue);
+        if let Some(transition) = self.in_doubt.take_if(is_stored) {
+            self.announce(transition, Some(version), queue);
         }
     }
 
-    /// Tells people of a transition, unless they were told already: it may have been tried more than once.
-    fn tell(&mut self, transition: Transition, version: Option<&ResourceVersion>, queue: &mut EffectQueue) {
+    /// Queues the Event, unless an earlier attempt at the same write has announced it.
+    fn announce(
+        &mut self,
+        transition: Transition,
+        version: Option<&ResourceVersion>,
+        queue: &mut EffectQueue,
+    ) {
         if version.is_some() && self.announced_version.as_ref() == version {
             return;
         }

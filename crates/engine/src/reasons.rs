@@ -1,47 +1,43 @@
-//! The reasons that Bellwether gives in conditions, in the entries of a status and in Events.
+//! Reasons that Bellwether writes into conditions, status entries and Events.
 //!
-//! Reasons are API: scripts and alerts match them. Each constant has one line of documentation, which is also its line in the
-//! table of reasons on the page of its kind in `docs`; a test compares both.
+//! Reasons are API: scripts and alerts match them. The doc line of each constant is also its line in a table
+//! of `docs`; a test compares both.
 //!
-//! Reasons that pass through are not here: those of verdicts on objects, which are in `docs/health-rules.md`, and those that
-//! operators report.
+//! Not listed here: the reasons of health verdicts (`docs/health-rules.md`), and those that operators report
+//! and that a Rollup passes on.
 
-/// A reason, and what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// As it is written.
     pub name: &'static str,
-    /// What it means, in Markdown.
+    /// In Markdown.
     pub meaning: &'static str,
 }
 
-/// Defines constants, and the list of all of them.
+/// Defines the constants, and `ALL` in the same order.
 macro_rules! reasons {
     ($(#[doc = $meaning:literal] $name:ident = $value:expr;)*) => {
         $(#[doc = $meaning] pub const $name: &str = $value;)*
 
-        /// All of these reasons.
         pub const ALL: &[super::Reason] = &[$(super::Reason { name: $name, meaning: $meaning.trim_ascii_start() }),*];
     };
 }
 
-/// Of a kind that cannot be read, in the statuses of Applications and Rollups.
+/// For kinds that cannot be read, in Applications and Rollups.
 pub mod unreadable {
     reasons! {
         /// The cluster does not serve the kind in this group.
         NOT_SERVED = "NotServed";
-        /// Bellwether may not read the kind; the message names the right to grant.
+        /// RBAC denies access to the kind; the message names the rights to grant.
         FORBIDDEN = "Forbidden";
         /// The API server answers requests for the kind with errors.
         NOT_READABLE = "NotReadable";
-        /// No source is connected to the cluster of the kind.
+        /// Bellwether is not connected to the cluster of the kind.
         NOT_CONNECTED = "NotConnected";
-        /// None of the files that `--from` reads has an object of the kind.
+        /// The files given with `--from` contain no object of the kind.
         NOT_IN_INPUT = "NotInInput";
     }
 }
 
-/// Of Applications.
 pub mod application {
     reasons! {
         /// `Ready`: every member is ready or suspended on purpose, and the health check is ready.
@@ -50,13 +46,13 @@ pub mod application {
         COMPONENTS_NOT_READY = "ComponentsNotReady";
         /// `Ready`, `Installed`: a named component does not exist, or exists and is not a member.
         COMPONENTS_MISSING = "ComponentsMissing";
-        /// `Ready`, `Settled`, `Installed`: the state of a member, or of a kind that may have members, is unknown.
+        /// `Ready`, `Settled`, `Installed`: the state of a member is unknown, or a kind cannot be read.
         COMPONENTS_UNKNOWN = "ComponentsUnknown";
-        /// `Ready`: no object belongs to the Application.
+        /// `Ready`: the Application has no members.
         NO_COMPONENTS = "NoComponents";
-        /// `Settled`: the controllers of all members have acted on their latest generation.
+        /// `Settled`: the controllers of all members have observed the latest generation.
         RECONCILE_SUCCESS = "ReconcileSuccess";
-        /// `Settled`: the controller of a member has not acted on its latest generation.
+        /// `Settled`: the controller of a member has not observed the latest generation.
         COMPONENTS_NOT_SETTLED = "ComponentsNotSettled";
         /// `Installed`: every named component and dependency exists.
         ALL_INSTALLED = "AllInstalled";
@@ -68,13 +64,13 @@ pub mod application {
         ALL_KINDS_RESOLVED = "AllKindsResolved";
         /// `Resolved`: a kind is cluster-scoped, and members must be in the namespace of the Application.
         CLUSTER_SCOPED = "ClusterScoped";
-        /// `Resolved`: the cluster serves a kind, but not in the version that the spec asks for.
+        /// `Resolved`: the cluster serves a kind, but not in the version that the spec names.
         VERSION_NOT_SERVED = "VersionNotServed";
-        /// `HealthCheckValid`: the API server accepts the Pod of the template.
+        /// `HealthCheckValid`: the API server accepts the Pod template.
         VALID = "Valid";
-        /// `HealthCheckValid`: the API server refuses the Pod of the template.
+        /// `HealthCheckValid`: the API server rejects the Pod template, or another Pod has its name.
         INVALID_TEMPLATE = "InvalidTemplate";
-        /// `HealthCheckValid`: the API server has not been asked yet.
+        /// `HealthCheckValid`: the Pod template has not been validated yet.
         PENDING = "Pending";
         /// `Adopted`: an owner reference could not be written or removed.
         OWNER_REFERENCE_NOT_UPDATED = "OwnerReferenceNotUpdated";
@@ -84,52 +80,51 @@ pub mod application {
         NOT_FOUND = "NotFound";
         /// In `objects`: a named component exists, but its labels do not match the selector.
         NOT_SELECTED = "NotSelected";
-        /// In `objects`: a named component exists, but does not have the annotation that `membership: Annotated` requires.
+        /// In `objects`: a named component lacks the annotation that `membership: Annotated` requires.
         NOT_ANNOTATED = "NotAnnotated";
         /// In `objects`: a named component exists, but its annotation names another Application.
         MEMBER_OF_ANOTHER_APPLICATION = "MemberOfAnotherApplication";
         /// In `objects`: the Application names itself as a component.
         SELF_REFERENCE = "SelfReference";
-        /// In `objects`: the member is deleted.
+        /// In `objects`: the member was deleted.
         DELETED = "Deleted";
     }
 }
 
-/// Of Rollups.
 pub mod rollup {
     reasons! {
-        /// The condition is as it should be, and the component that turned last gives no reason, or none reports it.
+        /// The condition is good, and no component reports it, or the last one to change gives no reason.
         ALL_AS_EXPECTED = "AllAsExpected";
-        /// A component does not exist, does not report the condition, or reports a bad or unknown status without a reason.
+        /// A component is missing, lacks the condition, or gives no reason for a bad or unknown status.
         INSTALL_INVALID = "InstallInvalid";
-        /// A component reports the condition for an earlier generation than its own.
+        /// A component reports the condition with an `observedGeneration` behind its generation.
         OBSERVED_GENERATION_STALE = bellwether_conditions::OBSERVED_GENERATION_STALE;
         /// `Progressing`: a component is being deleted.
         TERMINATING = "Terminating";
-        /// A component gives a reason that has no letter in it.
+        /// A component reports a reason without any letter.
         UNSPECIFIED = bellwether_model::text::UNSPECIFIED;
         /// `spec.components` is empty.
         NO_COMPONENTS = "NoComponents";
-        /// `Resolved`: every kind can be read, and every entry of the spec has a meaning.
+        /// `Resolved`: every kind can be read, and every entry of the spec is valid.
         ALL_KINDS_RESOLVED = "AllKindsResolved";
-        /// `Resolved`: two entries are the same.
+        /// `Resolved`: two entries are equal.
         DUPLICATE_COMPONENT = "DuplicateComponent";
-        /// `Resolved`: an entry has no namespace, and its kind is namespaced.
+        /// `Resolved`: an entry of a namespaced kind has no namespace.
         NAMESPACE_REQUIRED = "NamespaceRequired";
-        /// `Resolved`: an entry has a namespace, and its kind is cluster-scoped.
+        /// `Resolved`: an entry of a cluster-scoped kind has a namespace.
         CLUSTER_SCOPED = "ClusterScoped";
         /// No object matches a selector.
         NO_OBJECTS_SELECTED = "NoObjectsSelected";
-        /// An entry has both a name and a selector. API servers refuse it, and files may have it.
+        /// An entry has both a name and a selector. API servers reject this; files may contain it.
         NAME_AND_SELECTOR = "NameAndSelector";
-        /// An entry has neither a name nor a selector. API servers refuse it, and files may have it.
+        /// An entry has neither a name nor a selector. API servers reject this; files may contain it.
         NAME_OR_SELECTOR_REQUIRED = "NameOrSelectorRequired";
         /// A Rollup is a component of itself, or of one of its own components.
         COMPONENT_CYCLE = "ComponentCycle";
     }
 }
 
-/// Of OLM's OperatorConditions.
+/// For the OperatorCondition of OLM.
 pub mod operator_condition {
     reasons! {
         /// The Rollup that `--olm-rollup` names does not exist.
@@ -139,19 +134,17 @@ pub mod operator_condition {
     }
 }
 
-/// Of HealthRules.
 pub mod health_rule {
     reasons! {
-        /// The rule is in force.
+        /// The rule is active.
         ACTIVE = "Active";
-        /// The rule has a mistake; the message says where.
+        /// The rule is invalid; the message says where.
         INVALID = "Invalid";
-        /// Another rule for exactly the same kind is older, or of the same age and first by name.
+        /// Another rule for exactly the same kind takes precedence: it is older, or first by name.
         OVERRIDDEN = "Overridden";
     }
 }
 
-/// Of Applications of app.k8s.io.
 pub mod app_k8s_io {
     reasons! {
         /// `Ready`: every component is ready or suspended on purpose.
@@ -162,15 +155,15 @@ pub mod app_k8s_io {
         COMPONENTS_READY_UNKNOWN = "ComponentsReadyUnknown";
         /// `Error`: there is no error.
         NO_ERROR = "NoError";
-        /// `Error`: a kind cannot be read, a part of the spec is invalid, or an owner reference could not be written.
+        /// `Error`: a kind cannot be read, the spec is invalid, or an owner reference could not be written.
         ERROR_SEEN = "ErrorSeen";
     }
 }
 
-/// Of Events that do not tell of a condition. The others have the reason of their condition.
+/// For Events that are not about a condition. The others have the reason of their condition.
 pub mod event {
     reasons! {
-        /// Event: another controller writes the status, too.
+        /// Event: another controller overwrites the status.
         STATUS_OVERWRITTEN = "StatusOverwritten";
     }
 }
@@ -184,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of the tables in the sections of a page whose titles begin with "Reasons".
+    /// The table lines in all sections whose title begins with "Reasons".
     fn listed(page: &str) -> Vec<&str> {
         let mut is_inside = false;
         let lines = page.lines().filter(|line| {
@@ -215,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_legal_and_each_is_there_once() {
+    fn reasons_are_legal_and_unique() {
         let kinds = [
             application::ALL,
             rollup::ALL,

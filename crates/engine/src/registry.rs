@@ -1,4 +1,4 @@
-//! The groups of one grouping, the feeds that they use, and those that have to be evaluated again.
+//! The groups of one grouping, the feeds that they use, and the groups to evaluate.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,29 +14,26 @@ use crate::{
     group_ref::GroupRef,
     id::{Cluster, FeedId, GroupKind},
     publication::Publication,
-    selector_index::take,
+    selector_index::remove_from_set,
     wanted::Wanted,
 };
 
-/// A group of a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct GroupId(usize);
 
-/// A group that says how it is in the status of its own object.
+/// A group whose status is published in its own object.
 pub(crate) trait Published {
     fn publication(&mut self) -> &mut Publication;
 }
 
-/// The groups of one grouping.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
     groups: Slab<T>,
     by_name: HashMap<GroupRef, GroupId>,
-    /// Which groups use a feed.
     users: HashMap<FeedId, BTreeSet<GroupId>>,
-    /// The groups to evaluate once all events of a step are in.
+    /// The groups to evaluate at the end of the step.
     dirty: BTreeSet<GroupId>,
-    /// Whether all of our own objects are known. Before that, no kind is followed and nothing is published.
+    /// The base kinds are listed. Before that, no other kind is followed and nothing is published.
     synced: bool,
 }
 
@@ -87,7 +84,7 @@ impl<T> Registry<T> {
         id
     }
 
-    /// Forgets a group. The feeds that it uses have to be released by then, or right after.
+    /// The caller releases the feeds of the group.
     pub(crate) fn remove(&mut self, name: &GroupRef, queue: &mut EffectQueue) -> Option<(GroupId, T)> {
         queue.group_changed(name);
         let id = self.by_name.remove(name)?;
@@ -95,7 +92,7 @@ impl<T> Registry<T> {
         Some((id, self.groups.try_remove(id.0)?))
     }
 
-    /// A group has to be evaluated again.
+    /// Marks a group for evaluation.
     pub(crate) fn touch(&mut self, id: GroupId) {
         self.dirty.insert(id);
     }
@@ -104,7 +101,6 @@ impl<T> Registry<T> {
         self.dirty.extend(ids);
     }
 
-    /// All users of a feed have to be evaluated again.
     pub(crate) fn touch_users(&mut self, feed: FeedId) {
         self.dirty.extend(self.users.get(&feed).into_iter().flatten());
     }
@@ -113,7 +109,7 @@ impl<T> Registry<T> {
         self.synced
     }
 
-    /// All of our own objects are known. Gives back the groups, whose kinds are to be followed from now on.
+    /// Returns all groups, to follow their kinds.
     pub(crate) fn sync(&mut self) -> Vec<GroupId> {
         self.synced = true;
         self.ids()
@@ -127,12 +123,10 @@ impl<T> Registry<T> {
         self.users.contains_key(&feed)
     }
 
-    /// How many feeds are used.
     pub(crate) fn feeds(&self) -> usize {
         self.users.len()
     }
 
-    /// Follows a kind of a cluster for a group.
     pub(crate) fn follow(
         &mut self,
         id: GroupId,
@@ -146,27 +140,26 @@ impl<T> Registry<T> {
         feed
     }
 
-    /// A group needs a feed no longer. Gives back whether it was the last of this grouping that did.
+    /// Returns whether this was the last group of the grouping that used the feed.
     pub(crate) fn leave(&mut self, feed: FeedId, id: GroupId, feeds: &mut Feeds) -> bool {
         let was_used = self.uses(feed);
-        take(&mut self.users, &feed, id);
+        remove_from_set(&mut self.users, &feed, id);
         feeds.release(feed);
         was_used && !self.uses(feed)
     }
 }
 
 impl<T: Published> Registry<T> {
-    /// The version of a group's object has changed, and nothing else.
-    pub(crate) fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
+    pub(crate) fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
         if let Some(id) = self.id(group)
             && let Some(group) = self.get_mut(id)
-            && group.publication().seen_again(facts)
+            && group.publication().observe_version(facts)
         {
             self.touch(id);
         }
     }
 
-    /// The next group to evaluate.
+    /// Takes the next group to evaluate, and reports it as changed.
     pub(crate) fn next_dirty(&mut self, queue: &mut EffectQueue) -> Option<GroupId> {
         let id = self.dirty.pop_first()?;
         if let Some(group) = self.get_mut(id) {
@@ -175,7 +168,7 @@ impl<T: Published> Registry<T> {
         Some(id)
     }
 
-    /// What is said of the users of a feed may change without an evaluation: a list of it has begun.
+    /// A relist started, which changes the queried status of these groups without an evaluation.
     pub(crate) fn users_changed(&mut self, feed: FeedId, queue: &mut EffectQueue) {
         for id in self.users(feed) {
             if let Some(group) = self.get_mut(id) {
@@ -184,17 +177,15 @@ impl<T: Published> Registry<T> {
         }
     }
 
-    /// What a group has waited for is over.
     pub(crate) fn wake(&mut self, group: &GroupRef) {
         if let Some(id) = self.id(group)
             && let Some(group) = self.get_mut(id)
         {
-            group.publication().try_again();
+            group.publication().retry();
             self.touch(id);
         }
     }
 
-    /// A write of a group's status has ended. Gives back the version that its object has now, if that is news.
     pub(crate) fn status_written(
         &mut self,
         group: &GroupRef,

@@ -1,4 +1,4 @@
-//! Groups for programs: the one form in which `-o json`, probes and the HTTP API tell of them.
+//! The JSON form of groups, shared by `-o json`, probes and the HTTP API.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,6 @@ use crate::{
     view::{Detail, Group, Member, ReportedConditions, StandsFor, StatusSummary},
 };
 
-/// All groups, and what the Applications come to by type and version.
 #[derive(Serialize)]
 pub struct Reports<'g> {
     applications: Vec<Report<'g>>,
@@ -22,7 +21,7 @@ pub struct Reports<'g> {
     types: Vec<TypeReport<'g>>,
 }
 
-/// How the Applications of a type and version are.
+/// Counts over the Applications of one type and version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TypeReport<'g> {
@@ -30,11 +29,9 @@ struct TypeReport<'g> {
     name: &'g str,
     version: &'g str,
     total: usize,
-    /// How many are in which state.
     states: BTreeMap<&'static str, usize>,
 }
 
-/// A group.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<'g> {
@@ -74,26 +71,22 @@ struct ConditionReport<'g> {
     message: &'g str,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
-    /// Until when a turn for the worse is not told by the status.
+    /// Until when damping holds back a bad status.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<String>,
 }
 
-/// What something is called, under the key that says what it is: an object has a name, a selector its text, and an entry of
-/// a spec that nobody understands its place.
+/// What identifies a member. The key tells an object from a placeholder.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MemberKey<'g> {
-    /// The name of an object.
     Name(&'g str),
-    /// The text of a selector.
     Selector(&'g str),
-    /// The place of an entry in a spec.
+    /// The path of an entry in the spec.
     Entry(&'g str),
 }
 
 impl<'g> MemberKey<'g> {
-    /// What a member is called.
     pub fn new(name: &'g NamespacedName, stands_for: StandsFor) -> Self {
         match stands_for {
             StandsFor::Object => Self::Name(&name.name),
@@ -110,7 +103,7 @@ struct MemberReport<'g> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'g str,
     #[serde(flatten)]
-    called: MemberKey<'g>,
+    key: MemberKey<'g>,
     state: State,
     #[serde(flatten)]
     operator: Option<ConditionsReport>,
@@ -123,7 +116,6 @@ struct MemberReport<'g> {
     rule: Option<&'g Rule>,
 }
 
-/// What an operator says of a component.
 #[derive(Serialize)]
 struct ConditionsReport {
     available: ConditionStatus,
@@ -134,7 +126,6 @@ struct ConditionsReport {
 }
 
 impl<'g> Reports<'g> {
-    /// Of all these groups.
     pub fn of(groups: &'g [Group]) -> Self {
         let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
         let (mut applications, mut rollups) = (Vec::new(), Vec::new());
@@ -159,7 +150,6 @@ impl<'g> Reports<'g> {
 }
 
 impl<'g> Report<'g> {
-    /// Of a group, with all its members.
     pub fn of(group: &'g Group) -> Self {
         let (type_, version, health) = match &group.detail {
             Detail::Application { type_, version, .. } => (type_.as_deref(), version.as_deref(), None),
@@ -199,7 +189,7 @@ impl<'g> MemberReport<'g> {
             group: &member.kind.group,
             kind: &member.kind.kind,
             namespace: &member.name.namespace,
-            called: MemberKey::new(&member.name, member.stands_for),
+            key: MemberKey::new(&member.name, member.stands_for),
             state: member.state,
             operator: member.operator.map(
                 |ReportedConditions { available, progressing, degraded, upgradeable }| ConditionsReport {
@@ -219,24 +209,23 @@ impl<'g> MemberReport<'g> {
 }
 
 impl<'g> ConditionReport<'g> {
-    fn of(type_: &'g str, says: &'g Statement, since: Option<Timestamp>) -> Self {
+    fn of(type_: &'g str, statement: &'g Statement, since: Option<Timestamp>) -> Self {
         Self {
             type_,
-            status: says.status,
-            reason: &says.reason,
-            message: &says.message,
+            status: statement.status,
+            reason: &statement.reason,
+            message: &statement.message,
             since: since.map(|since| since.to_string()),
             held_until: None,
         }
     }
 }
 
-/// How many members are ready: `4/5`.
+/// As in `4/5`.
 pub fn ready(group: &Group) -> String {
     format!("{}/{}", group.counts.ready, group.counts.total)
 }
 
-/// A group as one.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SummaryReport<'s> {
@@ -268,7 +257,7 @@ impl Serialize for StatusSummary {
             conditions: self
                 .conditions
                 .iter()
-                .map(|(type_, says)| ConditionReport::of(type_, says, None))
+                .map(|(type_, statement)| ConditionReport::of(type_, statement, None))
                 .collect(),
         }
         .serialize(serializer)

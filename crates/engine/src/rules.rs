@@ -1,4 +1,4 @@
-//! HealthRules: those in force, and what is said of each.
+//! HealthRules: compiles and activates them, and publishes whether each is valid.
 
 use std::sync::Arc;
 
@@ -23,21 +23,20 @@ use crate::{
     stored_condition,
 };
 
-/// How long the message of a condition may be.
-const BUDGET: usize = 1024;
+/// In bytes.
+const MESSAGE_BUDGET: usize = 1024;
 
-const MANNER: ConditionSet = ConditionSet {
+const CONDITIONS: ConditionSet = ConditionSet {
     own: &[VALID],
     announced: &[(VALID, Some(ConditionStatus::True))],
-    form: stored_condition::ConditionShape::Generation,
+    shape: stored_condition::ConditionShape::Generation,
     conflict_hint: None,
 };
 
-/// All HealthRules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     rules: Registry<Rule>,
-    /// Whether one has come, changed or gone since they were last put in force.
+    /// A rule was added, changed or deleted since the last `activate`.
     changed: bool,
 }
 
@@ -55,16 +54,16 @@ impl Published for Rule {
 }
 
 impl Rules {
-    /// Judges by the rules that are valid from now on.
-    fn enforce(&mut self, cx: &mut Context<'_>) {
+    /// Passes all valid rules to the store, which relists the affected kinds.
+    fn activate(&mut self, cx: &mut Context<'_>) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
-        // Whichever rule is in force, another may go before it now.
+        // A change of one rule can override or release any other.
         let all = self.rules.ids();
         self.rules.touch_all(all);
         let mut valid: Vec<_> = self.rules.iter().filter_map(|rule| rule.compiled.clone().ok()).collect();
-        valid.sort_by(|one, other| one.name().cmp(other.name()));
+        valid.sort_by(|a, b| a.name().cmp(b.name()));
         cx.feeds.set_rules(Arc::new(UserRules::new(valid)), &mut cx.queue.effects);
     }
 }
@@ -80,7 +79,7 @@ impl Grouping for Rules {
 
     fn sync(&mut self, cx: &mut Context<'_>) {
         self.rules.sync();
-        self.enforce(cx);
+        self.activate(cx);
     }
 
     fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
@@ -91,7 +90,7 @@ impl Grouping for Rules {
             && rule.publication.uid == facts.uid
             && rule.spec == written.spec
         {
-            if rule.publication.seen(facts, written.generation, &written.status, cx.queue) {
+            if rule.publication.observe(facts, written.generation, &written.status, cx.queue) {
                 self.rules.touch(id);
             }
             return;
@@ -100,15 +99,21 @@ impl Grouping for Rules {
         self.rules.remove(&group, cx.queue);
         let rule = UserRule { created: written.created, ..user_rule(&name.name, written.spec.clone()) };
         let rule = Rule {
-            publication: Publication::new(group.clone(), &MANNER, facts, written.generation, &written.status),
+            publication: Publication::new(
+                group.clone(),
+                &CONDITIONS,
+                facts,
+                written.generation,
+                &written.status,
+            ),
             spec: written.spec.clone(),
             compiled: rule.compile().map(Arc::new),
         };
         self.rules.insert(group, rule);
     }
 
-    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
-        self.rules.seen_again(group, facts);
+    fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
+        self.rules.version_changed(group, facts);
     }
 
     fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
@@ -126,18 +131,18 @@ impl Grouping for Rules {
         if !self.rules.is_synced() {
             return;
         }
-        self.enforce(cx);
+        self.activate(cx);
         while let Some(id) = self.rules.next_dirty(cx.queue) {
             let Some(rule) = self.rules.get_mut(id) else { continue };
-            let says = statement(rule, cx.feeds.rules());
-            rule.publication.want([(VALID, Some(says.status))], false, cx.now, cx.queue);
+            let statement = statement(rule, cx.feeds.rules());
+            rule.publication.want([(VALID, Some(statement.status))], false, cx.now, cx.queue);
         }
     }
 
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
         let rule = self.rules.named(group)?;
-        let says = statement(rule, feeds.rules());
-        let conditions = rule.publication.conditions([(VALID, Some(says))], now);
+        let statement = statement(rule, feeds.rules());
+        let conditions = rule.publication.conditions([(VALID, Some(statement))], now);
         let status = HealthRuleStatus {
             observed_generation: Some(rule.publication.generation),
             conditions: conditions.into_iter().map(Into::into).collect(),
@@ -156,27 +161,31 @@ impl Grouping for Rules {
     }
 }
 
-/// Whether a rule is in force, and if not, why.
-fn statement(rule: &Rule, in_force: &UserRules) -> Statement {
+/// Whether a rule is active, and if not, why.
+fn statement(rule: &Rule, active: &UserRules) -> Statement {
     let name = &rule.publication.group().name.name;
-    let overridden = in_force.overridden().iter().find(|pair| *pair.rule.name() == **name);
+    let overridden = active.overridden().iter().find(|pair| *pair.rule.name() == **name);
     match (&rule.compiled, overridden.map(|pair| pair.by.name())) {
         (Err(flaws), _) => {
             let items = flaws.iter().map(|flaw| (format!("{}:", flaw.field), flaw.mistake.to_string()));
-            Statement::new(ConditionStatus::False, reasons::INVALID, message(items, flaws.len(), BUDGET))
+            Statement::new(
+                ConditionStatus::False,
+                reasons::INVALID,
+                message(items, flaws.len(), MESSAGE_BUDGET),
+            )
         }
         (Ok(compiled), Some(other)) => {
-            let says = format!(
+            let message = format!(
                 "HealthRule {other} for {} takes precedence: it is older, or first by name",
                 compiled.kind()
             );
-            Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, says)
+            Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, message)
         }
         (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::ACTIVE, "The rule is active"),
     }
 }
 
-/// A rule as the API has it. Exactly one form is given, which its schema sees to.
+/// Converts a HealthRule. The schema of the CRD ensures that exactly one form is set.
 pub fn user_rule(name: &str, spec: HealthRuleSpec) -> UserRule {
     let form = match (spec.cel, spec.expressions, spec.lua) {
         (Some(clauses), ..) => Form::Clauses(

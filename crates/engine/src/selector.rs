@@ -1,4 +1,4 @@
-//! Label selectors, ready to be asked.
+//! Parsed label selectors.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::facts::Labels;
 
-/// A label selector. Two that ask for the same in other words or in another order are equal.
+/// Normalised: equal requirements in another order or notation compare equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector(Box<[Requirement]>);
 
@@ -16,7 +16,7 @@ enum Requirement {
     NotIn(Arc<str>, Box<[Arc<str>]>),
     Exists(Arc<str>),
     Absent(Arc<str>),
-    /// The API server lets no other operator pass.
+    /// An unknown operator, which API servers reject, matches nothing.
     Nothing,
 }
 
@@ -44,7 +44,6 @@ impl Selector {
         Self(all.into_iter().collect())
     }
 
-    /// One that matches nothing.
     pub(crate) fn nothing() -> Self {
         Self(Box::new([Requirement::Nothing]))
     }
@@ -53,9 +52,8 @@ impl Selector {
         self.0.iter().all(|requirement| requirement.matches(labels))
     }
 
-    /// The labels of which every object that it matches has one, if it asks for exactly one value of some key: an index
-    /// by them finds the selector.
-    pub(crate) fn anchors(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+    /// Labels that every matching object has, for the selector index.
+    pub(crate) fn required_labels(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.0.iter().filter_map(|requirement| match requirement {
             Requirement::In(key, values) => match &**values {
                 [value] => Some((key, value)),
@@ -81,7 +79,7 @@ impl Requirement {
     }
 }
 
-/// A selector as kubectl writes it: `tier=core,zone in (a,b)`.
+/// As kubectl writes selectors: `tier=core,zone in (a,b)`.
 pub(crate) fn text_of(selector: &LabelSelector) -> String {
     let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
     let expressions = selector.match_expressions.iter().flatten().map(|expression| {
@@ -93,8 +91,8 @@ pub(crate) fn text_of(selector: &LabelSelector) -> String {
             _ => key.clone(),
         }
     });
-    let words: Vec<_> = labels.chain(expressions).collect();
-    if words.is_empty() { "any labels".to_owned() } else { words.join(",") }
+    let requirements: Vec<_> = labels.chain(expressions).collect();
+    if requirements.is_empty() { "any labels".to_owned() } else { requirements.join(",") }
 }
 
 #[cfg(test)]
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::nothing_asked(json!({}), true)]
+    #[case::empty(json!({}), true)]
     #[case::label(json!({"matchLabels": {"app": "web"}}), true)]
     #[case::other_value(json!({"matchLabels": {"app": "api"}}), false)]
     #[case::one_of_two(json!({"matchLabels": {"app": "web", "tier": "front"}}), false)]
@@ -132,14 +130,14 @@ mod tests {
     #[case::absent_not(json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
     #[case::both(json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), false)]
     #[case::no_such_operator(json!({"matchExpressions": [{"key": "app", "operator": "Like"}]}), false)]
-    fn of_an_object_that_has_app_web(#[case] selector: Value, #[case] matches: bool) {
+    fn matching_an_object_with_app_web(#[case] selector: Value, #[case] matches: bool) {
         let selector: LabelSelector = serde_json::from_value(selector).expect("a selector");
         let labels: Labels =
             [("app".into(), "web".into()), ("version".into(), "1".into())].into_iter().collect();
         let selector = Selector::new(&selector);
         assert_eq!(selector.matches(&labels), matches);
         if matches {
-            assert!(selector.anchors().all(|(key, value)| labels.get(key) == Some(value)));
+            assert!(selector.required_labels().all(|(key, value)| labels.get(key) == Some(value)));
         }
     }
 }

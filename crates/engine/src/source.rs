@@ -1,4 +1,4 @@
-//! Where objects come from: one source for each cluster, and the one way from an effect to a cluster.
+//! Sources: where the objects of a cluster come from, and the routing of effects to clusters.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,24 +10,23 @@ use crate::{
     lens::Lens,
 };
 
-/// Reads one cluster: the reflectors of an API server, files that stand for one, a store in memory. What it reads reaches
-/// the engine as [`Event::Feed`], by whatever way whoever drives the engine has for that.
+/// Reads one cluster: the reflectors of an API server, manifest files, or a store in memory. The code that
+/// drives the engine delivers what a source reads as [`Event::Feed`].
 pub trait Source {
-    /// Lists and watches a kind. A feed that is followed already is listed again, through the new lens.
+    /// Lists and watches a kind. A feed that exists already is relisted through the new lens.
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>);
 
-    /// Ends a feed. News of it that is on its way may still arrive.
+    /// Ends a feed. Events that are in flight may still arrive.
     fn leave(&mut self, feed: FeedId);
 
-    /// How the cluster serves a kind; nothing if it does not, or if discovery has not answered yet.
+    /// `None` if the kind is not served, or if discovery has not answered yet.
     fn served(&self, kind: &GroupKind) -> Option<Served>;
 }
 
-/// The sources of an engine, by cluster.
 #[derive(Debug)]
 pub struct Sources<S>(BTreeMap<Cluster, S>);
 
-/// No source is connected to the cluster that an effect or a write names.
+/// The cluster of an effect or a write has no source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSource(pub Cluster);
 
@@ -38,37 +37,33 @@ impl<S> Default for Sources<S> {
 }
 
 impl<S> Sources<S> {
-    /// Only the hub.
     pub fn hub(source: S) -> Self {
         Self(BTreeMap::from([(Cluster::hub(), source)]))
     }
 
-    /// Connects a cluster. Gives back the source that it replaces.
+    /// Returns the source that it replaces.
     pub fn insert(&mut self, cluster: Cluster, source: S) -> Option<S> {
         self.0.insert(cluster, source)
     }
 
-    /// The source of a cluster.
     pub fn get(&self, cluster: &Cluster) -> Result<&S, NoSource> {
         self.0.get(cluster).ok_or_else(|| NoSource(cluster.clone()))
     }
 
-    /// The source of a cluster, to be changed.
     pub fn get_mut(&mut self, cluster: &Cluster) -> Result<&mut S, NoSource> {
         self.0.get_mut(cluster).ok_or_else(|| NoSource(cluster.clone()))
     }
 
-    /// All sources, by the names of their clusters.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Cluster, &mut S)> {
         self.0.iter_mut()
     }
 }
 
 impl<S: Source> Sources<S> {
-    /// Hands each effect about reading to the source of its cluster, and gives back the others.
+    /// Passes `Follow` and `Leave` to the source of their cluster and returns all other effects.
     ///
-    /// A feed of a cluster without a source is read nowhere. `step` tells the engine so, and what follows from that is
-    /// routed as well.
+    /// A feed of a cluster without a source is reported as `NotConnected` through `step`, and the effects of
+    /// that step are routed, too.
     pub fn route(
         &mut self,
         mut effects: Vec<Effect>,
@@ -76,26 +71,26 @@ impl<S: Source> Sources<S> {
     ) -> Vec<Effect> {
         let mut others = Vec::new();
         loop {
-            let unread = self.route_once(effects, &mut others);
-            if unread.is_empty() {
+            let unreadable = self.route_once(effects, &mut others);
+            if unreadable.is_empty() {
                 return others;
             }
-            effects = step(unread);
+            effects = step(unreadable);
         }
     }
 
-    /// Gives back what the engine has to be told: the feeds that no source can follow.
+    /// Returns the events for feeds that no source can follow.
     fn route_once(&mut self, effects: Vec<Effect>, others: &mut Vec<Effect>) -> Vec<Event> {
-        let mut unread = Vec::new();
+        let mut unreadable = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Follow { feed, cluster, kind, lens } => match self.get_mut(&cluster) {
                     Ok(source) => source.follow(feed, &kind, lens),
                     Err(NoSource(_)) => {
-                        unread.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
+                        unreadable.push(Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotConnected)));
                     }
                 },
-                // What is not connected is not followed.
+                // Without a source, nothing is followed.
                 Effect::Leave { feed, cluster } => {
                     if let Ok(source) = self.get_mut(&cluster) {
                         source.leave(feed);
@@ -104,7 +99,7 @@ impl<S: Source> Sources<S> {
                 effect => others.push(effect),
             }
         }
-        unread
+        unreadable
     }
 }
 
@@ -133,7 +128,6 @@ impl std::fmt::Display for NoSource {
 
 impl std::error::Error for NoSource {}
 
-/// What becomes of a write to such a cluster.
 impl From<NoSource> for Outcome {
     fn from(error: NoSource) -> Self {
         Self::Failed(error.to_string().into())
@@ -145,7 +139,7 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
 
-    /// Writes down what it is asked for.
+    /// Records the calls.
     #[derive(Default)]
     struct Log(Vec<String>);
 
@@ -170,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_source_is_asked_for_what_is_in_its_cluster() {
+    fn effects_are_routed_by_cluster() {
         let (hub, east) = (Cluster::hub(), Cluster::named("east"));
         let mut sources = Sources::hub(Log::default());
         sources.insert(east.clone(), Log::default());
@@ -183,21 +177,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_cluster_without_a_source_is_read_nowhere() {
+    fn a_feed_without_a_source_is_not_connected() {
         let east = Cluster::named("east");
         let mut sources = Sources::hub(Log::default());
         let leave = Effect::Leave { feed: FeedId(2), cluster: east.clone() };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let others = sources.route(vec![follow(2, &east), leave], |events| {
-            told.extend(events);
+            reported.extend(events);
             vec![Effect::Wake(None)]
         });
-        assert_eq!(others, [Effect::Wake(None)], "what follows from it is not lost");
+        assert_eq!(others, [Effect::Wake(None)], "the effects of that step are returned");
         assert!(matches!(
-            &told[..],
+            &reported[..],
             [Event::Feed(FeedId(2), FeedEvent::Unreadable(Unreadable::NotConnected))]
         ));
-        assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "least of all in the hub");
+        assert!(sources.get(&Cluster::hub()).unwrap().0.is_empty(), "the hub is not asked instead");
         let error = sources.get(&east).err().unwrap();
         assert_eq!(Outcome::from(error), Outcome::Failed("cluster east is not connected".into()));
     }

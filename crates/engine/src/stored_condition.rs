@@ -1,14 +1,14 @@
-//! Conditions as they stand in the statuses of objects.
+//! Conditions as stored in etcd, by any controller.
 
 use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as Modern, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as MetaCondition, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A condition as it is stored. Not every API asks for a reason or a time; whatever else others have written stays.
+/// Reason and times are optional in some APIs. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoredCondition {
@@ -29,37 +29,36 @@ pub(crate) struct StoredCondition {
     others: Map<String, Value>,
 }
 
-/// What conditions have besides what all have.
+/// Which optional fields our conditions have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConditionShape {
-    /// The generation that they speak of.
+    /// `observedGeneration`.
     Generation,
-    /// When something about them changed last, be it only their words.
+    /// `lastUpdateTime`: when status, reason or message last changed.
     UpdateTime,
 }
 
 impl StoredCondition {
-    /// Whether it holds.
     pub(crate) fn status(&self) -> ConditionStatus {
         ConditionStatus::of(&self.status)
     }
 
-    /// What it says, as a statement of ours.
     fn statement(&self) -> Statement {
         let condition = read(self);
         Statement::new(condition.status, condition.reason, condition.message)
     }
 
-    /// What it says, apart from since when.
+    /// Status, reason and message.
     fn content(&self) -> (&str, Option<&str>, Option<&str>) {
         (&self.status, self.reason.as_deref(), self.message.as_deref())
     }
 }
 
-/// Our conditions among those that are stored: what others wrote keeps its place. Where one has turned, `since` says when.
+/// Merges our statements into the stored conditions; those of other controllers keep their place. `since` is
+/// the time for a new transition.
 pub(crate) fn conditions<'a>(
     stored: &[StoredCondition],
-    (own, form): (&[&str], ConditionShape),
+    (own, shape): (&[&str], ConditionShape),
     statements: impl IntoIterator<Item = (&'a str, Option<Statement>)>,
     generation: i64,
     now: Timestamp,
@@ -67,19 +66,19 @@ pub(crate) fn conditions<'a>(
 ) -> Vec<StoredCondition> {
     let next = |(type_, statement): (&str, Option<Statement>)| {
         let statement = statement?;
-        // One that does not say since when it is so might as well have turned now.
-        let is_it = |condition: &&StoredCondition| {
+        // A stored condition without a time counts as a new transition.
+        let has_time = |condition: &&StoredCondition| {
             *condition.type_ == *type_ && condition.last_transition_time.is_some()
         };
-        let stored = stored.iter().find(is_it);
+        let stored = stored.iter().find(has_time);
         let (before, mut since) = (stored.map(read), since(type_, statement.status));
         if let Some(before) = before.as_ref().filter(|_| Bug::KeepTransitionTime.is_planted()) {
             since = before.last_transition_time;
         }
-        let generation = Some(generation).filter(|_| form == ConditionShape::Generation);
+        let generation = Some(generation).filter(|_| shape == ConditionShape::Generation);
         let next = Condition::next(before.as_ref(), type_, statement, generation, since);
         let mut written = write(next);
-        if form == ConditionShape::UpdateTime {
+        if shape == ConditionShape::UpdateTime {
             let is_same = |stored: &&StoredCondition| stored.content() == written.content();
             let before = stored.filter(is_same).and_then(|stored| stored.last_update_time.clone());
             written.last_update_time = before.or_else(|| whole_seconds(now).map(Time));
@@ -92,41 +91,43 @@ pub(crate) fn conditions<'a>(
     bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
 }
 
-/// The status of a condition, if there is one of that type.
 pub(crate) fn status(conditions: &[StoredCondition], type_: &str) -> Option<ConditionStatus> {
     conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::status)
 }
 
-/// What a condition says, if there is one of that type.
 pub(crate) fn statement(conditions: &[StoredCondition], type_: &str) -> Option<Statement> {
     conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::statement)
 }
 
-/// What a condition says, if there is one of that type and it speaks of that generation.
-pub(crate) fn again(conditions: &[StoredCondition], type_: &str, generation: i64) -> Option<Statement> {
-    let is_it = |condition: &&StoredCondition| {
+/// Only if it describes this generation.
+pub(crate) fn statement_for_generation(
+    conditions: &[StoredCondition],
+    type_: &str,
+    generation: i64,
+) -> Option<Statement> {
+    let is_current = |condition: &&StoredCondition| {
         *condition.type_ == *type_ && condition.observed_generation == Some(generation)
     };
-    conditions.iter().find(is_it).map(StoredCondition::statement)
+    conditions.iter().find(is_current).map(StoredCondition::statement)
 }
 
-/// The time as Kubernetes keeps it.
+/// As Kubernetes stores times.
 pub(crate) fn whole_seconds(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second()).ok()
 }
 
-fn read(written: &StoredCondition) -> Condition {
+fn read(stored: &StoredCondition) -> Condition {
     let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
     Condition {
-        type_: written.type_.to_string(),
-        status: written.status(),
-        reason: text(&written.reason),
-        message: text(&written.message),
-        last_transition_time: written
+        type_: stored.type_.to_string(),
+        status: stored.status(),
+        reason: text(&stored.reason),
+        message: text(&stored.message),
+        last_transition_time: stored
             .last_transition_time
             .as_ref()
             .map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-        observed_generation: written.observed_generation,
+        observed_generation: stored.observed_generation,
     }
 }
 
@@ -143,17 +144,17 @@ fn write(condition: Condition) -> StoredCondition {
     }
 }
 
-/// As our own kinds have it. What an API server lets pass as one of these lacks nothing.
-impl From<StoredCondition> for Modern {
-    fn from(written: StoredCondition) -> Self {
+/// API servers reject conditions of our own kinds that lack one of these fields.
+impl From<StoredCondition> for MetaCondition {
+    fn from(stored: StoredCondition) -> Self {
         let text = |text: Option<Box<str>>| text.unwrap_or_default().into_string();
         Self {
-            type_: written.type_.into_string(),
-            status: written.status.into_string(),
-            reason: text(written.reason),
-            message: text(written.message),
-            last_transition_time: written.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-            observed_generation: written.observed_generation,
+            type_: stored.type_.into_string(),
+            status: stored.status.into_string(),
+            reason: text(stored.reason),
+            message: text(stored.message),
+            last_transition_time: stored.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+            observed_generation: stored.observed_generation,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The status of one of our own objects as the cluster has it: enough of it to tell what has to be written.
+//! The stored status of one of our own objects, reduced to what the next patch needs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{digest::Digest, planted::Bug, stored_condition::StoredCondition};
 
-/// A status that is stored. Its lists can be long, and nobody reads them: a digest of each field is enough.
+/// Conditions are kept. All other fields may be long lists, and a digest of each is enough to compare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StoredStatus {
     pub(crate) observed_generation: Option<i64>,
@@ -16,15 +16,14 @@ pub(crate) struct StoredStatus {
 }
 
 impl StoredStatus {
-    /// As it was read.
     pub(crate) fn of(status: &impl Serialize) -> Self {
         let mut stored = Self::default();
         stored.merge(&Value::Object(fields(status)));
         stored
     }
 
-    /// The merge patch (RFC 7386) that makes this status of it, if it is another. Fields that are objects themselves have
-    /// all of their own fields always, so that none of an earlier one is left when they are merged.
+    /// The JSON merge patch (RFC 7386) from the stored status to this one; `None` if they are equal. A nested
+    /// object is always complete, so that the merge leaves no old field in it.
     pub(crate) fn patch(&self, status: &impl Serialize) -> Option<Value> {
         let wanted = fields(status);
         let gone = self.fields.keys().filter(|name| !wanted.contains_key(&***name));
@@ -37,14 +36,15 @@ impl StoredStatus {
         (!patch.is_empty()).then_some(Value::Object(patch))
     }
 
-    /// It has been changed by a patch.
+    /// Applies a patch that was written.
     pub(crate) fn merge(&mut self, patch: &Value) {
         for (name, value) in patch.as_object().into_iter().flatten() {
             match name.as_str() {
                 "observedGeneration" => self.observed_generation = value.as_i64(),
                 "conditions" => {
                     let all = value.as_array().into_iter().flatten();
-                    self.conditions = all.filter_map(|one| StoredCondition::deserialize(one).ok()).collect();
+                    self.conditions =
+                        all.filter_map(|condition| StoredCondition::deserialize(condition).ok()).collect();
                 }
                 _ => {}
             }
@@ -57,7 +57,7 @@ impl StoredStatus {
     }
 }
 
-/// The fields of a status that say something.
+/// Without null fields.
 fn fields(status: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(status) {
         Ok(Value::Object(mut fields)) => {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_written_and_what_is_gone_is_removed() {
+    fn a_patch_has_changed_fields_and_nulls_for_removed_ones() {
         let stored = StoredStatus::of(&json!({"ready": "True", "missing": ["a"], "progress": 50}));
         assert_eq!(stored.patch(&json!({"ready": "True", "missing": ["a"], "progress": 50})), None);
         let patch = stored.patch(&json!({"ready": "True", "progress": 51, "installed": ["a"]}));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_stored() {
+    fn merging_the_patch_yields_the_new_status() {
         let condition = |status| {
             json!({
                 "type": "Ready", "status": status, "reason": "Because", "message": "",

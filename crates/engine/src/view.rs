@@ -1,4 +1,4 @@
-//! How a group is at this moment, for whoever asks: a person at a terminal, a page, a program.
+//! The result of queries: a group with all its members, or a summary without them.
 
 use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
@@ -11,107 +11,87 @@ use crate::{
     id::{GroupKind, NamespacedName},
 };
 
-/// Objects that belong together, and how they are as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What it is: an Application, a Rollup.
     pub kind: GroupKind,
-    /// Its name.
     pub name: NamespacedName,
-    /// How it is: as its worst member that keeps it from being ready.
+    /// The worst state among the members that keep the group from being ready.
     pub state: State,
-    /// Since when, as far as anybody knows.
+    /// `None` if unknown.
     pub since: Option<Timestamp>,
-    /// Its conditions; of an Application, Ready before all others; of a Rollup, Available.
+    /// The most important first: Ready of an Application, Available of a Rollup.
     pub conditions: Vec<Condition>,
-    /// How many members are in which state.
     pub counts: ObjectCounts,
-    /// How far along the members are on average.
+    /// The mean over the members.
     pub progress: Option<u8>,
-    /// The members, the worst first, then by kind and name. All of them.
+    /// Complete; worst first, then by kind and name.
     pub members: Vec<Member>,
-    /// What only groups of its kind have.
     pub detail: Detail,
 }
 
-/// What only groups of one kind have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
-    /// Of an Application, in either API.
     Application {
-        /// What kind of application it is, as its user calls it.
+        /// `spec.type`, or `spec.descriptor.type` of `app.k8s.io`.
         type_: Option<String>,
-        /// The version of it, as its user calls it.
+        /// `spec.version`, or `spec.descriptor.version` of `app.k8s.io`.
         version: Option<String>,
-        /// The Applications that it needs.
         dependencies: Vec<DependencyStatus>,
     },
-    /// Of a Rollup.
     Rollup {
-        /// The shortest answer.
         health: RollupHealth,
-        /// What its conditions mean together, in a sentence.
+        /// The combination of the conditions as a sentence.
         meaning: String,
     },
 }
 
-/// A condition of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// Its type.
     pub type_: &'static str,
-    /// What it says.
     pub statement: Statement,
-    /// Since when it has its status, as far as anybody knows.
+    /// Since when it has its status, if known.
     pub since: Option<Timestamp>,
-    /// If there is a turn for the worse that it does not tell yet, because that has to last: until when. What it would tell
-    /// is in its message.
+    /// If damping holds back a bad status: until when. The message describes the issue.
     pub held_until: Option<Timestamp>,
 }
 
-/// How a group is as one, without its members: however many they are, it costs no more than its words.
+/// A group without its members: its cost does not grow with their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusSummary {
-    /// What it is.
     pub kind: GroupKind,
-    /// Its name.
     pub name: NamespacedName,
-    /// Whether all is well with it.
+    /// Ready is True, or all conditions of the Rollup are good; and the group is not terminating.
     pub healthy: bool,
-    /// How it is: as its worst member that keeps it from being well.
+    /// As of [`Group::state`].
     pub state: State,
-    /// Since when it is well or not, as far as anybody knows.
+    /// Since when `healthy` has its value, if known.
     pub since: Option<Timestamp>,
-    /// Its conditions with what they say; of an Application, Ready before all others.
+    /// In the order of [`Group::conditions`].
     pub conditions: Vec<(&'static str, Statement)>,
-    /// What they mean together, in a sentence, where the kind has one for it.
+    /// Rollups only.
     pub meaning: Option<String>,
 }
 
-/// What can be said of a group that somebody names.
+/// The answer to a query about one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupStatus {
-    /// It is there.
     Known(Box<StatusSummary>),
-    /// There is no such group.
     NotFound,
-    /// Nobody can tell: the cluster has been silent for too long.
+    /// The cluster has been silent for too long to trust its state.
     Silent {
-        /// Since when.
         since: Timestamp,
     },
-    /// Nobody can tell: these kinds have not been listed yet, or cannot be read.
+    /// These kinds have not been listed yet, or cannot be read.
     Unknown(Vec<(GroupKind, Option<Unreadable>)>),
 }
 
 impl GroupStatus {
-    /// Nobody can tell before these kinds have been listed.
-    pub(crate) fn waits_for(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
+    pub(crate) fn waiting_for(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         Self::Unknown(kinds.into_iter().map(|kind| (kind, None)).collect())
     }
 
-    /// The group is not among those that are kept: there is none, unless its kind cannot be read.
-    pub(crate) fn missed(kind: &GroupKind, unreadable: Option<Unreadable>) -> Self {
+    /// There is no such group in the store: it does not exist, unless its kind cannot be read.
+    pub(crate) fn absent_or_unreadable(kind: &GroupKind, unreadable: Option<Unreadable>) -> Self {
         match unreadable {
             None | Some(Unreadable::NotServed) => Self::NotFound,
             unreadable => Self::Unknown(vec![(kind.clone(), unreadable)]),
@@ -119,104 +99,85 @@ impl GroupStatus {
     }
 }
 
-/// A member of a group, or what should be one and is not there.
+/// A member, or a placeholder for one that does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// Its kind.
     pub kind: GroupKind,
-    /// Its name, or what it has instead.
+    /// The name of an object, or what [`StandsFor`] says.
     pub name: NamespacedName,
-    /// What there should be.
     pub stands_for: StandsFor,
-    /// Its identity, if it is there.
+    /// `None` if it does not exist.
     pub uid: Option<Box<str>>,
-    /// How it is.
     pub state: State,
-    /// How far along.
     pub progress: u8,
-    /// Why, in a word.
     pub reason: String,
-    /// Why, in a line.
     pub message: String,
-    /// Since when, as far as anybody knows.
+    /// `None` if unknown.
     pub since: Option<Timestamp>,
-    /// The rule that judged it, if it is there.
+    /// The rule that gave the verdict; `None` if the object does not exist or is a component of a Rollup.
     pub rule: Option<Rule>,
-    /// What its operator says of it, if it is a component of a Rollup.
+    /// Components of Rollups only.
     pub operator: Option<ReportedConditions>,
 }
 
-/// What is meant by a member of a group.
+/// What a [`Member`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandsFor {
-    /// An object, whether it is there or not.
+    /// An object, which may be missing.
     Object,
-    /// The objects of a selector that matches nothing or cannot be looked for. Its name is the text of the selector.
+    /// A selector that matches no object, or whose kind cannot be read. The name is the text of the selector.
     Selector,
-    /// Nobody can tell, because nobody understands what is written. Its name is the place in the spec.
+    /// An invalid entry of the spec. The name is its path.
     Entry,
 }
 
-/// What an operator says of a component in its conditions, or what has to be assumed.
+/// The conditions of a component, as its operator reports them or as the Rollup assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportedConditions {
-    /// It works.
     pub available: ConditionStatus,
-    /// It is being changed.
     pub progressing: ConditionStatus,
-    /// It does not work completely.
     pub degraded: ConditionStatus,
-    /// It may be upgraded, if anybody wants to know and it says anything of that.
+    /// Set if the component reports it and the Rollup asks for it.
     pub upgradeable: Option<ConditionStatus>,
 }
 
-/// What a group has to do with an object.
+/// How a group relates to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The kind of the group.
     pub kind: GroupKind,
-    /// Its name.
     pub group: NamespacedName,
-    /// What it is to the object.
     pub relation: Relation,
 }
 
-/// What a group is to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It counts and owns it.
+    /// A member, and owned.
     Owner,
-    /// It counts it, and will own it.
+    /// A member, to be owned.
     OwnerToBe,
-    /// It counts it.
     Counts,
-    /// Its selector matches, and its spec does not speak of the kind.
+    /// The selector matches, but the spec does not contain the kind.
     OtherKinds,
-    /// Its selector does not match.
     NotSelected,
-    /// Its selector matches, and the object is somebody else's by its annotation, or is not handed over by one, or is the
+    /// The selector matches, but the annotation names another Application or is missing, or the object is the
     /// Application itself.
     NotAMember,
-    /// It is a Rollup that names it as a component.
+    /// A Rollup that names it as a component.
     Names,
-    /// It is a Rollup that selects it as a component.
     Selects,
 }
 
 impl StatusSummary {
-    /// What a condition of it says, if there is one of that type.
-    pub fn condition(&self, kind: &str) -> Option<&Statement> {
-        self.conditions.iter().find(|(other, _)| *other == kind).map(|(_, says)| says)
+    pub fn condition(&self, type_: &str) -> Option<&Statement> {
+        self.conditions.iter().find(|(other, _)| *other == type_).map(|(_, statement)| statement)
     }
 }
 
 impl Group {
-    /// Whether it is a Rollup.
     pub fn is_rollup(&self) -> bool {
         matches!(self.detail, Detail::Rollup { .. })
     }
 
-    /// The Applications that it needs.
     pub fn dependencies(&self) -> &[DependencyStatus] {
         match &self.detail {
             Detail::Application { dependencies, .. } => dependencies,
@@ -224,7 +185,7 @@ impl Group {
         }
     }
 
-    /// What its conditions mean together, where the kind has a sentence for it.
+    /// See [`Detail::Rollup`]; `None` for Applications.
     pub fn meaning(&self) -> Option<&str> {
         match &self.detail {
             Detail::Application { .. } => None,
@@ -232,14 +193,14 @@ impl Group {
         }
     }
 
-    /// The verdict on its object, as the group was evaluated and not as its stored status says.
+    /// The verdict of the group's own object by this evaluation, not by its stored status.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
-        let says = self.deciding()?;
+        let statement = self.deciding()?;
         Some(Verdict {
             state: self.state,
             progress: self.progress.unwrap_or_default(),
-            reason: says.reason.to_string().into(),
-            message: says.message.to_string().into(),
+            reason: statement.reason.to_string().into(),
+            message: statement.message.to_string().into(),
             since: self.since,
             later: None,
             ..stored.clone()

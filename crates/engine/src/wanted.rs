@@ -1,42 +1,37 @@
-//! What the users of a kind want to be kept of its objects.
+//! What the users of a feed want to keep of its objects.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use bellwether_model::{Plan, Value};
 
-/// A path of fields: `status`, `readyReplicas`. Lists are passed through.
+/// Such as `status`, `readyReplicas`. Lists are traversed.
 pub type FieldPath = Box<[Box<str>]>;
 
-/// What somebody wants to be kept of the objects of a kind, besides what is kept for everybody: identity, labels, owners,
-/// generations and the verdict.
+/// What to keep in addition to the facts of every object: metadata, verdict and generations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// What operators say in their conditions.
+    /// The conditions that operators report.
     pub conditions: bool,
-    /// The values at these paths, such as those that expressions read.
     pub paths: BTreeSet<FieldPath>,
 }
 
 impl Wanted {
-    /// What operators say in their conditions.
     pub fn conditions() -> Self {
         Self { conditions: true, ..Self::default() }
     }
 
-    /// The values at these paths.
     pub fn paths<'p>(paths: impl IntoIterator<Item = &'p [&'p str]>) -> Self {
         let path = |path: &[&str]| path.iter().copied().map(Into::into).collect();
         Self { paths: paths.into_iter().map(path).collect(), ..Self::default() }
     }
 
-    /// Whether all that the other wants is kept by this.
+    /// True if everything that `other` wants is kept.
     pub fn covers(&self, other: &Self) -> bool {
-        // What is at a path is kept with all that is below it.
+        // A path is kept with everything below it.
         let is_kept = |path: &FieldPath| self.paths.iter().any(|kept| path.starts_with(kept));
         (self.conditions || !other.conditions) && other.paths.iter().all(is_kept)
     }
 
-    /// What both want.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -45,7 +40,6 @@ impl Wanted {
         }
     }
 
-    /// Adds what has to be read to a plan.
     pub(crate) fn keep(&self, plan: &mut Plan) {
         if self.conditions {
             plan.keep(&["metadata", "creationTimestamp"]);
@@ -54,7 +48,7 @@ impl Wanted {
         self.keep_paths(plan);
     }
 
-    /// What is at the paths, and nothing else; none if there are no paths.
+    /// Only the fields at `paths`; `None` without paths.
     pub(crate) fn plan_of_paths(&self) -> Option<Plan> {
         let mut plan = Plan::nothing();
         self.keep_paths(&mut plan);
@@ -68,12 +62,12 @@ impl Wanted {
     }
 }
 
-/// The values at the paths that somebody wanted when an object was read.
+/// The values at the wanted paths of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
-    /// What was wanted. A value that is not here, and was not wanted, may be there all the same.
+    /// What was wanted when the object was decoded. A path outside of it says nothing about the object.
     pub wanted: Arc<Wanted>,
-    /// The object, with nothing in it but what is at the paths.
+    /// The object, reduced to these paths.
     pub fields: Value<'static>,
 }
 
@@ -90,7 +84,7 @@ mod tests {
     };
 
     #[test]
-    fn the_union_of_what_two_want_covers_both() {
+    fn a_union_covers_both() {
         let (replicas, phase) =
             (Wanted::paths([&["spec", "replicas"][..]]), Wanted::paths([&["status"][..]]));
         let both = replicas.and(&phase).and(&Wanted::conditions());
@@ -103,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_but_what_is_at_the_paths() {
+    fn only_the_wanted_paths_are_kept() {
         let json = br#"{"metadata": {"name": "web"}, "spec": {"replicas": 3, "paused": true},
             "status": {"conditions": [{"type": "Ready", "message": "long"}], "phase": "Up"}}"#;
         let object = Object::from_json(json, &Plan::whole()).unwrap();
@@ -115,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_through_a_lens_says_which_values_were_wanted() {
+    fn values_record_what_was_wanted() {
         let json = br#"{"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {"replicas": 3}, "status": {"phase": "Up"}}"#;
         let look = |wanted: Wanted| {
             let kind = GroupKind::new("acme.io", "Widget");

@@ -1,4 +1,4 @@
-//! One Application: what its user wrote, and what is known of it.
+//! The state of one Application: its spec, its members, and the kinds it uses.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -28,96 +28,86 @@ use super::{
     owned_kinds::OwnedKinds,
 };
 
-/// One Application.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) name: NamespacedName,
     pub(super) publication: Publication,
     pub(super) deleting: bool,
-    /// What it asks for, in our own words.
+    /// A spec of `app.k8s.io` is converted to this form.
     pub(super) spec: ApplicationSpec,
-    /// What else one of `app.k8s.io` asks for; none for our own.
+    /// Set for Applications of `app.k8s.io`.
     pub(super) legacy: Option<LegacySpec>,
     pub(super) selector: Selector,
-    /// The kinds that it needs.
-    pub(super) needs: BTreeMap<GroupKind, KindUse>,
-    /// Kinds that it needs no longer, until it has let go of all that it owned of them.
+    pub(super) kind_uses: BTreeMap<GroupKind, KindUse>,
+    /// Kinds that the spec no longer names, watched until their owner references are removed.
     pub(super) leaving: BTreeMap<GroupKind, FeedId>,
-    /// Where it stands in the index, by namespace.
+    /// Its entries in the index, by namespace.
     pub(super) entries: Vec<(Arc<str>, index::IndexEntry)>,
     pub(super) components: Vec<NamedComponent>,
     pub(super) members: Members,
     pub(super) check: Check,
     pub(super) owned_kinds: OwnedKinds,
-    /// Objects whose owners could not be changed, and why.
+    /// Objects whose owner references could not be written, with the error.
     pub(super) refused: BTreeMap<(GroupKind, Arc<str>), Arc<str>>,
-    /// The way from here back to here, if its dependencies lead there.
+    /// The path from here back to here, if its dependencies are cyclic.
     pub(super) cycle: Option<Vec<NamespacedName>>,
-    /// Its readiness, when it was last looked at.
-    pub(super) shown: Option<ConditionStatus>,
-    /// Since when objects were in a state, as was written before.
-    pub(super) remembered: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
+    /// The status of Ready.
+    pub(super) last_evaluated: Option<ConditionStatus>,
+    /// Since when members were in a state, by the stored status. Used until they are counted.
+    pub(super) stored_since: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
 }
 
-/// What an Application of `app.k8s.io` asks for that no other does.
+/// What only Applications of `app.k8s.io` have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LegacySpec {
-    /// Whether it owns its members.
     pub(super) adds_owner: bool,
-    /// Whether it selects anything.
+    /// Whether it has a selector; without one, it has no members.
     pub(super) selects: bool,
-    /// What nobody can understand of it.
-    pub(super) mistakes: Vec<String>,
+    pub(super) invalid_fields: Vec<String>,
 }
 
-/// A kind that an Application needs.
+/// A kind that an Application uses, with its feed.
 #[derive(Debug)]
 pub(super) struct KindUse {
     pub(super) feed: FeedId,
-    /// The versions that it asks for.
     pub(super) versions: BTreeSet<String>,
-    /// Whether objects of the kind are members. Pods may be needed for the health check alone.
+    /// Whether objects of the kind can be members. Pods may be used for the health check only.
     pub(super) counts: bool,
 }
 
-/// An object that must be there.
+/// An entry of `spec.components`: an object that must exist.
 #[derive(Clone, Debug)]
 pub(super) struct NamedComponent {
-    /// What the Application calls it.
+    /// The key in `spec.components`.
     pub(super) key: String,
     pub(super) kind: GroupKind,
-    /// The name of the object.
     pub(super) name: Arc<str>,
     pub(super) presence: Presence,
 }
 
-/// Whether a named component is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It is, and is a member.
-    Here,
-    /// There is no such object.
+    /// It exists and is a member.
+    Present,
     Absent,
-    /// The object is there, and is no member.
+    /// It exists, but is not a member.
     NotMember(NotMember),
-    /// Nobody can tell.
+    /// Its kind cannot be read.
     Unknown,
 }
 
-/// Why an object is no member.
+/// Why an object is not a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotMember {
-    /// Its labels do not match.
     NotSelected,
-    /// Its annotation names another Application.
     OfAnother(Box<str>),
-    /// It has no annotation, and must have one.
+    /// `membership: Annotated` requires an annotation, which it lacks.
     NotAnnotated,
-    /// It is the Application itself, or the Pod of a health check.
+    /// It is the Application itself, or a health-check Pod.
     Itself,
 }
 
-/// What an Application needs of a kind, before it is followed.
+/// What the spec asks of a kind.
 #[derive(Debug, Default)]
 pub(super) struct KindRequest {
     pub(super) versions: BTreeSet<String>,
@@ -131,7 +121,6 @@ impl Published for App {
 }
 
 impl App {
-    /// One of which nothing is counted yet.
     pub(super) fn new(
         publication: Publication,
         deleting: bool,
@@ -145,7 +134,7 @@ impl App {
             selector: selector(&spec, legacy.as_ref()),
             spec,
             legacy,
-            needs: BTreeMap::new(),
+            kind_uses: BTreeMap::new(),
             leaving: BTreeMap::new(),
             entries: Vec::new(),
             components: Vec::new(),
@@ -154,12 +143,11 @@ impl App {
             owned_kinds: OwnedKinds::default(),
             refused: BTreeMap::new(),
             cycle: None,
-            shown: None,
-            remembered: HashMap::new(),
+            last_evaluated: None,
+            stored_since: HashMap::new(),
         }
     }
 
-    /// Its identity.
     pub(super) fn uid(&self) -> &str {
         &self.publication.uid
     }
@@ -168,13 +156,13 @@ impl App {
         if self.legacy.is_some() { Dialect::AppK8sIo } else { Dialect::Bellwether }
     }
 
-    /// What a member is called that is in its namespace.
+    /// The name of a member in the Application's namespace.
     pub(super) fn member(&self, name: &str) -> NamespacedName {
         NamespacedName { namespace: Arc::clone(&self.name.namespace), name: name.into() }
     }
 
-    /// The namespaces in which its members are. Those of `app.k8s.io` count what is in no namespace, too.
-    pub(super) fn places(&self) -> Vec<Arc<str>> {
+    /// The namespaces of its members. Applications of `app.k8s.io` also count cluster-scoped objects.
+    pub(super) fn namespaces(&self) -> Vec<Arc<str>> {
         let own = Arc::clone(&self.name.namespace);
         match &self.legacy {
             None => vec![own],
@@ -183,12 +171,11 @@ impl App {
         }
     }
 
-    /// Whether it owns all its members, as only one of `app.k8s.io` does.
+    /// `spec.addOwnerRef` of `app.k8s.io`: it owns all its members.
     pub(super) fn adds_owner(&self) -> bool {
         self.legacy.as_ref().is_some_and(|legacy| legacy.adds_owner)
     }
 
-    /// The kinds that the spec speaks of.
     pub(super) fn requests(&self) -> BTreeMap<GroupKind, KindRequest> {
         let mut requests: BTreeMap<GroupKind, KindRequest> = BTreeMap::new();
         for component in self.spec.components.values() {
@@ -205,12 +192,11 @@ impl App {
         requests
     }
 
-    /// Where objects of a kind are seen.
     pub(super) fn feed_of(&self, kind: &GroupKind) -> Option<FeedId> {
-        self.needs.get(kind).map(|need| need.feed).or_else(|| self.leaving.get(kind).copied())
+        self.kind_uses.get(kind).map(|kind_use| kind_use.feed).or_else(|| self.leaving.get(kind).copied())
     }
 
-    /// The components that the spec names. Nobody has looked for them yet.
+    /// The components of a spec, not looked up yet.
     pub(super) fn named(spec: &ApplicationSpec) -> Vec<NamedComponent> {
         let component = |(key, component): (&String, &bellwether_api::Component)| NamedComponent {
             key: key.clone(),
@@ -221,7 +207,7 @@ impl App {
         spec.components.iter().map(component).collect()
     }
 
-    /// Whether an object where its members are is one, and if not, why.
+    /// Tests an object in one of [`namespaces`](Self::namespaces).
     pub(super) fn membership(&self, facts: &Facts) -> Result<(), NotMember> {
         if *facts.uid == *self.uid() || is_health_check(facts) {
             return Err(NotMember::Itself);
@@ -240,24 +226,24 @@ impl App {
         }
     }
 
-    /// Whether objects of the kind are members at all.
+    /// Whether objects of the kind can be members.
     pub(super) fn counts(&self, kind: &GroupKind) -> bool {
-        self.needs.get(kind).is_some_and(|need| need.counts)
+        self.kind_uses.get(kind).is_some_and(|kind_use| kind_use.counts)
     }
 
-    /// Whether it may own objects of a kind, by its spec.
+    /// Whether the spec allows it to own objects of a kind.
     pub(super) fn may_own(&self, kind: &GroupKind) -> bool {
         self.spec.ownership == Ownership::Adopt && self.counts(kind)
             || self.spec.health_check.is_some() && *kind == GroupKind::pod()
     }
 
-    /// Whether a member is to be owned: it has been handed over by its annotation.
+    /// Whether it should own a member: the annotation names this Application.
     pub(super) fn adopts(&self, facts: &Facts) -> bool {
         self.spec.ownership == Ownership::Adopt && facts.application.as_deref() == Some(&self.name.name)
     }
 
-    /// Why a kind that it needs cannot be had, if so.
-    pub(super) fn unresolved(&self, need: &KindUse, feed: &Feed) -> Option<Unresolved> {
+    /// `None` if the kind can be used.
+    pub(super) fn unresolved(&self, kind_use: &KindUse, feed: &Feed) -> Option<Unresolved> {
         if let Some(unreadable) = &feed.unreadable {
             return Some(Unresolved::Unreadable(unreadable.clone()));
         }
@@ -266,18 +252,18 @@ impl App {
             return Some(Unresolved::ClusterScoped);
         }
         let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
-        let version = need.versions.iter().find(missing)?.clone();
+        let version = kind_use.versions.iter().find(missing)?.clone();
         Some(Unresolved::Version { version, served: served.versions.join(", ") })
     }
 
-    /// Whether all that it needs is known, and of one time, so that something can be said of it.
+    /// Whether the group can be evaluated: all its kinds are listed, and no relist is in progress.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        self.needs.values().all(|need| feeds.get(need.feed).is_some_and(is_known))
+        self.kind_uses.values().all(|kind_use| feeds.get(kind_use.feed).is_some_and(is_known))
     }
 }
 
-/// Why a kind cannot be had.
+/// Why a kind of the spec cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unresolved {
     Unreadable(Unreadable),
@@ -299,7 +285,6 @@ impl fmt::Display for Unresolved {
     }
 }
 
-/// The selector that a spec has.
 pub(super) fn selector(spec: &ApplicationSpec, legacy: Option<&LegacySpec>) -> Selector {
     if legacy.is_none_or(|legacy| legacy.selects) {
         Selector::new(&spec.selector)

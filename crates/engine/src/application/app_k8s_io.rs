@@ -1,4 +1,5 @@
-//! What is said of an Application of `app.k8s.io`, in the words that its users and their tools know.
+//! The status of an Application of `app.k8s.io`, with the condition types, reasons and texts of its original
+//! controller.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -11,7 +12,7 @@ use crate::{
     condition_types::{ERROR, READY},
     feeds::Feeds,
     id::GroupKind,
-    lazy_statement::{LazyStatement, says},
+    lazy_statement::LazyStatement,
     members::MemberEntry,
     publication::ConditionSet,
     reasons::app_k8s_io as reasons,
@@ -20,22 +21,21 @@ use crate::{
 
 use super::{
     app::{App, LegacySpec},
-    status::{BUDGET, link, unresolved, what_to_do},
+    status::{MESSAGE_BUDGET, link, remedy, unresolved},
 };
 
-/// So many components are listed at most,
-const MOST_COMPONENTS: usize = 1000;
-/// in so many bytes.
-const MOST_BYTES: usize = 512 << 10;
+/// In `status.components`.
+const MAX_COMPONENTS: usize = 1000;
+/// In `status.components`, so that the object stays below the limits of etcd.
+const MAX_BYTES: usize = 512 << 10;
 
-pub(super) const MANNER: ConditionSet = ConditionSet {
+pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, ERROR],
     announced: &[(READY, Some(ConditionStatus::True))],
-    form: ConditionShape::UpdateTime,
+    shape: ConditionShape::UpdateTime,
     conflict_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
-/// The status as that API has it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AppK8sIoStatus {
@@ -46,7 +46,6 @@ pub(super) struct AppK8sIoStatus {
     components_ready: String,
 }
 
-/// A member. What is empty is left out.
 #[derive(Debug, Serialize)]
 struct ComponentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,115 +57,114 @@ struct ComponentStatus {
     status: &'static str,
 }
 
-/// The conditions as they should be now, Ready before the other.
+/// Ready first.
 pub(super) fn conditions<'a>(
     app: &'a App,
     legacy: &'a LegacySpec,
     feeds: &'a Feeds,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     let unreadable = unresolved(app, feeds);
-    let troubles = legacy.mistakes.len() + unreadable.len();
-    let ready = ready(app, legacy, troubles > 0);
-    let troubles = troubles + app.refused.len();
-    let error = if troubles == 0 {
-        says(ConditionStatus::False, reasons::NO_ERROR, || "No error seen".to_owned())
+    let errors = legacy.invalid_fields.len() + unreadable.len();
+    let ready = ready(app, legacy, errors > 0);
+    let errors = errors + app.refused.len();
+    let error = if errors == 0 {
+        LazyStatement::new(ConditionStatus::False, reasons::NO_ERROR, || "No error seen".to_owned())
     } else {
-        says(ConditionStatus::True, reasons::ERROR_SEEN, move || {
-            let mistakes = legacy.mistakes.iter().map(|mistake| (Cow::from(mistake), Cow::from("")));
+        LazyStatement::new(ConditionStatus::True, reasons::ERROR_SEEN, move || {
+            let invalid_fields = legacy.invalid_fields.iter().map(|field| (Cow::from(field), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
-                (
-                    Cow::from(format!("{}:", in_full(kind))),
-                    Cow::from(format!("{why}{}", what_to_do(kind, why))),
-                )
+                (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{}", remedy(kind, why))))
             });
             let refused = app.refused.iter();
             let refused = refused.map(|((kind, name), why)| {
                 (Cow::from(format!("{}/{name}:", kind.kind)), Cow::from(why.to_string()))
             });
-            message(mistakes.chain(kinds).chain(refused), troubles, BUDGET)
+            message(invalid_fields.chain(kinds).chain(refused), errors, MESSAGE_BUDGET)
         })
     };
     vec![(READY, Some(ready)), (ERROR, Some(error))]
 }
 
-/// Where something goes wrong, nobody can tell; nor where nothing was found, though no component is unready then.
-fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_troubles: bool) -> LazyStatement<'a> {
-    let (ready, total) = (ready_ones(app), app.members.total());
-    let unknown = app.members.count(State::Unknown);
-    let nobody_knows =
-        |words: fn() -> String| says(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, words);
-    if has_troubles {
-        nobody_knows(|| {
+/// Unknown if there is an error, or if there are no members: an Application without members is never ready.
+fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStatement<'a> {
+    let (ready, total) = (ready_count(app), app.members.total());
+    let unknown_count = app.members.count(State::Unknown);
+    let unknown = |message: fn() -> String| {
+        LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, message)
+    };
+    if has_errors {
+        unknown(|| {
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
         })
     } else if total == 0 && !legacy.selects {
-        nobody_knows(|| "no components found: spec.selector is missing".to_owned())
-    } else if total == 0 && app.needs.is_empty() {
-        nobody_knows(|| "no components found: spec.componentKinds is empty".to_owned())
+        unknown(|| "no components found: spec.selector is missing".to_owned())
+    } else if total == 0 && app.kind_uses.is_empty() {
+        unknown(|| "no components found: spec.componentKinds is empty".to_owned())
     } else if total == 0 {
-        nobody_knows(|| "no components found: no object of these kinds matches the selector".to_owned())
-    } else if ready + unknown < total {
-        says(ConditionStatus::False, reasons::COMPONENTS_NOT_READY, move || {
+        unknown(|| "no components found: no object of these kinds matches the selector".to_owned())
+    } else if ready + unknown_count < total {
+        LazyStatement::new(ConditionStatus::False, reasons::COMPONENTS_NOT_READY, move || {
             format!("{} components not ready", total - ready)
         })
-    } else if unknown > 0 {
-        says(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, move || {
-            format!("{unknown} components of unknown readiness")
+    } else if unknown_count > 0 {
+        LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, move || {
+            format!("{unknown_count} components of unknown readiness")
         })
     } else {
-        says(ConditionStatus::True, reasons::COMPONENTS_READY, || "all components ready".to_owned())
+        LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_READY, || {
+            "all components ready".to_owned()
+        })
     }
 }
 
-/// What is suspended blocks nobody.
-fn ready_ones(app: &App) -> usize {
+/// Suspended members do not block readiness.
+fn ready_count(app: &App) -> usize {
     app.members.count(State::Ready) + app.members.count(State::Suspended)
 }
 
-/// The status as it should be now.
 pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
     let conditions = conditions(app, legacy, feeds);
-    let conditions = conditions.into_iter().map(|(kind, says)| (kind, says.map(Statement::from)));
+    let conditions = conditions.into_iter().map(|(type_, statement)| (type_, statement.map(Statement::from)));
     AppK8sIoStatus {
         observed_generation: app.publication.generation,
         conditions: app.publication.conditions(conditions, now),
         components: components(app, feeds),
-        components_ready: format!("{}/{}", ready_ones(app), app.members.total()),
+        components_ready: format!("{}/{}", ready_count(app), app.members.total()),
     }
 }
 
-/// In the order in which the spec names the kinds, and then by name.
+/// By kind in the order of the spec, then by name.
 fn components(app: &App, feeds: &Feeds) -> Vec<ComponentStatus> {
     let mut of_kind: HashMap<&GroupKind, Vec<&MemberEntry>> = HashMap::new();
-    for (_, share) in app.members.worst_first() {
-        of_kind.entry(&share.kind).or_default().push(share);
+    for (_, entry) in app.members.worst_first() {
+        of_kind.entry(&entry.kind).or_default().push(entry);
     }
-    let mut left = MOST_BYTES;
+    let mut bytes_left = MAX_BYTES;
     let kinds = app.spec.component_kinds.iter().map(|kind| GroupKind::new(&kind.group, &kind.kind));
-    let shares = kinds.filter_map(|kind| of_kind.remove(&kind)).flat_map(|mut shares| {
-        shares.sort_unstable_by(|one, other| one.name.name.cmp(&other.name.name));
-        shares
+    let entries = kinds.filter_map(|kind| of_kind.remove(&kind)).flat_map(|mut entries| {
+        entries.sort_unstable_by(|a, b| a.name.name.cmp(&b.name.name));
+        entries
     });
-    shares
-        .take(MOST_COMPONENTS)
-        .map(|share| component(app, share, feeds))
-        .take_while(|entry| {
-            let size = 100 + entry.name.len() + entry.link.as_ref().map_or(0, String::len);
-            let fits = size <= left;
-            left = left.saturating_sub(size);
+    entries
+        .take(MAX_COMPONENTS)
+        .map(|entry| component(app, entry, feeds))
+        .take_while(|component| {
+            let size = 100 + component.name.len() + component.link.as_ref().map_or(0, String::len);
+            let fits = size <= bytes_left;
+            bytes_left = bytes_left.saturating_sub(size);
             fits
         })
         .collect()
 }
 
-fn component(app: &App, share: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
-    let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
+fn component(app: &App, entry: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
+    let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
     ComponentStatus {
-        link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
-        name: (*share.name.name).into(),
-        kind: (*share.kind.kind).into(),
-        group: (*share.kind.group).into(),
-        status: match share.state {
+        link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),
+        name: (*entry.name.name).into(),
+        kind: (*entry.kind.kind).into(),
+        group: (*entry.kind.group).into(),
+        status: match entry.state {
             State::Ready | State::Suspended => "Ready",
             State::InProgress | State::Failed | State::Terminating | State::Missing => "InProgress",
             State::Unknown => "Unknown",
@@ -174,7 +172,7 @@ fn component(app: &App, share: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
     }
 }
 
-/// A kind as those who wrote it in a wrong group have to see it.
+/// Spells out the core group: users of `app.k8s.io` often write the wrong group.
 fn in_full(kind: &GroupKind) -> String {
     if kind.group.is_empty() { format!("{} in the core group", kind.kind) } else { kind.to_string() }
 }

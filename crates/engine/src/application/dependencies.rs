@@ -1,4 +1,4 @@
-//! Applications that need others.
+//! Dependencies between Applications, and cycles among them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,13 @@ use crate::{condition_types::READY, id::NamespacedName, stored_condition};
 use super::{Applications, app::App};
 
 impl Applications {
-    /// What is to be said of the Applications that one needs.
-    pub(super) fn needed(&self, app: &App) -> Vec<DependencyStatus> {
+    pub(super) fn dependency_statuses(&self, app: &App) -> Vec<DependencyStatus> {
         let dependency = |name: &String| {
             let key =
                 NamespacedName { namespace: Arc::clone(&app.name.namespace), name: name.as_str().into() };
-            let other = self.ours(&key).and_then(|id| self.apps.get(id));
+            let other = self.bellwether_app(&key).and_then(|id| self.apps.get(id));
             let ready = other.and_then(|other| {
-                other.shown.or_else(|| stored_condition::status(other.publication.stored(), READY))
+                other.last_evaluated.or_else(|| stored_condition::status(other.publication.stored(), READY))
             });
             DependencyStatus {
                 name: name.clone(),
@@ -27,11 +26,12 @@ impl Applications {
         app.spec.dependencies.iter().map(dependency).collect()
     }
 
-    /// What an Application needs has changed, or whether it is there: its circle may have opened or closed.
-    pub(super) fn touch_cycle(&mut self, name: &NamespacedName) {
-        self.touch_all(&self.dependencies.needing(name));
-        for name in self.dependencies.upstream(name).into_iter().chain([name.clone()]) {
-            let Some(id) = self.ours(&name) else { continue };
+    /// The dependencies of an Application changed, or the Application was deleted: updates the cycles of all
+    /// that depend on it.
+    pub(super) fn update_cycles(&mut self, name: &NamespacedName) {
+        self.touch_all(&self.dependencies.dependents_of(name));
+        for name in self.dependencies.transitive_dependents(name).into_iter().chain([name.clone()]) {
+            let Some(id) = self.bellwether_app(&name) else { continue };
             if let Some(app) = self.apps.get_mut(id) {
                 let cycle = self.dependencies.cycle(&name);
                 if app.cycle != cycle {

@@ -1,8 +1,8 @@
-//! The Pod whose readiness is that of an Application.
+//! The health-check Pod of an Application, whose readiness is part of Ready.
 //!
-//! Its name ends in a hash of its template, so that another template means another Pod. Before the first Pod of a template
-//! is made, the API server is asked whether it could be; the Pod of the template before stays until then. A Pod that is
-//! gone or has ended is replaced: the first time at once, then later and later.
+//! The name of the Pod ends in a hash of the template, so a new template means a new Pod. Before the first
+//! Pod of a template is created, a dry run validates it; the Pod of the previous template stays until then. A
+//! Pod that is deleted or has finished is replaced: the first time at once, then with growing delays.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -25,12 +25,12 @@ use crate::{
 use super::{
     Applications,
     app::App,
-    check::{LABEL, Validity, slot},
+    check::{HEALTH_CHECK_LABEL, Validity, slot},
     ownership::Owned,
 };
 
 impl Applications {
-    /// Looks after the Pod of a health check, once it is known which Pods there are.
+    /// Does nothing until Pods are listed.
     pub(super) fn reconcile_health_check(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let Some((id, feed)) = app.feed_of(&GroupKind::pod()).and_then(|id| Some((id, cx.feeds.get(id)?)))
@@ -39,7 +39,7 @@ impl Applications {
         };
         if !feed.listed || feed.unreadable.is_some() {
             app.check.ready = None;
-            // What nobody can see is not made.
+            // Without a view of Pods, none is created.
             if let Some(name) = &app.check.pod {
                 cx.queue.want(slot(app.publication.group(), name), None);
             }
@@ -53,8 +53,8 @@ impl Applications {
     }
 }
 
-/// Asks for what the health check of an Application needs. `pods` are all its health-check Pods, the present and those of
-/// earlier templates; `namesake` is what has the name of the present one.
+/// Requests creations and deletions. `pods` are all health-check Pods of the Application, those of earlier
+/// templates included. `namesake` says whether any Pod has the name of the current one.
 fn reconcile(
     app: &mut App,
     pods: &[(NamespacedName, &Facts)],
@@ -76,20 +76,20 @@ fn reconcile(
         app.check.forget(&group, queue);
         app.check.pod = Some(name.clone());
     }
-    let is_announced = app.owned_kinds.claim(&GroupKind::pod());
+    let is_published = app.owned_kinds.claim(&GroupKind::pod());
     let check = &mut app.check;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;
     match present {
         Some(facts) => {
             check.validity = Validity::Valid;
-            check.awaited = None;
-            let gone = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
-            if gone {
-                check.lose(now);
+            check.visible_by = None;
+            let is_over = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
+            if is_over {
+                check.pod_lost(now);
                 delete(&group, &name, facts, queue);
             } else {
-                check.alive.get_or_insert(now);
+                check.alive_since.get_or_insert(now);
                 queue.want(slot(&group, &name), None);
                 let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
                 check.ready = Some((status, (*facts.verdict.message).into()));
@@ -107,13 +107,13 @@ fn reconcile(
             );
         }
         None => {
-            check.lose(now);
-            let ready_for = check.next.max(check.awaited).filter(|time| *time > now);
-            match (&check.validity, ready_for) {
+            check.pod_lost(now);
+            let not_before = check.next_create.max(check.visible_by).filter(|time| *time > now);
+            match (&check.validity, not_before) {
                 (Validity::Valid, Some(time)) => {
                     queue.schedule(time, app.publication.timer());
                 }
-                (Validity::Valid, None) if !is_announced => queue.want(slot(&group, &name), None),
+                (Validity::Valid, None) if !is_published => queue.want(slot(&group, &name), None),
                 (Validity::Valid, None) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     queue.want(
@@ -121,7 +121,7 @@ fn reconcile(
                         Some(Change::Create { manifest, owner: app.uid().into(), dry_run: false }),
                     );
                 }
-                (Validity::Unasked | Validity::Invalid(_), _) => {
+                (Validity::Unknown | Validity::Invalid(_), _) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     queue.want(
                         slot(&group, &name),
@@ -132,13 +132,13 @@ fn reconcile(
         }
     }
     let others = pods.iter().filter(|(other, _)| *other != name);
-    // As long as there cannot be a new one, an old one is better than none: the one that has changed last.
+    // While no new Pod can be created, keep the latest old one.
     let last = others
         .clone()
         .filter(|(_, facts)| !facts.deleting)
         .reduce(|one, other| if one.1.version.is_before(&other.1.version) { other } else { one });
-    let stays = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
-    for (other, facts) in others.filter(|(other, _)| Some(other) != stays) {
+    let kept = last.filter(|_| app.check.validity != Validity::Valid).map(|(last, _)| last);
+    for (other, facts) in others.filter(|(other, _)| Some(other) != kept) {
         delete(&group, other, facts, queue);
     }
 }
@@ -148,13 +148,13 @@ fn delete(group: &GroupRef, name: &NamespacedName, facts: &Facts, queue: &mut Ef
     queue.want(slot(group, name), change);
 }
 
-/// The name of the Pod that the spec of an Application asks for.
+/// The name of the Pod for the current template.
 pub(super) fn pod_of(app: &App) -> Option<NamespacedName> {
     let check = app.spec.health_check.as_ref()?;
     Some(pod_name(&app.name, &hash(&check.template)))
 }
 
-/// Ten characters that no two templates share.
+/// The first 10 hex digits of a SHA-256.
 fn hash(template: &PodTemplate) -> String {
     let text = serde_json::to_vec(template).unwrap_or_default();
     Sha256::digest(text).iter().take(5).fold(String::new(), |mut hash, byte| {
@@ -163,7 +163,7 @@ fn hash(template: &PodTemplate) -> String {
     })
 }
 
-/// The name of a Pod may have 253 characters.
+/// Pod names have at most 253 characters.
 fn pod_name(app: &NamespacedName, hash: &str) -> NamespacedName {
     let mut stem: String = app.name.chars().take(253 - hash.len() - 1).collect();
     stem.truncate(stem.trim_end_matches(['-', '.']).len());
@@ -179,7 +179,7 @@ fn pod(app: &App, template: &PodTemplate, hash: &str, name: &NamespacedName) -> 
     }
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if let Some(labels) = labels.as_object_mut() {
-        labels.insert(LABEL.to_owned(), hash.into());
+        labels.insert(HEALTH_CHECK_LABEL.to_owned(), hash.into());
     }
     metadata.insert("name".to_owned(), (*name.name).into());
     metadata.insert("namespace".to_owned(), (*name.namespace).into());

@@ -1,4 +1,4 @@
-//! Which Applications an object may concern, found by its labels and its name rather than by asking all of them.
+//! Finds the Applications that an object may belong to, by its labels and name, without testing all of them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -10,25 +10,23 @@ use crate::{
     id::{GroupKind, NamespacedName},
     registry::GroupId,
     selector::Selector,
-    selector_index::{SelectorIndex, SelectorLabel, take},
+    selector_index::{SelectorIndex, SelectorLabel, remove_from_set},
 };
 
-/// The way from objects to Applications.
 #[derive(Debug, Default)]
 pub(super) struct MemberIndex(HashMap<Arc<str>, Namespace>);
 
-/// The Applications of a namespace.
 #[derive(Debug, Default)]
 struct Namespace {
     selecting: SelectorIndex<GroupId>,
-    /// By the objects that they name.
+    /// By the objects in `spec.components`.
     naming: HashMap<(GroupKind, Arc<str>), BTreeSet<GroupId>>,
 }
 
-/// Where an Application stands in the index.
+/// What to remove from the index for an Application.
 #[derive(Debug, Default)]
 pub(super) struct IndexEntry {
-    anchor: SelectorLabel,
+    selector_label: SelectorLabel,
     named: Vec<(GroupKind, Arc<str>)>,
 }
 
@@ -44,26 +42,24 @@ impl MemberIndex {
         for object in &named {
             own.naming.entry(object.clone()).or_default().insert(app);
         }
-        IndexEntry { anchor: own.selecting.insert(selector, app), named }
+        IndexEntry { selector_label: own.selecting.insert(selector, app), named }
     }
 
     pub(super) fn remove(&mut self, namespace: &Arc<str>, app: GroupId, entry: &IndexEntry) {
         let Some(own) = self.0.get_mut(namespace) else { return };
-        own.selecting.remove(&entry.anchor, app);
+        own.selecting.remove(&entry.selector_label, app);
         for object in &entry.named {
-            take(&mut own.naming, object, app);
+            remove_from_set(&mut own.naming, object, app);
         }
         if own.selecting.is_empty() && own.naming.is_empty() {
             self.0.remove(namespace);
         }
     }
 
-    /// The Applications whose selectors may match, in their order.
     pub(super) fn candidates(&self, namespace: &str, labels: &Labels) -> BTreeSet<GroupId> {
         self.0.get(namespace).into_iter().flat_map(|own| own.selecting.candidates(labels)).collect()
     }
 
-    /// The Applications that name an object.
     pub(super) fn naming(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<GroupId> {
         let named = (kind.clone(), Arc::clone(&name.name));
         let own = self.0.get(&name.namespace).and_then(|own| own.naming.get(&named));

@@ -1,4 +1,4 @@
-//! What an Application looks at: the kinds that its spec speaks of, and the objects of them that belong to it.
+//! The kinds that an Application uses: follows them, counts their objects, and releases them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,157 +19,166 @@ use super::{
     Applications,
     app::{App, KindUse},
     health_check,
-    membership::{count, look_for},
-    owned_kinds::Left,
+    membership::{check_presence, count},
+    owned_kinds::Remaining,
     ownership::{self, Owned},
 };
 
 impl Applications {
-    /// The spec of an Application is new: finds out all over what belongs to it.
+    /// Counts all members anew, after the spec changed.
     pub(super) fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
         if !self.apps.is_synced() {
             return;
         }
         let mut concerned: BTreeSet<_> = self.detach(id).into_iter().collect();
-        self.choose_kinds(id, cx);
+        self.update_kind_uses(id, cx);
         let Some(app) = self.apps.get_mut(id) else { return };
         let name = app.name.clone();
         app.components = App::named(&app.spec);
         let named =
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
-        // Whoever has the name of its Pod concerns it, too.
+        // An object with the name of its health-check Pod also affects it.
         let pod = health_check::pod_of(app).map(|pod| (GroupKind::pod(), pod.name));
         let named: Vec<_> = named.chain(pod).collect();
-        let places = app.places();
-        let enter = |place: &Arc<str>| self.index.insert(place, id, &app.selector, named.clone());
-        app.entries = places.iter().map(Arc::clone).zip(places.iter().map(enter)).collect();
-        let feeds: Vec<_> = app.needs.values().filter(|need| need.counts).map(|need| need.feed).collect();
+        let namespaces = app.namespaces();
+        let index_entry =
+            |namespace: &Arc<str>| self.index.insert(namespace, id, &app.selector, named.clone());
+        app.entries = namespaces.iter().map(Arc::clone).zip(namespaces.iter().map(index_entry)).collect();
+        let feeds: Vec<_> =
+            app.kind_uses.values().filter(|kind_use| kind_use.counts).map(|kind_use| kind_use.feed).collect();
         for feed in feeds.into_iter().filter_map(|feed| cx.feeds.get(feed)) {
-            for object in places.iter().flat_map(|place| feed.in_namespace(place)) {
+            for object in namespaces.iter().flat_map(|namespace| feed.in_namespace(namespace)) {
                 let Some(stored) = cx.feeds.object(object) else { continue };
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
                     count(app, object, stored, feed, false, cx.now);
-                    let counting = self.counting.entry(object).or_default();
-                    let mut all: Vec<_> = counting.iter().copied().chain([id]).collect();
+                    let counted_by = self.counted_by.entry(object).or_default();
+                    let mut all: Vec<_> = counted_by.iter().copied().chain([id]).collect();
                     all.sort_unstable();
-                    *counting = all.into();
+                    *counted_by = all.into();
                 }
             }
         }
         for index in 0..app.components.len() {
-            look_for(app, index, cx);
+            check_presence(app, index, cx);
         }
-        let needs = app.spec.dependencies.iter().map(|name| app.member(name)).collect();
-        let circle_may_change = app.legacy.is_none() && self.dependencies.set(&name, needs);
+        let dependencies = app.spec.dependencies.iter().map(|name| app.member(name)).collect();
+        let cycle_may_change = app.legacy.is_none() && self.dependencies.set(&name, dependencies);
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
-        if circle_may_change {
-            self.touch_cycle(&name);
+        if cycle_may_change {
+            self.update_cycles(&name);
         }
         for object in concerned {
-            self.look_at_owners(object, cx);
+            self.reconcile_owners(object, cx);
         }
         self.apps.touch(id);
     }
 
-    /// Counts nothing for an Application any more. Gives back what was counted.
+    /// Removes the Application from the index and drops its counts. Returns the objects that it counted.
     pub(super) fn detach(&mut self, id: GroupId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id) else { return Vec::new() };
-        for (place, entry) in mem::take(&mut app.entries) {
-            self.index.remove(&place, id, &entry);
+        for (namespace, entry) in mem::take(&mut app.entries) {
+            self.index.remove(&namespace, id, &entry);
         }
         let members = mem::take(&mut app.members);
         for (kind, name, state, since) in members.times() {
-            app.remembered.insert((kind, name), (state, since));
+            app.stored_since.insert((kind, name), (state, since));
         }
         let objects = members.objects();
         for object in &objects {
-            if let Some(counting) = self.counting.get_mut(object) {
-                *counting = counting.iter().copied().filter(|other| *other != id).collect();
-                if counting.is_empty() {
-                    self.counting.remove(object);
+            if let Some(counted_by) = self.counted_by.get_mut(object) {
+                *counted_by = counted_by.iter().copied().filter(|other| *other != id).collect();
+                if counted_by.is_empty() {
+                    self.counted_by.remove(object);
                 }
             }
         }
         objects
     }
 
-    /// Follows the kinds that the spec of an Application asks for, and no others, except to let go of what it owns.
-    pub(super) fn choose_kinds(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    /// Follows the kinds of the spec, and kinds whose owner references still have to be removed.
+    pub(super) fn update_kind_uses(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let requests = app.requests();
         let mut before: BTreeMap<_, _> =
-            mem::take(&mut app.needs).into_iter().map(|(kind, need)| (kind, need.feed)).collect();
+            mem::take(&mut app.kind_uses).into_iter().map(|(kind, kind_use)| (kind, kind_use.feed)).collect();
         before.append(&mut app.leaving);
-        let held: Vec<_> =
+        let kept: Vec<_> =
             app.owned_kinds.kinds().filter(|kind| !requests.contains_key(kind)).cloned().collect();
         let mut follow =
             |kind: &GroupKind| self.apps.follow(id, &Cluster::hub(), kind, &Wanted::default(), cx);
-        let mut needs = BTreeMap::new();
+        let mut kind_uses = BTreeMap::new();
         for (kind, request) in requests {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
-            needs.insert(kind, KindUse { feed, versions: request.versions, counts: request.counts });
+            kind_uses.insert(kind, KindUse { feed, versions: request.versions, counts: request.counts });
         }
-        for kind in held {
+        for kind in kept {
             before.entry(kind).or_insert_with_key(&mut follow);
         }
         if let Some(app) = self.apps.get_mut(id) {
-            (app.needs, app.leaving) = (needs, before);
+            (app.kind_uses, app.leaving) = (kind_uses, before);
         }
     }
 
-    /// The status of an Application names the kinds of which it may own objects: what waited for that is done, and what is
-    /// named no longer waits.
-    pub(super) fn announced(&mut self, id: GroupId, named: BTreeSet<GroupKind>, cx: &mut Context<'_>) {
+    /// `status.ownedKinds` was written or observed: owner references for these kinds can be added now.
+    pub(super) fn owned_kinds_published(
+        &mut self,
+        id: GroupId,
+        published: BTreeSet<GroupKind>,
+        cx: &mut Context<'_>,
+    ) {
         let Some(app) = self.apps.get_mut(id) else { return };
-        if !app.owned_kinds.announced(named) {
+        if !app.owned_kinds.set_published(published) {
             return;
         }
         self.apps.touch(id);
         if !self.apps.is_synced() {
             return;
         }
-        // Somebody else may have named what the spec does not speak of any more.
-        self.choose_kinds(id, cx);
+        // Another replica may have published a kind that the spec no longer names.
+        self.update_kind_uses(id, cx);
         let Some(app) = self.apps.get(id) else { return };
         for object in app.members.objects() {
-            self.look_at_owners(object, cx);
+            self.reconcile_owners(object, cx);
         }
     }
 
-    /// Follows no longer the kinds of which an Application owned something, as far as it has let go of all.
-    pub(super) fn leave_kinds(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    /// Stops watching kinds of which the Application certainly owns nothing any more.
+    pub(super) fn release_kinds(&mut self, id: GroupId, cx: &mut Context<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let mut owned_kinds = mem::take(&mut app.owned_kinds);
         let owned = self.owned.get(app.uid());
-        let left = |kind: &GroupKind| {
+        let remaining = |kind: &GroupKind| {
             let Some((id, feed)) = app.feed_of(kind).and_then(|id| Some((id, cx.feeds.get(id)?))) else {
-                return Left::Perhaps;
+                return Remaining::Maybe;
             };
             match feed.unreadable {
-                Some(Unreadable::NotServed) => Left::Gone,
-                None if feed.listed && !owned.is_some_and(|owned| owned.has_of(id, kind)) => Left::Nothing,
-                Some(_) | None => Left::Perhaps,
+                Some(Unreadable::NotServed) => Remaining::NotServed,
+                None if feed.listed && !owned.is_some_and(|owned| owned.has_of(id, kind)) => {
+                    Remaining::Nothing
+                }
+                Some(_) | None => Remaining::Maybe,
             }
         };
-        let again = owned_kinds.drop_what_is_over(|kind| app.may_own(kind), left, cx.now);
-        if let Some(again) = again {
-            cx.queue.schedule(again, app.publication.timer());
+        let recheck = owned_kinds.drop_released(|kind| app.may_own(kind), remaining, cx.now);
+        if let Some(recheck) = recheck {
+            cx.queue.schedule(recheck, app.publication.timer());
         }
         app.owned_kinds = owned_kinds;
-        let left: Vec<_> = app.leaving.extract_if(.., |kind, _| !app.owned_kinds.contains(kind)).collect();
-        for (_, feed) in left {
+        let released: Vec<_> =
+            app.leaving.extract_if(.., |kind, _| !app.owned_kinds.contains(kind)).collect();
+        for (_, feed) in released {
             self.release_feed(feed, id, cx);
         }
     }
 
     pub(super) fn release_feed(&mut self, feed: FeedId, id: GroupId, cx: &mut Context<'_>) {
         if self.apps.leave(feed, id, cx.feeds) {
-            // Nobody counts these any more; only a change of their owners may still be asked for.
+            // No Application uses the kind any more: withdraw the pending changes of owner references.
             for object in cx.feeds.all(feed) {
                 if let (Some(stored), Some(feed)) = (cx.feeds.object(object), cx.feeds.get(feed)) {
                     cx.queue.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
-                    self.accept(&feed.kind, &stored.name);
+                    self.clear_refused(&feed.kind, &stored.name);
                 }
             }
         }

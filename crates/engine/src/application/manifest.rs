@@ -1,4 +1,4 @@
-//! What stands in an Application, in whichever dialect it is written.
+//! The manifest of an Application, in either dialect.
 
 use bellwether_api::{ApplicationSpec, ApplicationStatus, Ownership};
 use serde_json::Value;
@@ -14,7 +14,6 @@ use crate::{
 
 use super::{app::LegacySpec, app_k8s_io, status};
 
-/// What stands in an Application.
 #[derive(Clone, Copy)]
 pub(super) enum ApplicationManifest<'a> {
     Bellwether(&'a OwnManifest<ApplicationSpec, ApplicationStatus>),
@@ -29,7 +28,7 @@ impl<'a> ApplicationManifest<'a> {
         }
     }
 
-    /// What is asked for, in our own words, and what these have no words for.
+    /// The spec in our own form, and what that form cannot express.
     pub(super) fn spec(self) -> (ApplicationSpec, Option<LegacySpec>) {
         match self {
             Self::Bellwether(written) => (written.spec.clone(), None),
@@ -37,11 +36,11 @@ impl<'a> ApplicationManifest<'a> {
                 let legacy = LegacySpec {
                     adds_owner: spec.add_owner_ref,
                     selects: spec.selector.is_some(),
-                    mistakes: spec.mistakes.clone(),
+                    invalid_fields: spec.mistakes.clone(),
                 };
                 let spec = ApplicationSpec {
                     selector: spec.selector.clone().unwrap_or_default(),
-                    // Where nothing is selected, nothing has to be read.
+                    // Without a selector there are no members, so nothing needs to be watched.
                     component_kinds: spec
                         .component_kinds
                         .iter()
@@ -58,7 +57,7 @@ impl<'a> ApplicationManifest<'a> {
         }
     }
 
-    /// Our own status, which remembers more than the other does.
+    /// `None` for `app.k8s.io`, whose status does not store times or owned kinds.
     pub(super) fn status(self) -> Option<&'a ApplicationStatus> {
         match self {
             Self::Bellwether(written) => Some(&written.status),
@@ -69,22 +68,27 @@ impl<'a> ApplicationManifest<'a> {
     pub(super) fn publication(self, group: GroupRef, facts: &Facts) -> Publication {
         match self {
             Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &status::MANNER, facts, *generation, status)
+                Publication::new(group, &status::CONDITIONS, facts, *generation, status)
             }
             Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &app_k8s_io::MANNER, facts, *generation, status)
+                Publication::new(group, &app_k8s_io::CONDITIONS, facts, *generation, status)
             }
         }
     }
 
-    /// Compares it with what was published. Gives back whether that has to be looked at.
-    pub(super) fn seen(self, publication: &mut Publication, facts: &Facts, queue: &mut EffectQueue) -> bool {
+    /// Returns whether the Application has to be evaluated.
+    pub(super) fn observe(
+        self,
+        publication: &mut Publication,
+        facts: &Facts,
+        queue: &mut EffectQueue,
+    ) -> bool {
         match self {
             Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, queue)
+                publication.observe(facts, *generation, status, queue)
             }
             Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                publication.seen(facts, *generation, status, queue)
+                publication.observe(facts, *generation, status, queue)
             }
         }
     }

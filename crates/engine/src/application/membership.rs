@@ -1,4 +1,4 @@
-//! Who is a member, and what is counted of them.
+//! Membership of objects in Applications, and what is counted of each member.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{
 };
 
 impl Applications {
-    /// The Applications that count an object.
+    /// The Applications of which an object is a member.
     pub(super) fn member_of(&self, feed: &Feed, stored: &StoredObject) -> Vec<GroupId> {
         let counts = |id: &GroupId| {
             let app = self.apps.get(*id);
@@ -34,25 +34,26 @@ impl Applications {
             .collect()
     }
 
-    /// Looks whether a component is there, for all that name it.
-    pub(super) fn look_for(&mut self, kind: &GroupKind, name: &NamespacedName, cx: &Context<'_>) {
+    /// Updates the presence of a component for all Applications that name it.
+    pub(super) fn check_presence(&mut self, kind: &GroupKind, name: &NamespacedName, cx: &Context<'_>) {
         for id in self.index.naming(kind, name) {
             let Some(app) = self.apps.get_mut(id) else { continue };
-            let is_it = |component: &NamedComponent| component.kind == *kind && component.name == name.name;
+            let is_named =
+                |component: &NamedComponent| component.kind == *kind && component.name == name.name;
             for index in 0..app.components.len() {
-                if app.components.get(index).is_some_and(is_it) {
-                    look_for(app, index, cx);
+                if app.components.get(index).is_some_and(is_named) {
+                    check_presence(app, index, cx);
                 }
             }
             self.apps.touch(id);
         }
     }
 
-    /// Counts again what an Application has of a kind.
+    /// Updates all members and components of a kind.
     pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, cx: &Context<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
-        let places = app.places();
-        for object in places.iter().flat_map(|place| known.in_namespace(place)) {
+        let namespaces = app.namespaces();
+        for object in namespaces.iter().flat_map(|namespace| known.in_namespace(namespace)) {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {
@@ -61,47 +62,47 @@ impl Applications {
         }
         for index in 0..app.components.len() {
             if app.components.get(index).is_some_and(|component| component.kind == known.kind) {
-                look_for(app, index, cx);
+                check_presence(app, index, cx);
             }
         }
     }
 }
 
-/// Counts an object as it is now.
+/// Adds or updates a member. `is_new`: a state without a known time begins now.
 pub(super) fn count(
     app: &mut App,
     object: ObjectId,
     stored: &StoredObject,
     feed: &Feed,
-    is_news: bool,
+    is_new: bool,
     now: Timestamp,
 ) {
     let verdict = &stored.facts.verdict;
     let state = if feed.unreadable.is_some() { State::Unknown } else { verdict.state };
     let member_id = MemberId::Object(object);
     let known = verdict.since.filter(|_| state == verdict.state);
-    let share = MemberEntry {
+    let entry = MemberEntry {
         kind: feed.kind.clone(),
         name: stored.name.clone(),
         state,
         progress: verdict.progress,
         settled: stored.facts.settled || feed.unreadable.is_some(),
-        since: known.or_else(|| since(app, member_id, &feed.kind, &stored.name, state, is_news, now)),
+        since: known.or_else(|| since(app, member_id, &feed.kind, &stored.name, state, is_new, now)),
     };
-    app.members.put(member_id, share);
+    app.members.put(member_id, entry);
 }
 
-/// Looks whether a component is there, and counts it if it is not.
-pub(super) fn look_for(app: &mut App, index: usize, cx: &Context<'_>) {
+/// Updates the presence of a component. One that is missing or unknown is counted as a member.
+pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
     let Some(component) = app.components.get(index) else { return };
-    let Some(need) = app.needs.get(&component.kind) else { return };
-    // Before anything is known of the kind, nothing is stored_condition, and what was said before is not forgotten.
-    let Some(feed) = cx.feeds.get(need.feed).filter(|feed| feed.is_known()) else { return };
+    let Some(kind_use) = app.kind_uses.get(&component.kind) else { return };
+    // Until the kind is listed, keep the stored times.
+    let Some(feed) = cx.feeds.get(kind_use.feed).filter(|feed| feed.is_known()) else { return };
     let name =
         NamespacedName { namespace: Arc::clone(&app.name.namespace), name: Arc::clone(&component.name) };
-    let found = cx.feeds.find_in(need.feed, &name).and_then(|id| cx.feeds.object(id));
+    let found = cx.feeds.find_in(kind_use.feed, &name).and_then(|id| cx.feeds.object(id));
     let presence = match (found.map(|stored| app.membership(&stored.facts)), &feed.unreadable) {
-        (Some(Ok(())), _) => Presence::Here,
+        (Some(Ok(())), _) => Presence::Present,
         (None, Some(Unreadable::NotServed)) => Presence::Absent,
         (_, Some(_)) => Presence::Unknown,
         _ if !feed.listed || feed.served.as_ref().is_some_and(|served| !served.namespaced) => {
@@ -111,16 +112,16 @@ pub(super) fn look_for(app: &mut App, index: usize, cx: &Context<'_>) {
         (None, None) => Presence::Absent,
     };
     let state = match presence {
-        Presence::Here => None,
+        Presence::Present => None,
         Presence::Absent | Presence::NotMember(_) => Some(State::Missing),
         Presence::Unknown => Some(State::Unknown),
     };
-    // What is not there is missed from now on, however long it has not been there.
-    let is_news = state == Some(State::Missing);
+    // A missing component is missing since we noticed.
+    let is_new = state == Some(State::Missing);
     let (kind, member_id) = (component.kind.clone(), MemberId::Component(index));
     match state {
         Some(state) => {
-            let since = since(app, member_id, &kind, &name, state, is_news, cx.now);
+            let since = since(app, member_id, &kind, &name, state, is_new, cx.now);
             app.members.put(member_id, MemberEntry { kind, name, state, progress: 0, settled: true, since });
         }
         None => {
@@ -132,44 +133,43 @@ pub(super) fn look_for(app: &mut App, index: usize, cx: &Context<'_>) {
     }
 }
 
-/// Since when something is in a state, if it does not say so itself: as was said before, or from now on if it has just
-/// changed. What was found so may have been so for long.
+/// Since when a member is in its state, if its verdict has no time: as counted or stored before, or from now
+/// on if the state is new. Otherwise unknown: it may have been so for long.
 fn since(
     app: &mut App,
     member_id: MemberId,
     kind: &GroupKind,
     name: &NamespacedName,
     state: State,
-    is_news: bool,
+    is_new: bool,
     now: Timestamp,
 ) -> Option<Timestamp> {
     if let Some(before) = app.members.get(member_id) {
         return if before.state == state { before.since } else { stored_condition::whole_seconds(now) };
     }
-    let remembered = app.remembered.remove(&(kind.clone(), name.clone()));
-    let remembered = remembered.filter(|(before, _)| *before == state).map(|(_, since)| since);
-    remembered.or_else(|| stored_condition::whole_seconds(now).filter(|_| is_news))
+    let stored = app.stored_since.remove(&(kind.clone(), name.clone()));
+    let stored = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);
+    stored.or_else(|| stored_condition::whole_seconds(now).filter(|_| is_new))
 }
 
-/// Somebody else has said since when the members are in their states. Where they do not say so themselves, that is as good
-/// as what we have seen, and need not be written again.
-pub(super) fn agree(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
-    for said in &status.objects {
-        let kind = GroupKind::new(&said.group, &said.kind);
-        for member_id in app.members.named(&kind, &app.member(&said.name), said.status) {
+/// Takes over the times that another replica stored, where the verdict has none. So two replicas that saw a
+/// change at different moments do not overwrite each other's times.
+pub(super) fn adopt_stored_times(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
+    for object_status in &status.objects {
+        let kind = GroupKind::new(&object_status.group, &object_status.kind);
+        for member_id in app.members.named(&kind, &app.member(&object_status.name), object_status.status) {
             let object = match member_id {
                 MemberId::Object(object) => feeds.object(object),
                 MemberId::Component(_) => None,
             };
             if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
-                app.members.date(member_id, said.since.as_ref().map(|since| since.0));
+                app.members.set_since(member_id, object_status.since.as_ref().map(|since| since.0));
             }
         }
     }
 }
 
-/// Since when objects were in which state, as was written.
-pub(super) fn remembered(
+pub(super) fn stored_since(
     status: &ApplicationStatus,
     namespace: &Arc<str>,
 ) -> HashMap<(GroupKind, NamespacedName), (State, Timestamp)> {

@@ -1,8 +1,9 @@
-//! Applications: the objects of a namespace that belong together.
+//! Applications: members in one namespace, selected by labels.
 //!
-//! `index.rs` finds the Applications that an object concerns, `membership.rs` says what is counted of it; `ownership.rs`, `dependencies.rs` and
-//! `health_check.rs` have a promise each; `status.rs` puts into words what has become of them all. Those of
-//! `app.k8s.io` are no others once they are read (`manifest.rs`), until it comes to words (`app_k8s_io.rs`).
+//! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
+//! `ownership.rs`, `dependencies.rs` and `health_check.rs` each implement one part of the spec. `status.rs`
+//! renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and have their own
+//! status (`app_k8s_io.rs`).
 
 mod app;
 mod app_k8s_io;
@@ -40,7 +41,7 @@ use crate::{
     grouping::Grouping,
     id::{FeedId, GroupKind, NamespacedName, ObjectKey},
     members::MemberId,
-    publication::PATIENCE,
+    publication::CONFLICT_TIMEOUT,
     registry::{GroupId, Registry},
     view::{Claim, Group, GroupStatus},
 };
@@ -48,23 +49,22 @@ use crate::{
 use app::App;
 use index::MemberIndex;
 use manifest::ApplicationManifest;
-use membership::{agree, count, remembered};
-use ownership::{Owned, note_owners};
+use membership::{adopt_stored_times, count, stored_since};
+use ownership::{Owned, record_owners};
 
-pub use check::LABEL as HEALTH_CHECK_LABEL;
+pub use check::HEALTH_CHECK_LABEL;
 
-/// All Applications.
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     apps: Registry<App>,
     by_uid: HashMap<Box<str>, GroupId>,
     index: MemberIndex,
     dependencies: DependencyGraph,
-    /// Which Applications count an object.
-    counting: HashMap<ObjectId, Box<[GroupId]>>,
-    /// Which objects have an Application among their owners, by its uid.
+    /// The Applications of which an object is a member.
+    counted_by: HashMap<ObjectId, Box<[GroupId]>>,
+    /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
-    /// Objects whose owners could not be changed, and the Applications that say so.
+    /// Objects whose owner references could not be written, with the Applications that report it.
     refused: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
 }
 
@@ -94,18 +94,18 @@ impl Grouping for Applications {
     }
 
     fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
-        let text = match own {
+        let manifest = match own {
             OwnObject::Application(written) => ApplicationManifest::Bellwether(written),
             OwnObject::AppK8sIo(written) => ApplicationManifest::AppK8sIo(written),
             OwnObject::HealthRule(_) | OwnObject::Rollup(_) => return,
         };
-        let ((spec, legacy), status) = (text.spec(), text.status());
-        let group = GroupRef::new(OwnKind::Application(text.dialect()), name.clone());
+        let ((spec, legacy), status) = (manifest.spec(), manifest.status());
+        let group = GroupRef::new(OwnKind::Application(manifest.dialect()), name.clone());
         let Some(id) = self.apps.id(&group) else {
-            let mut app = App::new(text.publication(group.clone(), facts), facts.deleting, spec, legacy);
+            let mut app = App::new(manifest.publication(group.clone(), facts), facts.deleting, spec, legacy);
             if let Some(status) = status {
-                app.owned_kinds.announced(owned_kinds(status));
-                app.remembered = remembered(status, &name.namespace);
+                app.owned_kinds.set_published(owned_kinds(status));
+                app.stored_since = stored_since(status, &name.namespace);
             }
             let id = self.apps.insert(group, app);
             self.by_uid.insert(facts.uid.clone(), id);
@@ -114,30 +114,30 @@ impl Grouping for Applications {
         };
         let is_synced = self.apps.is_synced();
         let Some(app) = self.apps.get_mut(id) else { return };
-        let same = app.spec == spec && app.legacy == legacy && app.deleting == facts.deleting;
+        let is_same = app.spec == spec && app.legacy == legacy && app.deleting == facts.deleting;
         app.deleting = facts.deleting;
-        if text.seen(&mut app.publication, facts, cx.queue) {
+        if manifest.observe(&mut app.publication, facts, cx.queue) {
             if let Some(status) = status {
-                agree(app, status, cx.feeds);
-                // What is not counted yet is remembered until it is.
+                adopt_stored_times(app, status, cx.feeds);
+                // Members that are not counted yet need the stored times.
                 if !is_synced || !app.is_known(cx.feeds) {
-                    app.remembered.extend(remembered(status, &name.namespace));
+                    app.stored_since.extend(stored_since(status, &name.namespace));
                 }
             }
             self.apps.touch(id);
         }
         if let Some(status) = status {
-            self.announced(id, owned_kinds(status), cx);
+            self.owned_kinds_published(id, owned_kinds(status), cx);
         }
-        if !same && let Some(app) = self.apps.get_mut(id) {
+        if !is_same && let Some(app) = self.apps.get_mut(id) {
             app.selector = app::selector(&spec, legacy.as_ref());
             (app.spec, app.legacy) = (spec, legacy);
             self.attach(id, cx);
         }
     }
 
-    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
-        self.apps.seen_again(group, facts);
+    fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
+        self.apps.version_changed(group, facts);
     }
 
     fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
@@ -148,9 +148,9 @@ impl Grouping for Applications {
         self.by_uid.remove(app.uid());
         if app.dialect() == Dialect::Bellwether {
             self.dependencies.set(name, Vec::new());
-            self.touch_cycle(name);
+            self.update_cycles(name);
         }
-        // Its members are the garbage collector's now, and so is the Pod of its health check.
+        // The garbage collector deletes its members and its health-check Pod.
         app.publication.withdraw(cx.queue);
         for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
             let key = (kind, NamespacedName { namespace: Arc::clone(&name.namespace), name: object });
@@ -162,14 +162,18 @@ impl Grouping for Applications {
             }
         }
         app.check.forget(group, cx.queue);
-        // What was to be taken over is not any more.
+        // Withdraw pending owner references.
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         for object in concerned {
-            self.look_at_owners(object, cx);
+            self.reconcile_owners(object, cx);
         }
-        let feeds: Vec<_> =
-            app.needs.values().map(|need| need.feed).chain(app.leaving.values().copied()).collect();
-        app.needs.clear();
+        let feeds: Vec<_> = app
+            .kind_uses
+            .values()
+            .map(|kind_use| kind_use.feed)
+            .chain(app.leaving.values().copied())
+            .collect();
+        app.kind_uses.clear();
         for feed in feeds {
             self.release_feed(feed, id, cx);
         }
@@ -178,58 +182,58 @@ impl Grouping for Applications {
     fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut Context<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
-        self.note_owners(stored.feed, object, before, Some(&stored.facts));
+        self.record_owners(stored.feed, object, before, Some(&stored.facts));
         let member_of = self.member_of(feed, stored);
-        for app in self.counting.remove(&object).unwrap_or_default() {
+        for app in self.counted_by.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
-                && let Some(known) = self.apps.get_mut(app)
+                && let Some(former) = self.apps.get_mut(app)
             {
-                known.members.remove(MemberId::Object(object));
+                former.members.remove(MemberId::Object(object));
                 self.apps.touch(app);
             }
         }
-        // What appears while a kind is followed is new; what a first list names has been there for who knows how long.
-        let is_news = feed.listed;
+        // An object of the initial list may have been in its state for long; a later one has just appeared.
+        let is_new = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
-                count(app, object, stored, feed, is_news, cx.now);
+                count(app, object, stored, feed, is_new, cx.now);
                 self.apps.touch(*id);
             }
         }
         if !member_of.is_empty() {
-            self.counting.insert(object, member_of.into());
+            self.counted_by.insert(object, member_of.into());
         }
         let (kind, name) = (feed.kind.clone(), stored.name.clone());
-        self.look_for(&kind, &name, cx);
-        self.look_at_owners(object, cx);
+        self.check_presence(&kind, &name, cx);
+        self.reconcile_owners(object, cx);
     }
 
-    /// A change of its owners that was in vain may be tried again.
+    /// An owner reference that got a conflict may be tried again with the new resourceVersion.
     fn object_same(&mut self, object: ObjectId, cx: &mut Context<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
-        let mut counting = self.counting.get(&object).into_iter().flatten();
+        let mut counted_by = self.counted_by.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
             || !stored.facts.owners.is_empty()
-            || counting.any(|id| self.apps.get(*id).is_some_and(App::adds_owner))
+            || counted_by.any(|id| self.apps.get(*id).is_some_and(App::adds_owner))
         {
-            self.look_at_owners(object, cx);
+            self.reconcile_owners(object, cx);
         }
     }
 
     fn object_gone(&mut self, object: ObjectId, cx: &mut Context<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
-        self.note_owners(stored.feed, object, Some(&stored.facts), None);
-        for app in self.counting.remove(&object).unwrap_or_default() {
-            if let Some(known) = self.apps.get_mut(app) {
-                known.members.remove(MemberId::Object(object));
+        self.record_owners(stored.feed, object, Some(&stored.facts), None);
+        for app in self.counted_by.remove(&object).unwrap_or_default() {
+            if let Some(former) = self.apps.get_mut(app) {
+                former.members.remove(MemberId::Object(object));
                 self.apps.touch(app);
             }
         }
     }
 
     fn object_missing(&mut self, object: &ObjectKey, cx: &mut Context<'_>) {
-        self.accept(&object.kind, &object.name);
-        self.look_for(&object.kind, &object.name, cx);
+        self.clear_refused(&object.kind, &object.name);
+        self.check_presence(&object.kind, &object.name, cx);
     }
 
     fn feed_changed(&mut self, feed: FeedId, readability: bool, cx: &mut Context<'_>) {
@@ -237,10 +241,10 @@ impl Grouping for Applications {
             self.recount(id, feed, cx);
             self.apps.touch(id);
         }
-        // The owners of what cannot be read are not changed either.
+        // Owner references of an unreadable kind are not managed.
         if readability {
             for object in cx.feeds.all(feed) {
-                self.look_at_owners(object, cx);
+                self.reconcile_owners(object, cx);
             }
         }
     }
@@ -256,14 +260,14 @@ impl Grouping for Applications {
     fn feed_dropped(&mut self, feed: FeedId, cx: &mut Context<'_>) {
         for object in cx.feeds.all(feed) {
             if let Some(stored) = cx.feeds.object(object) {
-                note_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
+                record_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
             }
         }
     }
 
     fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, cx: &mut Context<'_>) {
         match change {
-            // Applications write nothing of that sort.
+            // Not written by this grouping.
             Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
             Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, cx),
             Change::Create { owner, dry_run, .. } => {
@@ -285,9 +289,10 @@ impl Grouping for Applications {
                         let app = slot.group().and_then(|group| self.apps.id(&group));
                         self.apps.touch_all(app);
                     }
-                    // It is another one by now, as will be seen; or it is not.
+                    // The watch will show another object of that name; if not, try again.
                     Outcome::Conflict => {
-                        if let (Some(group), Ok(time)) = (slot.group(), cx.now.checked_add(PATIENCE)) {
+                        if let (Some(group), Ok(time)) = (slot.group(), cx.now.checked_add(CONFLICT_TIMEOUT))
+                        {
                             cx.queue.schedule(time, Timer::Group(group));
                         }
                     }
@@ -307,8 +312,8 @@ impl Grouping for Applications {
     fn retry(&mut self, slot: &Slot, cx: &mut Context<'_>) {
         let ObjectKey { cluster, kind, name } = &slot.object;
         if let Some(object) = cx.feeds.find(cluster, kind, name) {
-            cx.queue.forget(slot);
-            self.look_at_owners(object, cx);
+            cx.queue.clear_request(slot);
+            self.reconcile_owners(object, cx);
         }
     }
 
@@ -317,30 +322,32 @@ impl Grouping for Applications {
             return;
         }
         while let Some(id) = self.apps.next_dirty(cx.queue) {
-            self.leave_kinds(id, cx);
+            self.release_kinds(id, cx);
             self.reconcile_health_check(id, cx);
             let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(cx.feeds)) else { continue };
-            // All that was there has been counted: what is still remembered is no more.
-            app.remembered = HashMap::new();
+            // All members are counted, so stored times of other objects are obsolete.
+            app.stored_since = HashMap::new();
             let Some(app) = self.apps.get(id) else { continue };
-            let needed = self.needed(app);
+            let dependencies = self.dependency_statuses(app);
             let conditions = match &app.legacy {
                 Some(legacy) => app_k8s_io::conditions(app, legacy, cx.feeds),
-                None => status::conditions(app, cx.feeds, &needed).into(),
+                None => status::conditions(app, cx.feeds, &dependencies).into(),
             };
-            let conditions: Vec<_> =
-                conditions.into_iter().map(|(kind, says)| (kind, says.map(|says| says.status))).collect();
-            // Ready comes before all others.
-            let shown = conditions.first().and_then(|(_, status)| *status);
-            if shown != app.shown {
+            let conditions: Vec<_> = conditions
+                .into_iter()
+                .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)))
+                .collect();
+            // Ready is the first condition.
+            let ready = conditions.first().and_then(|(_, status)| *status);
+            if ready != app.last_evaluated {
                 self.touch_dependents(id);
             }
             let Some(app) = self.apps.get_mut(id) else { continue };
-            app.shown = shown;
+            app.last_evaluated = ready;
             if app.deleting {
                 app.publication.withdraw(cx.queue);
             } else {
-                let is_urgent = app.owned_kinds.has_to_be_told();
+                let is_urgent = app.owned_kinds.needs_publishing();
                 app.publication.want(conditions, is_urgent, cx.now, cx.queue);
             }
         }
@@ -354,7 +361,8 @@ impl Grouping for Applications {
         if let Some(legacy) = &app.legacy {
             return app.publication.change(&app_k8s_io::render(app, legacy, feeds, now));
         }
-        let mut change = app.publication.change(&status::render(app, feeds, self.needed(app), now))?;
+        let mut change =
+            app.publication.change(&status::render(app, feeds, self.dependency_statuses(app), now))?;
         if let Change::Status { claims, .. } = &mut change {
             *claims = app.owned_kinds.kinds().cloned().collect();
         }
@@ -370,11 +378,11 @@ impl Grouping for Applications {
     ) -> Option<ResourceVersion> {
         let id = self.apps.id(group)?;
         let version = self.apps.status_written(group, change, outcome, cx);
-        if self.apps.get(id).is_some_and(|app| app.owned_kinds.has_to_be_told()) {
+        if self.apps.get(id).is_some_and(|app| app.owned_kinds.needs_publishing()) {
             self.apps.touch(id);
         }
         if let (Some(_), Change::Status { claims, .. }) = (&version, change) {
-            self.announced(id, claims.iter().cloned().collect(), cx);
+            self.owned_kinds_published(id, claims.iter().cloned().collect(), cx);
         }
         version
     }
@@ -393,7 +401,7 @@ impl Grouping for Applications {
     }
 
     fn summary(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<GroupStatus> {
-        self.view_as_one(group, feeds)
+        self.status_summary(group, feeds)
     }
 
     fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
@@ -401,41 +409,40 @@ impl Grouping for Applications {
     }
 
     fn count(&self, census: &mut Census) {
-        let of = |wanted: ConditionStatus| {
-            let shown = self.apps.iter().map(|app| app.shown.unwrap_or(ConditionStatus::Unknown));
-            shown.filter(|shown| *shown == wanted).count()
+        let count = |wanted: ConditionStatus| {
+            let statuses = self.apps.iter().map(|app| app.last_evaluated.unwrap_or(ConditionStatus::Unknown));
+            statuses.filter(|status| *status == wanted).count()
         };
         census.applications =
-            [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(of);
-        let notes = |app: &App| app.members.total() + app.remembered.len() + app.refused.len();
+            [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(count);
+        let notes = |app: &App| app.members.total() + app.stored_since.len() + app.refused.len();
         let apps: usize = self.apps.iter().map(notes).sum();
         census.notes +=
-            apps + self.counting.len() + self.owned.len() + self.refused.len() + self.apps.feeds();
+            apps + self.counted_by.len() + self.owned.len() + self.refused.len() + self.apps.feeds();
     }
 }
 
 impl Applications {
-    /// Our own Application of this name. Annotations and dependencies mean these.
-    fn ours(&self, name: &NamespacedName) -> Option<GroupId> {
+    /// Annotations and dependencies refer to Applications of `bellwether.dev`.
+    fn bellwether_app(&self, name: &NamespacedName) -> Option<GroupId> {
         self.apps.id(&GroupRef::new(OwnKind::Application(Dialect::Bellwether), name.clone()))
     }
 
     fn touch_all(&mut self, names: &[NamespacedName]) {
         for name in names {
-            let id = self.ours(name);
+            let id = self.bellwether_app(name);
             self.apps.touch_all(id);
         }
     }
 
-    /// Something has become of an Application that others may need.
     fn touch_dependents(&mut self, id: GroupId) {
         if let Some(app) = self.apps.get(id).filter(|app| app.dialect() == Dialect::Bellwether) {
-            self.touch_all(&self.dependencies.needing(&app.name));
+            self.touch_all(&self.dependencies.dependents_of(&app.name));
         }
     }
 }
 
-/// The kinds that a status names as owned.
+/// `status.ownedKinds`.
 fn owned_kinds(status: &ApplicationStatus) -> BTreeSet<GroupKind> {
     status.owned_kinds.iter().map(|named| GroupKind::new(&named.group, &named.kind)).collect()
 }

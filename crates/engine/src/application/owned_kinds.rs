@@ -1,8 +1,8 @@
-//! The kinds of which an Application owns objects, or may own some.
+//! The kinds of which an Application may own objects, published as `status.ownedKinds`.
 //!
-//! Its status names them before the first object is taken over or made, and until it is certain that none is left. Whoever
-//! comes after one that has ended, or that never heard an answer, finds there where to look, however the spec has been
-//! changed since.
+//! A kind is published before the first object of it is adopted or created, and stays until certainly none is
+//! left. After a crash or a lost response, the next leader knows from the status which kinds to watch in
+//! order to remove owner references, whatever the spec says by then.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,59 +13,56 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{id::GroupKind, planted::Bug};
 
-/// How long what is under way may stay out of sight: so far behind may an API server be.
-const OUT_OF_SIGHT: SignedDuration = SignedDuration::from_mins(10);
+/// How long a write may stay invisible in the watch: an API server's cache can lag this far behind.
+const RELEASE_DELAY: SignedDuration = SignedDuration::from_mins(10);
 
-/// The kinds of which an Application owns objects, or may own some.
 #[derive(Debug, Default)]
 pub(super) struct OwnedKinds {
     kinds: BTreeMap<GroupKind, OwnedKind>,
-    /// Those that its status names, as the cluster has it.
-    announced: BTreeSet<GroupKind>,
+    /// As stored in the cluster.
+    published: BTreeSet<GroupKind>,
 }
 
-/// A kind of which an Application owns objects, or may own some.
 #[derive(Debug, Default)]
 struct OwnedKind {
-    /// Whether the status has ever named it: what was never named was never touched.
-    named: bool,
-    /// Whether it is not served. What is gone with it may come back with it.
-    gone: bool,
-    /// If nothing more is to be owned of it: until when something may still come into sight.
+    /// The status has listed the kind at some time. Otherwise nothing of it can be owned.
+    was_published: bool,
+    /// Its objects are deleted with the CRD, but may be restored with it.
+    not_served: bool,
+    /// Set while the kind is released: until when an owner reference may still become visible.
     until: Option<Timestamp>,
 }
 
-/// What is known of what an Application owns of a kind.
-pub(super) enum Left {
+/// What an Application still owns of a kind.
+pub(super) enum Remaining {
     Nothing,
-    /// Something, or nobody can tell.
-    Perhaps,
-    /// Nothing, because the kind is not served.
-    Gone,
+    /// Something, or the kind cannot be read.
+    Maybe,
+    NotServed,
 }
 
 impl OwnedKinds {
-    /// The status names these kinds. Gives back whether they are others than before.
-    pub(super) fn announced(&mut self, announced: BTreeSet<GroupKind>) -> bool {
-        // One that it named before, and that has been dropped since, is only named still.
-        for kind in announced.difference(&self.announced) {
-            self.kinds.entry(kind.clone()).or_default().named = true;
+    /// Returns whether the published kinds changed.
+    pub(super) fn set_published(&mut self, published: BTreeSet<GroupKind>) -> bool {
+        // A kind that was published before and dropped since is just not written yet, and not added again.
+        for kind in published.difference(&self.published) {
+            self.kinds.entry(kind.clone()).or_default().was_published = true;
         }
-        mem::replace(&mut self.announced, announced) != self.announced
+        mem::replace(&mut self.published, published) != self.published
     }
 
-    /// Something of a kind is to be owned. Gives back whether it may be, and otherwise sees to it.
+    /// Returns whether objects of the kind may be owned now. If not, the kind will be published.
     pub(super) fn claim(&mut self, kind: &GroupKind) -> bool {
         if !self.kinds.contains_key(kind) {
-            let named = self.announced.contains(kind);
-            self.kinds.insert(kind.clone(), OwnedKind { named, ..OwnedKind::default() });
+            let was_published = self.published.contains(kind);
+            self.kinds.insert(kind.clone(), OwnedKind { was_published, ..OwnedKind::default() });
         }
-        self.announced.contains(kind) || Bug::AdoptUnannounced.is_planted()
+        self.published.contains(kind) || Bug::AdoptUnannounced.is_planted()
     }
 
-    /// Whether there is a kind that the status has to name before anything can be done.
-    pub(super) fn has_to_be_told(&self) -> bool {
-        self.kinds.keys().any(|kind| !self.announced.contains(kind))
+    /// Whether a kind has to be published before its objects can be owned.
+    pub(super) fn needs_publishing(&self) -> bool {
+        self.kinds.keys().any(|kind| !self.published.contains(kind))
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
@@ -76,23 +73,22 @@ impl OwnedKinds {
         self.kinds.contains_key(kind)
     }
 
-    /// Whether there is a kind of which nothing more is to be owned.
-    pub(super) fn has_to_let_go(&self) -> bool {
+    pub(super) fn is_releasing(&self) -> bool {
         self.kinds.values().any(|owned_kind| owned_kind.until.is_some())
     }
 
-    /// Somebody has set the clock.
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
         for until in self.kinds.values_mut().filter_map(|owned_kind| owned_kind.until.as_mut()) {
             *until = until.checked_add(by).unwrap_or(*until);
         }
     }
 
-    /// Drops the kinds of which nothing is to be owned any more and certainly nothing is. Gives back when to look again.
-    pub(super) fn drop_what_is_over(
+    /// Drops the kinds that the spec does not allow and of which certainly nothing is owned. Returns when to
+    /// check again.
+    pub(super) fn drop_released(
         &mut self,
         may_own: impl Fn(&GroupKind) -> bool,
-        left: impl Fn(&GroupKind) -> Left,
+        remaining: impl Fn(&GroupKind) -> Remaining,
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.kinds.retain(|kind, owned_kind| {
@@ -100,16 +96,18 @@ impl OwnedKinds {
                 owned_kind.until = None;
                 return true;
             }
-            if !owned_kind.named {
+            if !owned_kind.was_published {
                 return false;
             }
-            let left = left(kind);
-            let was_gone = mem::replace(&mut owned_kind.gone, matches!(left, Left::Gone));
-            if owned_kind.gone && !was_gone {
+            let remaining = remaining(kind);
+            let was_not_served =
+                mem::replace(&mut owned_kind.not_served, matches!(remaining, Remaining::NotServed));
+            if owned_kind.not_served && !was_not_served {
                 owned_kind.until = None;
             }
-            let until = *owned_kind.until.get_or_insert_with(|| now.checked_add(OUT_OF_SIGHT).unwrap_or(now));
-            until > now || matches!(left, Left::Perhaps)
+            let until =
+                *owned_kind.until.get_or_insert_with(|| now.checked_add(RELEASE_DELAY).unwrap_or(now));
+            until > now || matches!(remaining, Remaining::Maybe)
         });
         self.kinds.values().filter_map(|owned_kind| owned_kind.until).filter(|until| *until > now).min()
     }

@@ -1,6 +1,6 @@
-//! Who owns an object: Applications own the members that were handed over to them, and let go of the others. Those of
-//! `app.k8s.io` own all their members if they want to, and never let go of any: whoever installs them may have made them
-//! owners himself, and never expected anybody to undo it.
+//! Owner references. An Application owns the members whose annotation names it, and removes its reference
+//! from all others. Applications of `app.k8s.io` own all their members if `addOwnerRef` is set, and never
+//! remove a reference: installers add such references themselves and do not expect a controller to undo it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,16 +17,16 @@ use crate::{
     facts::{Facts, Owner},
     feeds::ObjectId,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
-    publication::PATIENCE,
+    publication::CONFLICT_TIMEOUT,
     registry::GroupId,
 };
 
 use super::{Applications, app::App, check::is_health_check};
 
 impl Applications {
-    /// Asks for the owners that an object should have.
-    pub(super) fn look_at_owners(&mut self, object: ObjectId, cx: &mut Context<'_>) {
-        // Before all Applications are known, nobody can tell whose it is; and then, all are looked at.
+    /// Requests the change of owner references that an object needs, if any.
+    pub(super) fn reconcile_owners(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+        // Before all Applications are known, the owner is not; `sync` covers all objects later.
         if !self.apps.is_synced() {
             return;
         }
@@ -34,60 +34,61 @@ impl Applications {
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
         let facts = &stored.facts;
         let slot = slot(&feed.cluster, &feed.kind, &stored.name);
-        // Our own kinds are always followed; whose they are matters only to those who ask for them.
-        let is_ours_to_say = self.apps.uses(stored.feed)
+        // Our own kinds are always watched; their owners are managed only if an Application uses the kind.
+        let is_managed = self.apps.uses(stored.feed)
             && !facts.deleting
             && facts.version.is_known()
             && !stored.name.namespace.is_empty()
             && !is_health_check(facts)
             && feed.unreadable.is_none();
-        if !is_ours_to_say {
-            self.accept(&slot.object.kind, &slot.object.name);
+        if !is_managed {
+            self.clear_refused(&slot.object.kind, &slot.object.name);
             return cx.queue.want(slot, None);
         }
-        let counting = self.counting.get(&object).map(|counting| &**counting).unwrap_or_default();
+        let counted_by = self.counted_by.get(&object).map(|counted_by| &**counted_by).unwrap_or_default();
         let adopts = |id: &GroupId| self.apps.get(*id).is_some_and(|app| app.adopts(facts) && !app.deleting);
-        let owner = counting.iter().copied().find(adopts);
-        // Before it is written where to look for what is owned, nothing is taken over.
-        let is_announced = owner.is_some_and(|id| {
+        let owner = counted_by.iter().copied().find(adopts);
+        // The kind has to be in `status.ownedKinds` first.
+        let is_published = owner.is_some_and(|id| {
             let Some(app) = self.apps.get_mut(id) else { return false };
-            let is_announced = app.owned_kinds.claim(&feed.kind);
-            if !is_announced {
+            let is_published = app.owned_kinds.claim(&feed.kind);
+            if !is_published {
                 self.apps.touch(id);
             }
-            is_announced
+            is_published
         });
         let owner = owner.and_then(|id| self.apps.get(id));
         let owners = applications(facts).filter_map(|uid| self.apps.get(*self.by_uid.get(uid)?));
-        // What is being deleted takes with it what it owns: that was agreed.
-        let strangers: Vec<_> = owners
+        // A reference to a terminating Application stays: its user asked to delete what it owns.
+        let former_owners: Vec<_> = owners
             .filter(|app| {
                 !app.deleting && app.name.namespace == stored.name.namespace && app.legacy.is_none()
             })
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let others = counting.iter().filter_map(|id| self.apps.get(*id));
-        let mut others: Vec<_> = others.filter(|app| app.adds_owner() && !app.deleting).collect();
-        others.sort_unstable_by_key(|app| &app.name);
-        let change = change(facts, owner.filter(|_| is_announced), &others, &strangers);
+        let legacy_owners = counted_by.iter().filter_map(|id| self.apps.get(*id));
+        let mut legacy_owners: Vec<_> =
+            legacy_owners.filter(|app| app.adds_owner() && !app.deleting).collect();
+        legacy_owners.sort_unstable_by_key(|app| &app.name);
+        let change = change(facts, owner.filter(|_| is_published), &legacy_owners, &former_owners);
         if change.is_none() {
-            self.accept(&slot.object.kind, &slot.object.name);
+            self.clear_refused(&slot.object.kind, &slot.object.name);
         }
         cx.queue.want(slot, change);
     }
 
-    pub(super) fn note_owners(
+    pub(super) fn record_owners(
         &mut self,
         feed: FeedId,
         object: ObjectId,
         before: Option<&Facts>,
         now: Option<&Facts>,
     ) {
-        let touched = note_owners(&mut self.owned, feed, object, before, now);
+        let touched = record_owners(&mut self.owned, feed, object, before, now);
         let is_check = now.or(before).is_some_and(is_health_check);
         for uid in touched {
             if let Some(id) = self.by_uid.get(&uid)
-                && (is_check || self.apps.get(*id).is_some_and(|app| app.owned_kinds.has_to_let_go()))
+                && (is_check || self.apps.get(*id).is_some_and(|app| app.owned_kinds.is_releasing()))
             {
                 self.apps.touch(*id);
             }
@@ -106,7 +107,7 @@ impl Applications {
         let Change::Owners { uid, owners, version: before, requires } = change else { return };
         match outcome {
             Outcome::Conflict if *before == stored.facts.version => {
-                if let Ok(time) = cx.now.checked_add(PATIENCE) {
+                if let Ok(time) = cx.now.checked_add(CONFLICT_TIMEOUT) {
                     cx.queue.schedule(time, Timer::Retry(slot(&object.cluster, &object.kind, &object.name)));
                 }
             }
@@ -114,10 +115,10 @@ impl Applications {
                 if stored.facts.uid == *uid && !version.is_before(&stored.facts.version) =>
             {
                 let before = stored.facts.clone();
-                stored.overtake(version.clone());
+                stored.record_write(version.clone());
                 stored.facts.owners = owners.iter().cloned().collect();
                 let (after, feed) = (stored.facts.clone(), stored.feed);
-                self.note_owners(feed, id, Some(&before), Some(&after));
+                self.record_owners(feed, id, Some(&before), Some(&after));
             }
             Outcome::Refused(why) => {
                 let facts = &stored.facts;
@@ -126,13 +127,13 @@ impl Applications {
                         namespace: Arc::clone(&object.name.namespace),
                         name: (**app).into(),
                     };
-                    self.ours(&name)
+                    self.bellwether_app(&name)
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
                 let adopter = requires.as_ref().and_then(|owner| self.by_uid.get(&owner.uid).copied());
                 let concerned: BTreeSet<_> = owners.chain(named).chain(adopter).collect();
-                // Whoever was concerned before may not be any more.
-                self.accept(&object.kind, &object.name);
+                // Other Applications may be concerned now than at the last refusal.
+                self.clear_refused(&object.kind, &object.name);
                 for id in &concerned {
                     if let Some(app) = self.apps.get_mut(*id) {
                         app.refused
@@ -144,11 +145,11 @@ impl Applications {
             }
             _ => {}
         }
-        self.look_at_owners(id, cx);
+        self.reconcile_owners(id, cx);
     }
 
-    /// There is nothing to complain about the owners of an object any more.
-    pub(super) fn accept(&mut self, kind: &GroupKind, name: &NamespacedName) {
+    /// The owner references of an object are fine, or not managed any more.
+    pub(super) fn clear_refused(&mut self, kind: &GroupKind, name: &NamespacedName) {
         if self.refused.is_empty() {
             return;
         }
@@ -161,7 +162,6 @@ impl Applications {
     }
 }
 
-/// The reference from an object to the Application that owns it.
 fn reference(app: &App) -> Owner {
     Owner {
         api_version: app.dialect().api_version().into(),
@@ -173,27 +173,26 @@ fn reference(app: &App) -> Owner {
     }
 }
 
-/// Whether an owner is an Application of ours.
 pub(super) fn is_application(owner: &Owner) -> bool {
     let group = owner.api_version.split_once('/').map(|(group, _)| group);
     &*owner.kind == "Application" && group == Some(GROUP)
 }
 
-/// What is to be done about the owners of an object, given the Application that is to own it, those of `app.k8s.io` that
-/// are to own it as well, and those that it must not be owned by. Owners that are no business of ours stay as they are.
+/// `owner` should own the object, and so should the Applications of `app.k8s.io` in `legacy_owners`;
+/// references to `former_owners` are removed. Other references stay.
 pub(super) fn change(
     facts: &Facts,
     owner: Option<&App>,
-    others: &[&App],
-    strangers: &[&App],
+    legacy_owners: &[&App],
+    former_owners: &[&App],
 ) -> Option<Change> {
-    let is_stranger = |owner: &&Owner| strangers.iter().any(|app| *app.uid() == *owner.uid);
-    let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_stranger(owner)).cloned().collect();
+    let is_former = |owner: &&Owner| former_owners.iter().any(|app| *app.uid() == *owner.uid);
+    let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_former(owner)).cloned().collect();
     let mut requires = None;
     if let Some(app) = owner {
         let wanted = reference(app);
         match owners.iter_mut().find(|owner| *owner.uid == *app.uid()) {
-            // Whoever made it the manager, or asked not to wait, had a reason.
+            // Users may have changed `controller` or `blockOwnerDeletion` on purpose.
             Some(present) if present.name == wanted.name => {}
             Some(present) => *present = wanted,
             None => {
@@ -202,8 +201,8 @@ pub(super) fn change(
             }
         }
     }
-    for app in others {
-        // Each is looked at before it takes over, so they come one after the other.
+    for app in legacy_owners {
+        // One new owner per write, because each must be checked to exist.
         if requires.is_some() || owners.iter().any(|owner| *owner.uid == *app.uid()) {
             continue;
         }
@@ -211,7 +210,7 @@ pub(super) fn change(
         let is_namesake = |owner: &&mut Owner| {
             owner.api_version == wanted.api_version && owner.kind == wanted.kind && owner.name == wanted.name
         };
-        // One of this name that was deleted, and made again, is another one.
+        // An Application that was recreated has another uid.
         match owners.iter_mut().find(is_namesake) {
             Some(before) => *before = wanted,
             None => owners.push(wanted),
@@ -236,37 +235,31 @@ fn existing(app: &App) -> Exists {
     }
 }
 
-/// Where the owners of an object are written.
 pub(super) fn slot(cluster: &Cluster, kind: &GroupKind, name: &NamespacedName) -> Slot {
     let object = ObjectKey { cluster: cluster.clone(), kind: kind.clone(), name: name.clone() };
     Slot { object, part: Part::Owners }
 }
 
-/// The uids of the Applications that own an object.
 pub(super) fn applications(facts: &Facts) -> impl Iterator<Item = &Box<str>> {
     facts.owners.iter().filter(|owner| is_application(owner)).map(|owner| &owner.uid)
 }
 
-/// What an Application owns.
+/// Objects with an owner reference to an Application.
 #[derive(Debug, Default)]
 pub(super) struct Owned {
     members: BTreeMap<FeedId, BTreeSet<ObjectId>>,
-    /// The Pods of its health check.
     checks: BTreeSet<ObjectId>,
 }
 
 impl Owned {
-    /// What it was given to own.
     pub(super) fn members(&self) -> impl Iterator<Item = ObjectId> {
         self.members.values().flatten().copied()
     }
 
-    /// The Pods of its health check.
     pub(super) fn checks(&self) -> impl Iterator<Item = ObjectId> {
         self.checks.iter().copied()
     }
 
-    /// Whether it owns anything of a kind.
     pub(super) fn has_of(&self, feed: FeedId, kind: &GroupKind) -> bool {
         self.members.contains_key(&feed) || (*kind == GroupKind::pod() && !self.checks.is_empty())
     }
@@ -294,8 +287,8 @@ impl Owned {
     }
 }
 
-/// Notes which Applications own an object. Gives back those that did before or do now.
-pub(super) fn note_owners(
+/// Updates `owned`. Returns the Applications that owned the object before or own it now.
+pub(super) fn record_owners(
     owned: &mut HashMap<Box<str>, Owned>,
     feed: FeedId,
     object: ObjectId,
@@ -313,7 +306,7 @@ pub(super) fn note_owners(
         }
     }
     let is_check = now.is_some_and(is_health_check);
-    // What is being deleted is let go of anyway.
+    // A terminating object needs no release.
     let now = now.filter(|facts| is_check || !facts.deleting);
     for uid in now.into_iter().flat_map(applications) {
         touched.insert(uid.clone());

@@ -1,4 +1,5 @@
-//! What is said of an Application.
+//! Conditions and status of an Application. `conditions` yields their statuses with lazy messages at each
+//! evaluation; `render` builds the whole status when a write is due.
 
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
@@ -14,7 +15,7 @@ use crate::{
     event::Unreadable,
     feeds::{Feed, Feeds},
     id::GroupKind,
-    lazy_statement::{LazyStatement, says},
+    lazy_statement::LazyStatement,
     members::{MemberEntry, MemberId},
     publication::ConditionSet,
     reasons::{application as reasons, unreadable},
@@ -27,35 +28,34 @@ use super::{
     check::Validity,
 };
 
-/// So many objects are listed at most,
-const MOST_OBJECTS: usize = 100;
-/// in so many bytes.
-const MOST_BYTES: usize = 40 << 10;
+/// In `status.objects`.
+const MAX_OBJECTS: usize = 100;
+/// In `status.objects`.
+const MAX_BYTES: usize = 40 << 10;
 
-/// How long the message of a condition may be.
-pub(super) const BUDGET: usize = 1024;
+/// In bytes, for each condition.
+pub(super) const MESSAGE_BUDGET: usize = 1024;
 
-pub(super) const MANNER: ConditionSet = ConditionSet {
+pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
     announced: &[(READY, Some(ConditionStatus::True))],
-    form: ConditionShape::Generation,
+    shape: ConditionShape::Generation,
     conflict_hint: None,
 };
 
-/// What is known of the Applications that one needs.
-pub(super) type Needed = Vec<DependencyStatus>;
+pub(super) type Dependencies = Vec<DependencyStatus>;
 
-/// The conditions of an Application as they should be now, Ready before all others. What does not apply says nothing.
+/// Ready first. `None` for conditions that do not apply.
 pub(super) fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
-    needed: &'a Needed,
+    dependencies: &'a Dependencies,
 ) -> [(&'static str, Option<LazyStatement<'a>>); 7] {
     let unresolved: Rc<[_]> = unresolved(app, feeds).into();
     [
         (READY, Some(ready(app, feeds, Rc::clone(&unresolved)))),
         (SETTLED, Some(settled(app, Rc::clone(&unresolved)))),
-        (INSTALLED, Some(is_installed(app, needed))),
+        (INSTALLED, Some(is_installed(app, dependencies))),
         (RESOLVED, Some(resolved(unresolved))),
         (HEALTH_CHECK_VALID, health_check(app)),
         (ADOPTED, adopted(app)),
@@ -63,10 +63,15 @@ pub(super) fn conditions<'a>(
     ]
 }
 
-/// The status of an Application as it should be now.
-pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -> ApplicationStatus {
-    let conditions = conditions(app, feeds, &needed).map(|(kind, says)| (kind, says.map(Statement::from)));
-    let (installed, missing) = presence(app, &needed);
+pub(super) fn render(
+    app: &App,
+    feeds: &Feeds,
+    dependencies: Dependencies,
+    now: Timestamp,
+) -> ApplicationStatus {
+    let conditions = conditions(app, feeds, &dependencies)
+        .map(|(type_, statement)| (type_, statement.map(Statement::from)));
+    let (installed, missing) = presence(app, &dependencies);
     let counts = app.members.counts();
     ApplicationStatus {
         observed_generation: Some(app.publication.generation),
@@ -78,7 +83,7 @@ pub(super) fn render(app: &App, feeds: &Feeds, needed: Needed, now: Timestamp) -
         conditions: app.publication.conditions(conditions, now).into_iter().map(Into::into).collect(),
         objects: objects(app, feeds),
         object_counts: Some(counts),
-        dependencies: needed,
+        dependencies,
         owned_kinds: app.owned_kinds.kinds().map(owned_kind).collect(),
     }
 }
@@ -87,24 +92,23 @@ fn owned_kind(kind: &GroupKind) -> OwnedKind {
     OwnedKind { group: (*kind.group).into(), kind: (*kind.kind).into() }
 }
 
-/// The named components and dependencies that are there, and those that are not.
-fn presence(app: &App, needed: &Needed) -> (Vec<String>, Vec<String>) {
+/// Installed and missing, as in the status.
+fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>) {
     let (mut installed, mut missing) = (BTreeSet::new(), BTreeSet::new());
     for component in &app.components {
         match component.presence {
-            Presence::Here => installed.insert(component.key.clone()),
+            Presence::Present => installed.insert(component.key.clone()),
             Presence::Absent | Presence::NotMember(_) => missing.insert(component.key.clone()),
             Presence::Unknown => false,
         };
     }
-    for dependency in needed {
+    for dependency in dependencies {
         let list = if dependency.installed { &mut installed } else { &mut missing };
         list.insert(dependency.name.clone());
     }
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-/// Why a member or a component is in its state, in a word and in a line.
 pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
     match member_id {
         MemberId::Object(id) => {
@@ -139,49 +143,51 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
                 }
             },
             Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "kind not readable".into()),
-            Some(Presence::Here | Presence::Absent) | None => (reasons::NOT_FOUND.into(), "not found".into()),
+            Some(Presence::Present | Presence::Absent) | None => {
+                (reasons::NOT_FOUND.into(), "not found".into())
+            }
         },
     }
 }
 
 fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
-    let mut left = MOST_BYTES;
-    let entry = |(member_id, share): (MemberId, &MemberEntry)| {
+    let mut bytes_left = MAX_BYTES;
+    let object_status = |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
-        let feed = app.needs.get(&share.kind).and_then(|need| feeds.get(need.feed));
+        let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
         let rule = match member_id {
             MemberId::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
             MemberId::Component(_) => None,
         };
         ObjectStatus {
-            link: feed.and_then(|feed| link(feed, &app.name.namespace, &share.name.name)),
-            name: (*share.name.name).into(),
-            group: (*share.kind.group).into(),
-            kind: (*share.kind.kind).into(),
-            status: share.state,
-            progress: share.progress.into(),
+            link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),
+            name: (*entry.name.name).into(),
+            group: (*entry.kind.group).into(),
+            kind: (*entry.kind.kind).into(),
+            status: entry.state,
+            progress: entry.progress.into(),
             reason: Some(reason.into_owned()),
             message: Some(message.into_owned()),
-            since: share.since.map(Time),
+            since: entry.since.map(Time),
             rule: rule.map(|rule| format!("{}/{}", source(rule.source), rule.id)),
         }
     };
     app.members
         .worst_first()
-        .take(MOST_OBJECTS)
-        .map(entry)
-        .take_while(|entry| {
-            let text = [&entry.link, &entry.reason, &entry.message].into_iter().flatten().map(String::len);
-            // What stands around the texts, and the texts that are short.
-            let size = 200 + entry.name.len() + text.sum::<usize>();
-            let fits = size <= left;
-            left = left.saturating_sub(size);
+        .take(MAX_OBJECTS)
+        .map(object_status)
+        .take_while(|object| {
+            let text = [&object.link, &object.reason, &object.message].into_iter().flatten().map(String::len);
+            // The keys and the short fields.
+            let size = 200 + object.name.len() + text.sum::<usize>();
+            let fits = size <= bytes_left;
+            bytes_left = bytes_left.saturating_sub(size);
             fits
         })
         .collect()
 }
 
-/// Where the rule comes from, as `bellwether assess` says it.
+/// As in `bellwether assess`.
 fn source(source: Source) -> &'static str {
     match source {
         Source::User => "user",
@@ -191,7 +197,6 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// The path of an object at the API server.
 pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     let served = feed.served.as_ref().filter(|_| feed.unreadable != Some(Unreadable::NotServed))?;
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
@@ -200,26 +205,26 @@ pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
 fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
     let applications = GroupKind::own("Application");
-    let text = move |(member_id, share): (MemberId, &MemberEntry)| {
+    let text = move |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
-        // Two Applications that belong to each other would quote one another for ever.
-        let is_quoted = share.kind != applications || matches!(member_id, MemberId::Component(_));
-        let text = match share.state {
-            _ if !is_quoted => format!("{} ({reason})", share.state.name()),
+        // Two Applications that contain each other must not quote each other's messages endlessly.
+        let is_quoted = entry.kind != applications || matches!(member_id, MemberId::Component(_));
+        let text = match entry.state {
+            _ if !is_quoted => format!("{} ({reason})", entry.state.name()),
             State::Failed => with_reason(&reason, &message).into_owned(),
             _ => message.into_owned(),
         };
-        (format!("{}/{}:", share.kind.kind, share.name.name), text)
+        (format!("{}/{}:", entry.kind.kind, entry.name.name), text)
     };
     let check = match &app.check.ready {
         _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,
-        Some((status, says)) => Some((*status, &**says)),
+        Some((status, message)) => Some((*status, &**message)),
         None => Some((ConditionStatus::Unknown, "Pod not found")),
     };
     let check = move |wanted: ConditionStatus| {
         check
             .filter(|(status, _)| *status == wanted)
-            .map(|(_, says)| ("health check:".to_owned(), says.to_owned()))
+            .map(|(_, message)| ("health check:".to_owned(), message.to_owned()))
     };
     let bad_check = check(ConditionStatus::False);
     let bad =
@@ -230,31 +235,34 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
         } else {
             reasons::COMPONENTS_NOT_READY
         };
-        return says(ConditionStatus::False, reason, move || {
+        return LazyStatement::new(ConditionStatus::False, reason, move || {
             let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
-            message(bad_check.into_iter().chain(members), bad, BUDGET)
+            message(bad_check.into_iter().chain(members), bad, MESSAGE_BUDGET)
         });
     }
     let unknown_check = check(ConditionStatus::Unknown);
     let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
     if unknown > 0 {
-        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
+        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
             let kinds = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
             let members = app.members.in_state(State::Unknown).map(text);
-            message(kinds.chain(unknown_check).chain(members), unknown, BUDGET)
+            message(kinds.chain(unknown_check).chain(members), unknown, MESSAGE_BUDGET)
         });
     }
-    let asks_for_members = app.needs.values().any(|need| need.counts);
+    let asks_for_members = app.kind_uses.values().any(|kind_use| kind_use.counts);
     if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
-        return says(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || no_members(app));
+        return LazyStatement::new(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || no_members(app));
     }
-    says(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
+    LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
 }
 
-/// Why an Application has no members.
 fn no_members(app: &App) -> String {
-    let kinds: Vec<_> =
-        app.needs.iter().filter(|(_, need)| need.counts).map(|(kind, _)| kind.to_string()).collect();
+    let kinds: Vec<_> = app
+        .kind_uses
+        .iter()
+        .filter(|(_, kind_use)| kind_use.counts)
+        .map(|(kind, _)| kind.to_string())
+        .collect();
     if kinds.is_empty() {
         return "no members: spec.componentKinds is empty".to_owned();
     }
@@ -263,71 +271,71 @@ fn no_members(app: &App) -> String {
         app.name.namespace,
         selector::text_of(&app.spec.selector)
     );
-    message([(format!("no {}", kinds.join(" or ")), which)], 1, BUDGET)
+    message([(format!("no {}", kinds.join(" or ")), which)], 1, MESSAGE_BUDGET)
 }
 
 fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'_> {
     let behind = app.members.unsettled();
     let count = behind.len();
     if count > 0 {
-        return says(ConditionStatus::False, reasons::COMPONENTS_NOT_SETTLED, move || {
+        return LazyStatement::new(ConditionStatus::False, reasons::COMPONENTS_NOT_SETTLED, move || {
             let items = behind.map(|(kind, name)| {
                 (format!("{}/{}:", kind.kind, name.name), "latest generation not observed")
             });
-            message(items, count, BUDGET)
+            message(items, count, MESSAGE_BUDGET)
         });
     }
     if !unresolved.is_empty() {
-        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
+        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
             let items = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
-            message(items, unresolved.len(), BUDGET)
+            message(items, unresolved.len(), MESSAGE_BUDGET)
         });
     }
-    says(ConditionStatus::True, reasons::RECONCILE_SUCCESS, || {
+    LazyStatement::new(ConditionStatus::True, reasons::RECONCILE_SUCCESS, || {
         format!("Observed revision: {}", app.publication.generation)
     })
 }
 
-fn is_installed<'a>(app: &'a App, needed: &'a Needed) -> LazyStatement<'a> {
+fn is_installed<'a>(app: &'a App, dependencies: &'a Dependencies) -> LazyStatement<'a> {
     let any =
         |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
     let missing = any(|presence| matches!(presence, Presence::Absent | Presence::NotMember(_)));
-    if missing || needed.iter().any(|dependency| !dependency.installed) {
+    if missing || dependencies.iter().any(|dependency| !dependency.installed) {
         let reason = if missing { reasons::COMPONENTS_MISSING } else { reasons::DEPENDENCIES_MISSING };
-        return says(ConditionStatus::False, reason, move || {
+        return LazyStatement::new(ConditionStatus::False, reason, move || {
             let is_missing =
                 |presence: &Presence| matches!(presence, Presence::Absent | Presence::NotMember(_));
             let components = app.components.iter().filter(|component| is_missing(&component.presence));
             let components = components.map(|component| format!("component {}", component.key));
-            let dependencies = needed.iter().filter(|dependency| !dependency.installed);
+            let dependencies = dependencies.iter().filter(|dependency| !dependency.installed);
             let dependencies = dependencies.map(|dependency| format!("dependency {}", dependency.name));
             let missing: Vec<_> = components.chain(dependencies).collect();
-            message(missing.iter().map(|what| (what, "missing")), missing.len(), BUDGET)
+            message(missing.iter().map(|what| (what, "missing")), missing.len(), MESSAGE_BUDGET)
         });
     }
     if any(|presence| *presence == Presence::Unknown) {
-        return says(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
+        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
             let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
             let items = unknown
                 .clone()
                 .map(|component| (format!("component {}:", component.key), "kind not readable"));
-            message(items, unknown.count(), BUDGET)
+            message(items, unknown.count(), MESSAGE_BUDGET)
         });
     }
-    if app.components.is_empty() && needed.is_empty() {
-        return says(ConditionStatus::True, reasons::NOTHING_REQUIRED, || {
+    if app.components.is_empty() && dependencies.is_empty() {
+        return LazyStatement::new(ConditionStatus::True, reasons::NOTHING_REQUIRED, || {
             "No required components or dependencies".to_owned()
         });
     }
-    says(ConditionStatus::True, reasons::ALL_INSTALLED, || {
+    LazyStatement::new(ConditionStatus::True, reasons::ALL_INSTALLED, || {
         "All required components and dependencies exist".to_owned()
     })
 }
 
 fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
-    let word = match unresolved.first() {
+    let reason = match unresolved.first() {
         None => {
-            return says(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
+            return LazyStatement::new(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
                 "All kinds are readable".to_owned()
             });
         }
@@ -335,68 +343,74 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
         Some((_, Unresolved::ClusterScoped)) => reasons::CLUSTER_SCOPED,
         Some((_, Unresolved::Version { .. })) => reasons::VERSION_NOT_SERVED,
     };
-    says(ConditionStatus::False, word, move || {
-        let items = unresolved
-            .iter()
-            .map(|(kind, why)| (format!("{kind}:"), format!("{why}{}", what_to_do(kind, why))));
-        message(items, unresolved.len(), BUDGET)
+    LazyStatement::new(ConditionStatus::False, reason, move || {
+        let items =
+            unresolved.iter().map(|(kind, why)| (format!("{kind}:"), format!("{why}{}", remedy(kind, why))));
+        message(items, unresolved.len(), MESSAGE_BUDGET)
     })
 }
 
-/// What helps against it, if anybody knows.
-pub(super) fn what_to_do(kind: &GroupKind, why: &Unresolved) -> String {
+/// What to do about it; may be empty.
+pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     match why {
-        Unresolved::Unreadable(unreadable) => unreadable.way_out(kind),
+        Unresolved::Unreadable(unreadable) => unreadable.remedy(kind),
         Unresolved::ClusterScoped | Unresolved::Version { .. } => String::new(),
     }
 }
 
-/// The kinds that it needs and cannot have.
 pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
-    let why = |(kind, need): (&GroupKind, &super::app::KindUse)| {
-        Some((kind.clone(), app.unresolved(need, feeds.get(need.feed)?)?))
+    let why = |(kind, kind_use): (&GroupKind, &super::app::KindUse)| {
+        Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))
     };
-    app.needs.iter().filter_map(why).collect()
+    app.kind_uses.iter().filter_map(why).collect()
 }
 
-/// Whether the template makes a Pod; nothing where there is no health check.
+/// `None` without a health check.
 fn health_check(app: &App) -> Option<LazyStatement<'_>> {
     let stored = app.publication.stored();
     app.spec.health_check.as_ref()?;
     Some(match &app.check.validity {
-        // Whoever asked before was answered about the same template, if the spec is the same.
-        Validity::Unasked => {
-            match stored_condition::again(stored, HEALTH_CHECK_VALID, app.publication.generation) {
-                Some(again) => says(again.status, again.reason, || again.message.into_owned()),
-                None => says(ConditionStatus::Unknown, reasons::PENDING, || {
+        // A stored answer about the same generation is about the same template.
+        Validity::Unknown => {
+            match stored_condition::statement_for_generation(
+                stored,
+                HEALTH_CHECK_VALID,
+                app.publication.generation,
+            ) {
+                Some(stored) => {
+                    LazyStatement::new(stored.status, stored.reason, || stored.message.into_owned())
+                }
+                None => LazyStatement::new(ConditionStatus::Unknown, reasons::PENDING, || {
                     "Template not validated yet".to_owned()
                 }),
             }
         }
-        Validity::Valid => says(ConditionStatus::True, reasons::VALID, || {
+        Validity::Valid => LazyStatement::new(ConditionStatus::True, reasons::VALID, || {
             "The API server accepts the Pod template".to_owned()
         }),
-        Validity::Invalid(why) => says(ConditionStatus::False, reasons::INVALID_TEMPLATE, || why.to_string()),
+        Validity::Invalid(why) => {
+            LazyStatement::new(ConditionStatus::False, reasons::INVALID_TEMPLATE, || why.to_string())
+        }
     })
 }
 
-/// What could not be taken over, or let go of; nothing where all could.
+/// `None` if all owner references could be written.
 fn adopted(app: &App) -> Option<LazyStatement<'_>> {
     (!app.refused.is_empty()).then(|| {
-        says(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {
+        LazyStatement::new(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {
             let items = app
                 .refused
                 .iter()
                 .map(|((kind, name), why)| (format!("{}/{name}:", kind.kind), why.to_string()));
-            message(items, app.refused.len(), BUDGET)
+            message(items, app.refused.len(), MESSAGE_BUDGET)
         })
     })
 }
 
 fn cycle(app: &App) -> Option<LazyStatement<'_>> {
     let way = app.cycle.as_ref()?;
-    Some(says(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
+    Some(LazyStatement::new(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
-        message([(names.join(" -> "), "")], 1, BUDGET)
+        message([(names.join(" -> "), "")], 1, MESSAGE_BUDGET)
     }))
 }

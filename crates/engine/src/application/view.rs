@@ -1,4 +1,4 @@
-//! How an Application is at this moment, for whoever asks.
+//! Answers queries about Applications: the view with all members, and the summary without them.
 
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::Statement;
@@ -22,30 +22,31 @@ use super::{
     Applications,
     app::{App, NotMember},
     app_k8s_io,
-    status::{self, Needed},
+    status::{self, Dependencies},
 };
 
-/// The states that keep an Application from being ready, from the worst on.
+/// Worst first.
 const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
 
 impl Applications {
-    /// All of which something can be stored_condition, in no particular order.
+    /// In no particular order.
     pub(super) fn views(&self, feeds: &Feeds) -> Vec<Group> {
         self.apps.iter().filter(|app| app.is_known(feeds)).map(|app| self.view(app, feeds)).collect()
     }
 
-    /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
+    /// `None` if there is no such Application.
+    pub(super) fn status_summary(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
         let app = self.apps.named(group)?;
         let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
-            statements(app, feeds, &self.needed(app))
+            statements(app, feeds, &self.dependency_statuses(app))
         } else {
-            // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            let Some(said) = app.publication.last_published() else {
-                let needs = app.needs.iter().map(|(kind, need)| (kind, need.feed));
-                return Some(GroupStatus::waits_for(feeds.not_whole(needs)));
+            // A relist is in progress, so members may be from two points in time. Fall back to the published
+            // conditions, if they match the last evaluation.
+            let Some(published) = app.publication.last_published() else {
+                let feeds_used = app.kind_uses.iter().map(|(kind, kind_use)| (kind, kind_use.feed));
+                return Some(GroupStatus::waiting_for(feeds.not_whole(feeds_used)));
             };
-            said
+            published
         };
         let ready = readiness(&conditions);
         Some(GroupStatus::Known(Box::new(StatusSummary {
@@ -60,7 +61,7 @@ impl Applications {
     }
 
     pub(super) fn view(&self, app: &App, feeds: &Feeds) -> Group {
-        let dependencies = self.needed(app);
+        let dependencies = self.dependency_statuses(app);
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
         let state = state(app, ready);
@@ -81,7 +82,7 @@ impl Applications {
             members: app
                 .members
                 .worst_first()
-                .map(|(member_id, share)| member(app, feeds, member_id, share))
+                .map(|(member_id, entry)| member(app, feeds, member_id, entry))
                 .collect(),
             detail: Detail::Application {
                 type_: app.spec.type_.clone(),
@@ -91,12 +92,12 @@ impl Applications {
         }
     }
 
-    /// What the Applications have to do with an object whose members may be where it is.
+    /// Only Applications that can have members in the object's namespace.
     pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let mut claims: Vec<_> = self
             .apps
             .iter()
-            .filter(|app| app.places().contains(&name.namespace))
+            .filter(|app| app.namespaces().contains(&name.namespace))
             .map(|app| Claim {
                 kind: app.dialect().kind(),
                 group: app.name.clone(),
@@ -108,24 +109,23 @@ impl Applications {
     }
 }
 
-/// What the conditions say, in words.
-fn statements(app: &App, feeds: &Feeds, needed: &Needed) -> Vec<(&'static str, Statement)> {
-    let conditions = conditions(app, feeds, needed).into_iter();
-    conditions.filter_map(|(kind, says)| Some((kind, Statement::from(says?)))).collect()
+fn statements(app: &App, feeds: &Feeds, dependencies: &Dependencies) -> Vec<(&'static str, Statement)> {
+    let conditions = conditions(app, feeds, dependencies).into_iter();
+    conditions.filter_map(|(type_, statement)| Some((type_, Statement::from(statement?)))).collect()
 }
 
-/// Ready comes before all others.
+/// Ready is the first condition.
 fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
-    conditions.first().map_or(ConditionStatus::Unknown, |(_, says)| says.status)
+    conditions.first().map_or(ConditionStatus::Unknown, |(_, statement)| statement.status)
 }
 
 fn conditions<'a>(
     app: &'a App,
     feeds: &'a Feeds,
-    needed: &'a Needed,
+    dependencies: &'a Dependencies,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     match &app.legacy {
-        None => status::conditions(app, feeds, needed).into(),
+        None => status::conditions(app, feeds, dependencies).into(),
         Some(legacy) => app_k8s_io::conditions(app, legacy, feeds),
     }
 }
@@ -141,7 +141,7 @@ fn relation(app: &App, kind: &GroupKind, facts: &Facts) -> Relation {
     }
 }
 
-/// How an Application is: as the worst of its members that keep it from being ready.
+/// The worst blocking state of a member.
 fn state(app: &App, ready: ConditionStatus) -> State {
     match ready {
         _ if app.deleting => State::Terminating,
@@ -149,14 +149,15 @@ fn state(app: &App, ready: ConditionStatus) -> State {
         ConditionStatus::Unknown => State::Unknown,
         ConditionStatus::False => {
             let is_there = |state: &State| app.members.count(*state) > 0;
-            // If no member does, the Pod of its health check is not ready yet.
+            // No member blocks, so the health-check Pod does.
             BLOCKING.into_iter().find(is_there).unwrap_or(State::InProgress)
         }
     }
 }
 
-/// Since when it is so. If it is ready: as is stored, but not before the last of its members was; nobody may have looked
-/// for long. If members keep it from that: since the first of them has. What is stored then may be about others.
+/// Since when the Application is in its state. Ready: the stored time, but not before the latest member
+/// became ready, because the status may be old. Otherwise: since the first member was in this state; a stored
+/// time could be about other members.
 fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let stored = app.publication.stored();
     let stored = stored
@@ -165,37 +166,37 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
             *condition.type_ == *READY && stored_condition::status(stored, READY) == Some(ready)
         })
         .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
-    let known = |share: &MemberEntry| share.since;
+    let known = |entry: &MemberEntry| entry.since;
     match state {
         State::Ready => {
-            let times: Vec<_> = app.members.worst_first().map(|(_, share)| known(share)).collect();
+            let times: Vec<_> = app.members.worst_first().map(|(_, entry)| known(entry)).collect();
             let last = times.iter().flatten().max().copied();
-            // Without what is stored, all must have said so.
+            // Without a stored time, all members must have one.
             if stored.is_some() || times.iter().all(Option::is_some) { stored.max(last) } else { None }
         }
         State::Failed | State::Missing | State::InProgress if app.members.count(state) > 0 => {
-            app.members.in_state(state).filter_map(|(_, share)| known(share)).min()
+            app.members.in_state(state).filter_map(|(_, entry)| known(entry)).min()
         }
         _ => stored,
     }
 }
 
-fn member(app: &App, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Member {
+fn member(app: &App, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Member {
     let (reason, message) = status::why(app, feeds, member_id);
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
     };
     Member {
-        kind: share.kind.clone(),
-        name: share.name.clone(),
+        kind: entry.kind.clone(),
+        name: entry.name.clone(),
         stands_for: StandsFor::Object,
         uid: stored.map(|stored| stored.facts.uid.clone()),
-        state: share.state,
-        progress: share.progress,
+        state: entry.state,
+        progress: entry.progress,
         reason: reason.into_owned(),
         message: message.into_owned(),
-        since: share.since,
+        since: entry.since,
         rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
         operator: None,
     }

@@ -1,4 +1,4 @@
-//! A second cluster that no group has members in, for tests of whoever drives an engine.
+//! A second cluster in which no group has members, for tests of the loops that drive an engine.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bellwether_health::Verdict;
 use super::{Change, Cluster, Engine, GroupKind, NamespacedName, Slot, Wanted};
 
 impl Engine {
-    /// One that follows kinds of another cluster as well.
+    /// Also follows kinds of another cluster.
     #[must_use]
     pub fn observing(mut self, cluster: &Cluster, kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         for kind in kinds {
@@ -16,14 +16,14 @@ impl Engine {
         self
     }
 
-    /// One that wants a change, whatever groups there are.
+    /// Requests a change that no group asks for.
     #[must_use]
     pub fn wanting(mut self, slot: Slot, change: Change) -> Self {
         self.queue.want(slot, Some(change));
         self
     }
 
-    /// The verdicts on all objects of a kind in a cluster.
+    /// The verdicts of all objects of a kind in a cluster.
     pub fn verdicts(&self, cluster: &Cluster, kind: &GroupKind) -> BTreeMap<NamespacedName, Verdict> {
         let feed = self.feeds.of_kind(cluster, kind).map(|(feed, _)| self.feeds.all(feed));
         let objects = feed.into_iter().flatten().filter_map(|object| self.feeds.object(object));

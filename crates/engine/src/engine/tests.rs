@@ -1,4 +1,4 @@
-//! One engine and two clusters.
+//! One engine with feeds of two clusters.
 
 use bellwether_model::Object;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn own(kind: &str, namespace: &str, spec: &Value) -> Value {
     })
 }
 
-/// One or no object of a kind.
+/// The events of a list with at most one object.
 fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>) -> Vec<Event> {
     let seen = object.map(|object| {
         let bytes = object.to_string();
@@ -39,8 +39,8 @@ fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>)
         let (name, seen) = lens.look(&object, LookContext { now: now(), has_status: Some(true) });
         FeedEvent::Applied(name, Box::new(seen))
     });
-    let news = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
-    news.map(|news| Event::Feed(feed, news)).collect()
+    let events = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
+    events.map(|events| Event::Feed(feed, events)).collect()
 }
 
 /// An engine with an Application and a Rollup of one Deployment in the hub.
@@ -69,17 +69,16 @@ fn engine() -> Engine {
     engine
 }
 
-/// What is said of all groups.
-fn told(engine: &Engine) -> String {
+fn group_views(engine: &Engine) -> String {
     format!("{:?}", engine.groups(now()))
 }
 
-/// Objects of two clusters with the same name, labels and even uid are two objects: what one is does not touch the
-/// other, and nothing is wanted in the cluster that is only looked at.
+/// Objects in two clusters with the same name, labels and even uid are two objects: neither changes the
+/// verdict of the other, and nothing is written to the cluster that is only observed.
 #[test]
 fn verdicts_of_two_clusters_never_mix() {
     let (mut engine, kind) = (engine(), GroupKind::new("apps", "Deployment"));
-    let before = told(&engine);
+    let before = group_views(&engine);
     assert!(before.contains("Ready"), "{before}");
     let east = Cluster::named("east");
     let mut effects = Vec::new();
@@ -88,7 +87,7 @@ fn verdicts_of_two_clusters_never_mix() {
     for uid in ["east", "hub"] {
         for object in [Some(deployment(uid, 0)), None, Some(deployment(uid, 1))] {
             let effects = engine.step(now(), list(&engine, feed, &kind, object.as_ref()));
-            assert_eq!(told(&engine), before);
+            assert_eq!(group_views(&engine), before);
             assert!(!effects.iter().any(|effect| matches!(effect, Effect::Want(..))), "{effects:?}");
         }
     }
@@ -100,21 +99,21 @@ fn verdicts_of_two_clusters_never_mix() {
     assert_eq!(ready(&Cluster::hub(), &engine), Some("Ready"));
     assert_eq!(ready(&east, &engine), Some("InProgress"));
 
-    // What is gone in the hub is missing, whatever there is in the other cluster.
+    // An object that is deleted in the hub is missing, although the other cluster has it.
     let (hub, _) = engine.feeds.of_kind(&Cluster::hub(), &kind).unwrap();
     engine.step(now(), list(&engine, hub, &kind, None));
     assert_eq!(ready(&Cluster::hub(), &engine), None);
     assert_eq!(ready(&east, &engine), Some("InProgress"));
-    assert_ne!(told(&engine), before);
+    assert_ne!(group_views(&engine), before);
 }
 
-/// A feed of a cluster that has no source waits for one. News of a source that was removed comes too late, and what the next
-/// one tells counts, whatever its versions are.
+/// A feed without a source waits for one. Late events of a removed source are ignored. Events of the next
+/// source count, whatever their resourceVersions are.
 #[test]
-fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
+fn feeds_survive_a_change_of_the_source() {
     let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));
     let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
-    let hear = |engine: &mut Engine, event: ClusterEvent| {
+    let cluster_event = |engine: &mut Engine, event: ClusterEvent| {
         let effects = engine.step(now(), [Event::Cluster(east.clone(), event)]);
         effects.iter().any(|effect| matches!(effect, Effect::Follow { feed: it, .. } if *it == feed))
     };
@@ -125,9 +124,9 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     };
     let not_connected = || FeedEvent::Unreadable(Unreadable::NotConnected);
     engine.step(now(), [Event::Feed(feed, not_connected())]);
-    assert!(hear(&mut engine, ClusterEvent::Added), "it has been asked for");
-    assert!(!hear(&mut engine, ClusterEvent::Lost), "it may be connected again by itself");
-    assert!(!hear(&mut engine, ClusterEvent::Connected));
+    assert!(cluster_event(&mut engine, ClusterEvent::Added), "a new source follows the feed");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Lost), "a lost connection may come back");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Connected));
     let mut older = deployment("east", 3);
     older["metadata"]["resourceVersion"] = json!("3");
     let (listed, listed_anew) =
@@ -135,15 +134,15 @@ fn the_feeds_of_a_cluster_go_from_one_source_to_the_next() {
     engine.step(now(), listed.clone());
     assert_eq!((unreadable(&engine), ready(&engine)), (None, Some("InProgress")));
 
-    assert!(!hear(&mut engine, ClusterEvent::Removed));
+    assert!(!cluster_event(&mut engine, ClusterEvent::Removed));
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected));
     engine.step(now(), listed);
-    assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "this came too late");
+    assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "late events are ignored");
     let another = engine.feeds.acquire(&east, &GroupKind::pod(), &Wanted::default(), &mut Vec::new());
     engine.step(now(), [Event::Feed(another, not_connected())]);
-    assert!(engine.feeds.get(another).unwrap().is_known(), "it is known that it cannot be read");
+    assert!(engine.feeds.get(another).unwrap().is_known(), "an unreadable kind is known");
 
-    assert!(hear(&mut engine, ClusterEvent::Added));
+    assert!(cluster_event(&mut engine, ClusterEvent::Added));
     engine.step(now(), listed_anew);
     assert_eq!((unreadable(&engine), ready(&engine)), (None, Some("Ready")));
 }

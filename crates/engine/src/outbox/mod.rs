@@ -1,7 +1,7 @@
-//! What is to be written, and when: at once if a status turns, in a while if only words do, later if it went wrong.
+//! When to write: at once for a transition, with a delay for message changes, with backoff after failures.
 //!
-//! The outbox writes nothing itself. It is told where something is wanted, asks what when that is due, gives it out, and is
-//! told what became of it.
+//! The outbox does no I/O. The engine announces slots, [`Outbox::take`] renders those that are due and hands
+//! them out, and [`Outbox::done`] takes the outcome.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,79 +17,78 @@ use crate::{
     planted::Bug,
 };
 
-/// An object is written so often at once, if it turns so often, before the next turn has to wait,
-const AT_ONCE: u8 = 5;
-/// and after so long once more. Words alone wait for so long after what was written last.
-const PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// How many transitions of one object are written without delay. One more is allowed per `MIN_INTERVAL`.
+const BURST: u8 = 5;
+/// Between writes of one object: for message changes always, for transitions after a burst.
+const MIN_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 
-/// After so long, it is forgotten when something was written last.
-const MEMORY: SignedDuration = SignedDuration::from_secs(10);
+/// How long an idle slot keeps its rate limit.
+const FORGET_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
-/// What did not get through is tried again after so long, and then after twice as long, up to the longest.
-const AGAIN: (SignedDuration, SignedDuration) =
+/// After failures: the first delay, doubled each time up to the second one.
+const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
-/// What was refused is refused again, unless somebody changes something that we cannot see; or unless a server has just
-/// begun, and has not read yet who may do what.
-const AGAIN_IF_REFUSED: (SignedDuration, SignedDuration) =
+/// The same after a refusal. It will be refused again unless RBAC, quota or admission change, or unless the
+/// API server has just started and has not loaded its RBAC rules.
+const REFUSED_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_mins(10));
 
-/// So often is asked at a time what is wanted. Whoever takes over has all to look at, and other things to do as well.
-const LOOKS_AT_A_TIME: usize = 64;
+/// A new leader has all slots to render. This limit keeps its loop responsive.
+const MAX_RENDERS_PER_TAKE: usize = 64;
 
-/// What is to be written.
 #[derive(Debug)]
 pub struct Outbox {
     entries: HashMap<Slot, PendingWrite>,
-    /// What is not under way, by the time at which it is due.
+    /// Pending writes that are not in flight, by due time.
     due: BTreeMap<Cluster, BTreeSet<(Timestamp, Slot)>>,
-    /// What can be forgotten, by the time at which it can.
+    /// Slots to forget, by time.
     idle: BTreeSet<(Timestamp, Slot)>,
-    under_way: BTreeMap<Cluster, usize>,
-    most: usize,
+    in_flight: BTreeMap<Cluster, usize>,
+    max_in_flight: usize,
     leading: bool,
 }
 
 #[derive(Debug)]
 struct PendingWrite {
     wanted: Option<Urgency>,
-    under_way: Option<Urgency>,
-    /// When it is due, if it is wanted and not under way.
+    in_flight: Option<Urgency>,
+    /// When it is due, if it is wanted and not in flight.
     due: Timestamp,
-    /// When the last write began, or was found to be needless.
+    /// When the last write started, or turned out to be unnecessary.
     last: Option<Timestamp>,
-    /// How often it could still be written at once, as of then.
-    at_once: u8,
-    /// How often in a row it did not get through, or was refused: one of the two says nothing about the other.
+    /// Of the `BURST`, at that time.
+    burst_left: u8,
+    /// Consecutive failures, or consecutive refusals: each kind has its own backoff.
     failures: u32,
     refused: bool,
-    /// Not before that, because of failures.
+    /// Because of failures.
     not_before: Option<Timestamp>,
 }
 
 impl Outbox {
-    /// One that gives out at most so many writes at a time for each cluster, and none before it leads.
-    pub fn new(most: usize) -> Self {
+    /// `max_in_flight` is per cluster. An outbox is not leading at first.
+    pub fn new(max_in_flight: usize) -> Self {
         Self {
             entries: HashMap::new(),
             due: BTreeMap::new(),
             idle: BTreeSet::new(),
-            under_way: BTreeMap::new(),
-            most,
+            in_flight: BTreeMap::new(),
+            max_in_flight,
             leading: false,
         }
     }
 
-    /// Whether writes are ours to make.
-    pub fn lead(&mut self, leading: bool) {
+    /// Only the leader writes.
+    pub fn set_leading(&mut self, leading: bool) {
         self.leading = leading;
     }
 
-    /// How much waits to be written, and how much is under way.
+    /// The number of pending writes, and of writes in flight.
     pub fn depth(&self) -> (usize, usize) {
-        (self.due.values().map(BTreeSet::len).sum(), self.under_way.values().sum())
+        (self.due.values().map(BTreeSet::len).sum(), self.in_flight.values().sum())
     }
 
-    /// From now on something is wanted there, or nothing is.
+    /// The slot may need a write; `None` withdraws it.
     pub fn want(&mut self, now: Timestamp, slot: &Slot, urgency: Option<Urgency>) {
         if !self.entries.contains_key(slot) {
             if urgency.is_none() {
@@ -102,7 +101,7 @@ impl Outbox {
             return;
         }
         if entry.wanted.is_some()
-            && entry.under_way.is_none()
+            && entry.in_flight.is_none()
             && let Some(due) = self.due.get_mut(&slot.object.cluster)
         {
             due.remove(&(entry.due, slot.clone()));
@@ -111,46 +110,46 @@ impl Outbox {
         self.schedule(now, slot);
     }
 
-    /// What is due, and from now on under way. `change` says what is wanted in a place by now; where nothing is any more,
-    /// nothing is done.
+    /// Takes the slots that are due and counts them as in flight. `change` renders each; a slot that needs no
+    /// change is dropped.
     pub fn take(
         &mut self,
         now: Timestamp,
         mut change: impl FnMut(&Slot) -> Option<Change>,
     ) -> Vec<(Slot, Change)> {
-        self.forget(now);
+        self.forget_idle(now);
         let mut taken = Vec::new();
         if !self.leading {
             return taken;
         }
-        let mut looks = 0;
+        let mut renders = 0;
         for (cluster, due) in &mut self.due {
-            let under_way = self.under_way.entry(cluster.clone()).or_default();
-            while looks < LOOKS_AT_A_TIME
-                && *under_way < self.most
+            let in_flight = self.in_flight.entry(cluster.clone()).or_default();
+            while renders < MAX_RENDERS_PER_TAKE
+                && *in_flight < self.max_in_flight
                 && due.first().is_some_and(|(time, _)| *time <= now)
                 && let Some((_, slot)) = due.pop_first()
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
                 let Some(urgency) = entry.wanted.take() else { continue };
-                looks += 1;
-                entry.at_once = entry.at_once_by(now);
+                renders += 1;
+                entry.burst_left = entry.burst_left_at(now);
                 entry.last = Some(now);
                 let Some(change) = change(&slot) else {
                     self.idle.insert((entry.forgotten_at(now), slot));
                     continue;
                 };
-                *under_way += 1;
-                entry.at_once = entry.at_once.saturating_sub(1);
-                entry.under_way = Some(urgency);
+                *in_flight += 1;
+                entry.burst_left = entry.burst_left.saturating_sub(1);
+                entry.in_flight = Some(urgency);
                 taken.push((slot, change));
             }
         }
         taken
     }
 
-    /// What was under way has ended. What did not succeed is tried again in a while, in whatever words are right by then.
-    /// The engine must have been told of the outcome before anything is taken again.
+    /// Handles the outcome of a write. A failed one is rendered again when it is retried. The engine must
+    /// have handled the outcome before the next `take`.
     pub fn done(
         &mut self,
         now: Timestamp,
@@ -158,26 +157,29 @@ impl Outbox {
         outcome: &Outcome,
         retry_after: Option<SignedDuration>,
     ) {
-        if let Some(under_way) = self.under_way.get_mut(&slot.object.cluster) {
-            *under_way = under_way.saturating_sub(1);
+        if let Some(in_flight) = self.in_flight.get_mut(&slot.object.cluster) {
+            *in_flight = in_flight.saturating_sub(1);
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        let urgency = entry.under_way.take();
-        let again = match outcome {
-            // What is not there may be there at another replica of the API server. If it is gone, nothing is wanted soon.
-            Outcome::Failed(_) | Outcome::Absent => Some(AGAIN).filter(|_| !Bug::DropRetry.is_planted()),
-            // Another manager lets go of a field without a word.
-            Outcome::Refused(_) | Outcome::FieldConflict(_) => Some(AGAIN_IF_REFUSED),
-            // The engine says when it has seen what it conflicts with.
+        let urgency = entry.in_flight.take();
+        let backoff = match outcome {
+            // Another replica of the API server may know the object. If it was deleted, the engine withdraws
+            // the slot soon.
+            Outcome::Failed(_) | Outcome::Absent => {
+                Some(RETRY_BACKOFF).filter(|_| !Bug::DropRetry.is_planted())
+            }
+            // No event reports that the other manager gave up a field.
+            Outcome::Refused(_) | Outcome::FieldConflict(_) => Some(REFUSED_BACKOFF),
+            // The engine requests the write again when it knows the newer version.
             Outcome::Done(_) | Outcome::Conflict => None,
         };
-        if let Some((first, longest)) = again {
+        if let Some((first, longest)) = backoff {
             let refused = matches!(outcome, Outcome::Refused(_) | Outcome::FieldConflict(_));
             if entry.refused != refused {
                 (entry.refused, entry.failures) = (refused, 0);
             }
             let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
-            let wait = spread(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
+            let wait = jitter(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
             entry.not_before = now.checked_add(wait).ok();
             entry.failures = entry.failures.saturating_add(1);
             entry.wanted = entry.wanted.max(urgency);
@@ -188,54 +190,55 @@ impl Outbox {
         self.schedule(now, slot);
     }
 
-    /// When something will be due that can be taken then. Where as much is under way as may be, the end of that comes first.
+    /// When the next `take` has something to do. Clusters at `max_in_flight` do not count: they wait for an
+    /// outcome.
     pub fn next(&self) -> Option<Timestamp> {
-        let has_room =
-            |cluster: &Cluster| self.under_way.get(cluster).is_none_or(|under_way| *under_way < self.most);
+        let has_room = |cluster: &Cluster| {
+            self.in_flight.get(cluster).is_none_or(|in_flight| *in_flight < self.max_in_flight)
+        };
         let due = self.due.iter().filter(|(cluster, _)| has_room(cluster));
         due.filter_map(|(_, due)| due.first()).map(|(time, _)| *time).min().filter(|_| self.leading)
     }
 
     fn schedule(&mut self, now: Timestamp, slot: &Slot) {
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        if entry.under_way.is_some() {
+        if entry.in_flight.is_some() {
             return;
         }
         let Some(urgency) = entry.wanted else {
             self.idle.insert((entry.forgotten_at(now), slot.clone()));
             return;
         };
-        let pace = match (entry.last, urgency) {
+        let paced = match (entry.last, urgency) {
             (None, _) => now,
-            (Some(_), Urgency::Transition) if entry.at_once_by(now) > 0 => now,
-            (Some(last), _) => last.checked_add(PAUSE).unwrap_or(now),
+            (Some(_), Urgency::Transition) if entry.burst_left_at(now) > 0 => now,
+            (Some(last), _) => last.checked_add(MIN_INTERVAL).unwrap_or(now),
         };
-        entry.due = pace.max(entry.not_before.unwrap_or(pace)).max(now);
+        entry.due = paced.max(entry.not_before.unwrap_or(paced)).max(now);
         self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
     }
 
-    /// Somebody has set the clock: all that waits for so long from some moment on waits no longer and no shorter for that.
+    /// Delays keep their remaining time.
     pub fn clock_set(&mut self, by: SignedDuration) {
-        let set = |time: Timestamp| time.checked_add(by).unwrap_or(time);
+        let shift = |time: Timestamp| time.checked_add(by).unwrap_or(time);
         for entry in self.entries.values_mut() {
-            entry.due = set(entry.due);
-            entry.last = entry.last.map(set);
-            entry.not_before = entry.not_before.map(set);
+            entry.due = shift(entry.due);
+            entry.last = entry.last.map(shift);
+            entry.not_before = entry.not_before.map(shift);
         }
         for times in self.due.values_mut().chain([&mut self.idle]) {
-            *times = std::mem::take(times).into_iter().map(|(time, slot)| (set(time), slot)).collect();
+            *times = std::mem::take(times).into_iter().map(|(time, slot)| (shift(time), slot)).collect();
         }
     }
 
-    /// Forgets places where nothing has been wanted for a while.
-    fn forget(&mut self, now: Timestamp) {
+    fn forget_idle(&mut self, now: Timestamp) {
         while self.idle.first().is_some_and(|(time, _)| *time <= now)
             && let Some((_, slot)) = self.idle.pop_first()
         {
             if self
                 .entries
                 .get(&slot)
-                .is_some_and(|entry| entry.wanted.is_none() && entry.under_way.is_none())
+                .is_some_and(|entry| entry.wanted.is_none() && entry.in_flight.is_none())
             {
                 self.entries.remove(&slot);
             }
@@ -247,32 +250,30 @@ impl PendingWrite {
     fn new(now: Timestamp) -> Self {
         Self {
             wanted: None,
-            under_way: None,
+            in_flight: None,
             due: now,
             last: None,
-            at_once: AT_ONCE,
+            burst_left: BURST,
             failures: 0,
             refused: false,
             not_before: None,
         }
     }
 
-    /// When it can be forgotten, if nothing is wanted there.
     fn forgotten_at(&self, now: Timestamp) -> Timestamp {
-        self.last.unwrap_or(now).checked_add(MEMORY).unwrap_or(now)
+        self.last.unwrap_or(now).checked_add(FORGET_AFTER).unwrap_or(now)
     }
 
-    /// How often it may be written at once.
-    fn at_once_by(&self, now: Timestamp) -> u8 {
-        let Some(last) = self.last else { return AT_ONCE };
-        let pauses = now.duration_since(last).as_millis() / PAUSE.as_millis().max(1);
-        let pauses = u8::try_from(pauses.clamp(0, i128::from(AT_ONCE))).unwrap_or(AT_ONCE);
-        self.at_once.saturating_add(pauses).min(AT_ONCE)
+    fn burst_left_at(&self, now: Timestamp) -> u8 {
+        let Some(last) = self.last else { return BURST };
+        let intervals = now.duration_since(last).as_millis() / MIN_INTERVAL.as_millis().max(1);
+        let intervals = u8::try_from(intervals.clamp(0, i128::from(BURST))).unwrap_or(BURST);
+        self.burst_left.saturating_add(intervals).min(BURST)
     }
 }
 
-/// Between half of the time and all of it, another for every place and every attempt, so that not all come at once.
-fn spread(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
+/// A deterministic value between half of the time and all of it, different for each slot and attempt.
+fn jitter(time: SignedDuration, slot: &Slot, attempt: u32) -> SignedDuration {
     let mut hasher = DefaultHasher::new();
     (slot, attempt).hash(&mut hasher);
     let share = u32::try_from(hasher.finish() % 1000).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Stories of the outbox.
+//! Rate limits, retries and backoff of the outbox.
 
 use rstest::rstest;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 use Urgency::{MessageOnly, Transition};
 
-struct Story {
+struct Scenario {
     outbox: Outbox,
     now: Timestamp,
 }
@@ -23,10 +23,10 @@ fn slot(name: &str) -> Slot {
     Slot { object, part: Part::Status }
 }
 
-impl Story {
+impl Scenario {
     fn begin() -> Self {
         let mut outbox = Outbox::new(2);
-        outbox.lead(true);
+        outbox.set_leading(true);
         Self { outbox, now: "2026-11-14T10:00:00Z".parse().expect("a time") }
     }
 
@@ -35,7 +35,6 @@ impl Story {
         self
     }
 
-    /// Somebody sets the clock.
     fn set_clock(&mut self, milliseconds: i64) -> &mut Self {
         self.outbox.clock_set(SignedDuration::from_millis(milliseconds));
         self.after(milliseconds)
@@ -49,14 +48,14 @@ impl Story {
         self.outbox.take(self.now, |_| Some(Change::Delete { uid: "1".into() }))
     }
 
-    /// How often it asks what is wanted, if nothing is.
-    fn looks(&mut self) -> usize {
-        let mut looks = 0;
+    /// How many slots it renders, if none needs a change.
+    fn renders(&mut self) -> usize {
+        let mut renders = 0;
         self.outbox.take(self.now, |_| {
-            looks += 1;
+            renders += 1;
             None
         });
-        looks
+        renders
     }
 
     fn done(&mut self, slot: &Slot, outcome: &Outcome) {
@@ -73,234 +72,236 @@ impl Story {
 }
 
 #[test]
-fn the_first_is_written_at_once_and_words_wait_a_second() {
-    let mut story = Story::begin();
-    story.want("web", MessageOnly);
-    assert_eq!(story.written(), 1);
-    story.want("web", MessageOnly);
-    assert_eq!(story.after(500).written(), 0);
-    assert_eq!(story.after(500).written(), 1);
-    assert_eq!(story.after(5000).written(), 0, "nothing is written twice");
+fn the_first_write_is_immediate_and_message_changes_wait() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", MessageOnly);
+    assert_eq!(scenario.written(), 1);
+    scenario.want("web", MessageOnly);
+    assert_eq!(scenario.after(500).written(), 0);
+    assert_eq!(scenario.after(500).written(), 1);
+    assert_eq!(scenario.after(5000).written(), 0, "nothing is written twice");
 }
 
 #[test]
-fn a_turn_does_not_wait_for_words() {
-    let mut story = Story::begin();
-    story.want("web", MessageOnly);
-    assert_eq!(story.written(), 1);
-    story.after(10).want("web", Transition);
-    assert_eq!(story.written(), 1);
+fn a_transition_does_not_wait() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", MessageOnly);
+    assert_eq!(scenario.written(), 1);
+    scenario.after(10).want("web", Transition);
+    assert_eq!(scenario.written(), 1);
 }
 
 #[test]
-fn a_burst_of_ten_thousand_changes_in_ten_seconds_is_few_writes() {
-    for hastes in [[MessageOnly, MessageOnly], [Transition, Transition], [MessageOnly, Transition]] {
-        let mut story = Story::begin();
+fn ten_thousand_changes_in_ten_seconds_are_few_writes() {
+    for urgencies in [[MessageOnly, MessageOnly], [Transition, Transition], [MessageOnly, Transition]] {
+        let mut scenario = Scenario::begin();
         let mut writes = 0;
-        for urgency in hastes.into_iter().cycle().take(10_000) {
-            story.after(1).want("web", urgency);
-            writes += story.written();
+        for urgency in urgencies.into_iter().cycle().take(10_000) {
+            scenario.after(1).want("web", urgency);
+            writes += scenario.written();
         }
-        writes += story.after(1000).written();
+        writes += scenario.after(1000).written();
         assert!(writes <= 16, "{writes} writes");
-        assert_eq!(story.outbox.depth(), (0, 0), "the last one is among them");
+        assert_eq!(scenario.outbox.depth(), (0, 0), "the last one is among them");
     }
 }
 
 #[test]
-fn what_is_no_longer_wanted_is_not_written() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    story.outbox.want(story.now, &slot("web"), None);
-    assert_eq!(story.written(), 0);
+fn a_withdrawn_slot_is_not_written() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    scenario.outbox.want(scenario.now, &slot("web"), None);
+    assert_eq!(scenario.written(), 0);
 }
 
 #[test]
-fn what_turns_out_to_be_so_already_is_not_written() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    assert_eq!(story.looks(), 1);
-    assert_eq!((story.outbox.depth(), story.outbox.next()), ((0, 0), None));
-    story.want("web", Transition);
-    assert_eq!(story.written(), 1, "and the next turn is written at once");
+fn a_slot_without_a_change_is_not_written() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    assert_eq!(scenario.renders(), 1);
+    assert_eq!((scenario.outbox.depth(), scenario.outbox.next()), ((0, 0), None));
+    scenario.want("web", Transition);
+    assert_eq!(scenario.written(), 1, "and the next transition is written at once");
 }
 
 #[test]
-fn what_fails_is_as_urgent_as_it_was() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
-    story.want("web", MessageOnly);
-    story.done(&slot, &Outcome::Failed("no answer".into()));
-    assert_eq!(story.after(100).written(), 1);
+fn a_failed_write_keeps_its_urgency() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
+    scenario.want("web", MessageOnly);
+    scenario.done(&slot, &Outcome::Failed("no answer".into()));
+    assert_eq!(scenario.after(100).written(), 1);
 }
 
 #[test]
-fn no_more_than_so_many_are_under_way() {
-    let mut story = Story::begin();
+fn writes_in_flight_are_limited() {
+    let mut scenario = Scenario::begin();
     for name in ["a", "b", "c"] {
-        story.want(name, Transition);
+        scenario.want(name, Transition);
     }
-    let taken = story.take();
+    let taken = scenario.take();
     assert_eq!(taken.len(), 2);
-    assert!(story.take().is_empty());
-    assert_eq!(story.outbox.next(), None, "nothing to wake up for");
+    assert!(scenario.take().is_empty());
+    assert_eq!(scenario.outbox.next(), None, "nothing to wait for");
     let (slot, _) = &taken[0];
-    story.done(slot, &Outcome::Done(None));
-    assert_eq!(story.take().len(), 1);
+    scenario.done(slot, &Outcome::Done(None));
+    assert_eq!(scenario.take().len(), 1);
 }
 
 #[test]
-fn nothing_is_written_by_one_that_does_not_lead() {
-    let mut story = Story::begin();
-    story.outbox.lead(false);
-    story.want("web", Transition);
-    assert_eq!(story.written(), 0);
-    assert_eq!(story.outbox.next(), None);
-    story.outbox.lead(true);
-    assert_eq!(story.written(), 1);
+fn a_standby_replica_writes_nothing() {
+    let mut scenario = Scenario::begin();
+    scenario.outbox.set_leading(false);
+    scenario.want("web", Transition);
+    assert_eq!(scenario.written(), 0);
+    assert_eq!(scenario.outbox.next(), None);
+    scenario.outbox.set_leading(true);
+    assert_eq!(scenario.written(), 1);
 }
 
 #[test]
-fn what_fails_is_tried_again_later_and_later() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
+fn failed_writes_are_retried_with_backoff() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
     let mut waits = Vec::new();
     for _ in 0..12 {
-        let taken = story.take();
+        let taken = scenario.take();
         let (slot, _) = &taken[0];
-        story.done(slot, &Outcome::Failed("no answer".into()));
-        let next = story.outbox.next().expect("it is tried again");
-        waits.push(next.duration_since(story.now).as_millis());
-        story.now = next;
+        scenario.done(slot, &Outcome::Failed("no answer".into()));
+        let next = scenario.outbox.next().expect("a retry is scheduled");
+        waits.push(next.duration_since(scenario.now).as_millis());
+        scenario.now = next;
     }
     assert!(
         waits.iter().enumerate().all(|(n, wait)| {
-            let most = (100 << n).min(30_000);
-            (most / 2..=most).contains(wait)
+            let longest = (100 << n).min(30_000);
+            (longest / 2..=longest).contains(wait)
         }),
         "{waits:?}"
     );
-    assert_eq!(story.written(), 1, "and is written in the end");
+    assert_eq!(scenario.written(), 1, "and succeeds in the end");
 }
 
 #[test]
-fn the_server_may_ask_for_patience() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
+fn retry_after_is_honoured() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
     let patience = SignedDuration::from_secs(7);
-    story.outbox.done(story.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
-    assert_eq!(story.outbox.next(), Some(story.now + patience));
+    scenario.outbox.done(scenario.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
+    assert_eq!(scenario.outbox.next(), Some(scenario.now + patience));
 }
 
 #[test]
-fn what_is_refused_waits_whatever_is_wanted_by_then() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Refused("no right".into()));
-    assert!(story.outbox.next().expect("it is tried again") >= story.now + SignedDuration::from_secs(1));
-    story.want("web", Transition);
-    assert_eq!(story.written(), 0, "the same right may be missing still");
+fn a_refused_write_waits_even_if_requested_again() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Refused("no right".into()));
+    assert!(
+        scenario.outbox.next().expect("a retry is scheduled") >= scenario.now + SignedDuration::from_secs(1)
+    );
+    scenario.want("web", Transition);
+    assert_eq!(scenario.written(), 0, "RBAC may still deny it");
 }
 
-/// As an API server does that has been away, and has just begun to read who may do what.
+/// Like an API server that comes back and has not loaded its RBAC rules yet.
 #[test]
-fn what_is_refused_after_failures_waits_no_longer_for_them() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
+fn failures_and_refusals_have_separate_backoffs() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
     for _ in 0..8 {
-        let (slot, _) = story.take().remove(0);
-        story.done(&slot, &Outcome::Failed("no answer".into()));
-        story.now = story.outbox.next().expect("it is tried again");
+        let (slot, _) = scenario.take().remove(0);
+        scenario.done(&slot, &Outcome::Failed("no answer".into()));
+        scenario.now = scenario.outbox.next().expect("a retry is scheduled");
     }
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Refused("no right".into()));
-    let next = story.outbox.next().expect("it is tried again");
-    assert!(next <= story.now + SignedDuration::from_secs(2), "{next}");
-    story.now = next;
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Failed("no answer".into()));
-    let next = story.outbox.next().expect("it is tried again");
-    assert!(next <= story.now + SignedDuration::from_millis(100), "nor the other way round: {next}");
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Refused("no right".into()));
+    let next = scenario.outbox.next().expect("a retry is scheduled");
+    assert!(next <= scenario.now + SignedDuration::from_secs(2), "{next}");
+    scenario.now = next;
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Failed("no answer".into()));
+    let next = scenario.outbox.next().expect("a retry is scheduled");
+    assert!(next <= scenario.now + SignedDuration::from_millis(100), "nor the other way round: {next}");
 }
 
 #[test]
 fn a_conflict_waits_for_the_engine() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Conflict);
-    assert_eq!(story.outbox.next(), None);
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Conflict);
+    assert_eq!(scenario.outbox.next(), None);
 }
 
 #[test]
-fn what_has_been_quiet_for_long_is_forgotten() {
-    let mut story = Story::begin();
+fn idle_slots_are_forgotten() {
+    let mut scenario = Scenario::begin();
     for number in 0..100 {
-        story.want(&number.to_string(), Transition);
-        story.written();
+        scenario.want(&number.to_string(), Transition);
+        scenario.written();
     }
-    story.after(11_000).written();
-    assert!(story.outbox.entries.is_empty() && story.outbox.idle.is_empty());
+    scenario.after(11_000).written();
+    assert!(scenario.outbox.entries.is_empty() && scenario.outbox.idle.is_empty());
 }
 
 #[test]
-fn words_are_not_looked_for_all_the_time() {
-    let mut story = Story::begin();
-    let mut looks = 0;
+fn message_changes_are_not_rendered_more_than_once_a_second() {
+    let mut scenario = Scenario::begin();
+    let mut renders = 0;
     for _ in 0..10_000 {
-        story.after(1).want("web", MessageOnly);
-        looks += story.looks();
-        assert!(story.outbox.idle.len() <= 12, "{}", story.outbox.idle.len());
+        scenario.after(1).want("web", MessageOnly);
+        renders += scenario.renders();
+        assert!(scenario.outbox.idle.len() <= 12, "{}", scenario.outbox.idle.len());
     }
-    assert!(looks <= 11, "{looks} looks in ten seconds");
+    assert!(renders <= 11, "{renders} renders in ten seconds");
 }
 
 #[test]
-fn one_who_takes_over_does_not_look_at_everything_at_once() {
-    let mut story = Story::begin();
-    story.outbox.lead(false);
+fn a_new_leader_renders_in_batches() {
+    let mut scenario = Scenario::begin();
+    scenario.outbox.set_leading(false);
     for number in 0..1000 {
-        story.want(&number.to_string(), Transition);
+        scenario.want(&number.to_string(), Transition);
     }
-    story.outbox.lead(true);
-    let first = story.looks();
-    assert!((1..=100).contains(&first), "{first} looks at a time");
-    assert!(story.outbox.next().is_some_and(|next| next <= story.now), "and goes on at once");
-    let rest: usize = (0..1000).map(|_| story.looks()).sum();
-    assert_eq!((first + rest, story.outbox.next()), (1000, None));
+    scenario.outbox.set_leading(true);
+    let first = scenario.renders();
+    assert!((1..=100).contains(&first), "{first} renders at a time");
+    assert!(scenario.outbox.next().is_some_and(|next| next <= scenario.now), "and continues at once");
+    let rest: usize = (0..1000).map(|_| scenario.renders()).sum();
+    assert_eq!((first + rest, scenario.outbox.next()), (1000, None));
 }
 
 #[test]
-fn what_is_not_found_is_looked_at_again() {
-    let mut story = Story::begin();
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Absent);
-    assert_eq!(story.after(100).written(), 1, "a server may not know the kind yet");
+fn a_404_is_retried() {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Absent);
+    assert_eq!(scenario.after(100).written(), 1, "another API server may know the object");
 }
 
 #[rstest]
 #[case::back(-3_600_000)]
 #[case::forward(3_600_000)]
-fn a_clock_that_is_set_holds_nothing_up_and_hastens_nothing(#[case] by: i64) {
-    let mut story = Story::begin();
-    story.want("web", MessageOnly);
-    assert_eq!(story.written(), 1);
-    story.set_clock(by).want("web", MessageOnly);
-    assert_eq!(story.after(500).written(), 0, "words wait for a second still");
-    assert_eq!(story.after(500).written(), 1);
+fn a_clock_that_was_set_changes_no_delay(#[case] by: i64) {
+    let mut scenario = Scenario::begin();
+    scenario.want("web", MessageOnly);
+    assert_eq!(scenario.written(), 1);
+    scenario.set_clock(by).want("web", MessageOnly);
+    assert_eq!(scenario.after(500).written(), 0, "message changes still wait for a second");
+    assert_eq!(scenario.after(500).written(), 1);
 
-    story.want("late", Transition);
-    assert_eq!(story.set_clock(by).written(), 1);
+    scenario.want("late", Transition);
+    assert_eq!(scenario.set_clock(by).written(), 1);
 
-    story.want("web", Transition);
-    let (slot, _) = story.take().remove(0);
-    story.done(&slot, &Outcome::Failed("no answer".into()));
-    assert_eq!(story.set_clock(by).written(), 0);
-    assert_eq!(story.after(100).written(), 1);
-    assert_eq!(story.after(11_000).written(), 0);
-    assert!(story.outbox.entries.is_empty() && story.outbox.idle.is_empty());
+    scenario.want("web", Transition);
+    let (slot, _) = scenario.take().remove(0);
+    scenario.done(&slot, &Outcome::Failed("no answer".into()));
+    assert_eq!(scenario.set_clock(by).written(), 0);
+    assert_eq!(scenario.after(100).written(), 1);
+    assert_eq!(scenario.after(11_000).written(), 0);
+    assert!(scenario.outbox.entries.is_empty() && scenario.outbox.idle.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Which objects a spec means, and what is wrong with what it says of them.
+//! Parses and validates `spec.components`.
 
 use std::sync::Arc;
 
@@ -15,32 +15,30 @@ use crate::{
 
 use super::component_report::Absence;
 
-/// One entry of `spec.components` that can be understood.
+/// A valid entry of `spec.components`.
 #[derive(Debug)]
 pub(super) struct ComponentEntry {
-    /// Where it stands in the spec.
+    /// In `spec.components`.
     pub(super) index: usize,
     pub(super) kind: GroupKind,
     pub(super) feed: FeedId,
     pub(super) target: Target,
-    /// Where it is found in the index.
-    pub(super) anchor: SelectorLabel,
-    /// How many objects it means.
+    /// For removal from the index.
+    pub(super) selector_label: SelectorLabel,
     pub(super) matched: usize,
-    /// Why there is none, or why there may be more,
+    /// Why no object matches, or why more objects may match.
     pub(super) absence: Option<Absence>,
-    /// and since when.
+    /// Since when `absence` has its value.
     pub(super) since: Option<Timestamp>,
 }
 
-/// Which objects of a kind.
 #[derive(Debug)]
 pub(super) enum Target {
     Named(NamespacedName),
     Selected { namespace: Option<Arc<str>>, selector: Selector, text: Arc<str> },
 }
 
-/// Whether both mean the same, in whatever words.
+/// Equal selectors in another notation compare equal.
 impl PartialEq for Target {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -54,32 +52,28 @@ impl PartialEq for Target {
     }
 }
 
-/// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InvalidEntry {
-    /// What it is, in a word.
     pub(super) reason: &'static str,
-    /// The entry,
+    /// Such as `spec.components[1]`.
     pub(super) spec_path: String,
-    /// and what is wrong with it, and the way out.
+    /// What is wrong, and what to do.
     pub(super) text: String,
-    /// What it asks for, if nobody can tell what that means. What is asked for twice is looked after once.
-    pub(super) lost: Option<GroupKind>,
+    /// The kind under which it counts as one Unknown component; `None` for a duplicate, which counts already.
+    pub(super) counted_kind: Option<GroupKind>,
 }
 
 impl InvalidEntry {
-    /// What it comes to where nobody can tell what is asked for.
     pub(super) fn absence(&self) -> Absence {
-        Absence::Lost { reason: self.reason, text: self.text.clone() }
+        Absence::Invalid { reason: self.reason, text: self.text.clone() }
     }
 }
 
-/// An entry as it was written: its kind, and which objects.
+/// Index in the spec, kind and target.
 pub(super) type ParsedEntry = (usize, GroupKind, Target);
 
 impl Target {
-    /// Whether it means an object.
-    pub(super) fn is_it(&self, name: &NamespacedName, labels: &Labels) -> bool {
+    pub(super) fn matches(&self, name: &NamespacedName, labels: &Labels) -> bool {
         match self {
             Self::Named(own) => own == name,
             Self::Selected { namespace, selector, .. } => {
@@ -89,26 +83,24 @@ impl Target {
     }
 }
 
-/// The entry as messages call it.
 pub(super) fn spec_path(index: usize) -> String {
     format!("spec.components[{index}]")
 }
 
-/// What a spec asks for, and its mistakes. What is asked for twice counts once.
-/// `own` is the name of the Rollup.
+/// Valid and invalid entries. Duplicates are invalid. `own` is the name of the Rollup.
 pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<InvalidEntry>) {
     let (mut parsed, mut invalid_entries) = (Vec::<ParsedEntry>::new(), Vec::new());
     for (index, component) in spec.components.iter().enumerate() {
         let kind = GroupKind::new(&component.group, &component.kind);
-        let mut wrong = |reason, text: String, lost: Option<&GroupKind>| {
+        let mut invalid = |reason, text: String, counted_kind: Option<&GroupKind>| {
             invalid_entries.push(InvalidEntry {
                 reason,
                 spec_path: spec_path(index),
                 text,
-                lost: lost.cloned(),
+                counted_kind: counted_kind.cloned(),
             });
         };
-        // Empty is how programs in Go leave it out.
+        // Go programs write an empty string for an unset field.
         let namespace = component.namespace.as_deref().filter(|namespace| !namespace.is_empty());
         let target = match (&component.name, &component.selector) {
             (Some(name), None) => Target::Named(NamespacedName::new(namespace.unwrap_or_default(), name)),
@@ -118,7 +110,7 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
                 text: selector::text_of(selector).into(),
             },
             (Some(_), Some(_)) => {
-                wrong(
+                invalid(
                     reasons::NAME_AND_SELECTOR,
                     "set only one of name and selector".to_owned(),
                     Some(&kind),
@@ -127,19 +119,19 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
             }
             (None, None) => {
                 let text = "set name or selector".to_owned();
-                wrong(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
+                invalid(reasons::NAME_OR_SELECTOR_REQUIRED, text, Some(&kind));
                 continue;
             }
         };
         let is_same = |(_, other, others): &&ParsedEntry| *other == kind && *others == target;
         if let Some((first, ..)) = parsed.iter().find(is_same) {
             let text = format!("duplicate of {}: remove one", spec_path(*first));
-            wrong(reasons::DUPLICATE_COMPONENT, text, None);
+            invalid(reasons::DUPLICATE_COMPONENT, text, None);
             continue;
         }
         if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
         {
-            wrong(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
+            invalid(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
             continue;
         }
         parsed.push((index, kind, target));
@@ -163,7 +155,7 @@ mod tests {
         json!([{"kind": "A", "selector": {"matchLabels": {"a": "b"}}}, {"kind": "A", "selector": {"matchLabels": {"a": "b"}}}]),
         &["DuplicateComponent"]
     )]
-    #[case::in_other_words(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["DuplicateComponent"])]
+    #[case::in_another_notation(json!([{"kind": "A", "selector": {}}, {"kind": "A", "selector": {"matchLabels": {}}}]), &["DuplicateComponent"])]
     #[case::in_another_order(
         json!([
             {"kind": "A", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}},

@@ -1,4 +1,4 @@
-//! What one component says, in a condition of each type; or what has to be assumed where it says nothing.
+//! What one component contributes to each condition of a Rollup: what it reports, or what has to be assumed.
 
 use bellwether_api::{
     ComponentPresence,
@@ -13,45 +13,40 @@ use crate::{
 
 use super::{policies::Policies, triple::Triple};
 
-/// What one component says.
 #[derive(Debug)]
 pub(super) struct ComponentReport {
     pub(super) available: Contribution<'static>,
     pub(super) progressing: Contribution<'static>,
     pub(super) degraded: Contribution<'static>,
-    /// Nothing where it says nothing, and then it has no objection.
+    /// `None` if it does not report Upgradeable, which means no objection.
     pub(super) upgradeable: Option<Contribution<'static>>,
 }
 
-/// Why there is no object to say anything that counts.
+/// Why an entry has no object whose conditions count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// The object that is named does not exist.
     NotFound,
-    /// Nor does its kind.
+    /// The named object does not exist, because its kind is not served.
     NotServed,
-    /// It may exist, but its kind cannot be read.
+    /// The object may exist, but its kind cannot be read.
     Unreadable(Unreadable),
-    /// No object matches the selector.
     NoObjectsSelected,
-    /// What it says rests on what is said of it.
+    /// The component contains this Rollup, so its status depends on this one.
     Cycle,
-    /// Nobody can understand what is asked for.
-    Lost {
-        /// Why, in a word,
+    /// The entry of the spec is invalid.
+    Invalid {
         reason: &'static str,
-        /// and in a line.
         text: String,
     },
 }
 
 impl Absence {
-    /// What the status says of it, for whoever reads that status again. Nothing where the object may exist.
+    /// How the status stores it, for the next leader; `None` if the object may exist.
     pub(super) fn presence(&self) -> Option<ComponentPresence> {
         match self {
             Self::NotFound => Some(ComponentPresence::Missing),
             Self::NotServed => Some(ComponentPresence::NotServed),
-            Self::Unreadable(_) | Self::NoObjectsSelected | Self::Cycle | Self::Lost { .. } => None,
+            Self::Unreadable(_) | Self::NoObjectsSelected | Self::Cycle | Self::Invalid { .. } => None,
         }
     }
 }
@@ -66,31 +61,30 @@ impl From<ComponentPresence> for Absence {
 }
 
 impl ComponentReport {
-    /// What an object says.
     pub(super) fn of(policies: &Policies, facts: &ComponentConditions) -> Self {
-        facts.source(|source| {
-            let say = |policy: &Policy| {
-                let mut said = normalise(policy, source).into_owned();
-                if said.repeated > 0 {
+        facts.with_source(|source| {
+            let contribution = |policy: &Policy| {
+                let mut reported = normalise(policy, source).into_owned();
+                if reported.repeated > 0 {
                     let more =
-                        format!(" ({} {} conditions: the first counts)", said.repeated + 1, policy.type_);
-                    let more = if said.message.is_empty() { more.trim_start() } else { &more };
-                    said.message.to_mut().push_str(more);
+                        format!(" ({} {} conditions: the first counts)", reported.repeated + 1, policy.type_);
+                    let more = if reported.message.is_empty() { more.trim_start() } else { &more };
+                    reported.message.to_mut().push_str(more);
                 }
-                said
+                reported
             };
-            let is_upgradeable_said =
-                source.conditions.iter().any(|said| said.type_ == policies.upgradeable.type_);
+            let reports_upgradeable =
+                source.conditions.iter().any(|condition| condition.type_ == policies.upgradeable.type_);
             Self {
-                available: say(&policies.available),
-                progressing: say(&policies.progressing),
-                degraded: say(&policies.degraded),
-                upgradeable: is_upgradeable_said.then(|| say(&policies.upgradeable)),
+                available: contribution(&policies.available),
+                progressing: contribution(&policies.progressing),
+                degraded: contribution(&policies.degraded),
+                upgradeable: reports_upgradeable.then(|| contribution(&policies.upgradeable)),
             }
         })
     }
 
-    /// The same of an object that is being deleted: whatever else it says, something is done to it.
+    /// A terminating component is always Progressing.
     pub(super) fn being_deleted(self, policies: &Policies) -> Self {
         let policy = &policies.progressing;
         let progressing = Contribution {
@@ -104,13 +98,13 @@ impl ComponentReport {
         Self { progressing, ..self }
     }
 
-    /// Of an object whose kind cannot be read any more: what it said when it could, if anybody had looked. Nothing of it
-    /// counts, nor that it had no objection.
+    /// The kind became unreadable: all conditions are Unknown, and the message quotes the last report. An
+    /// objection to an upgrade is possible.
     pub(super) fn unreadable(before: Option<&Self>, policies: &Policies, why: &Unreadable) -> Self {
-        let unknown = |policy: &Policy, said: Option<&Contribution<'_>>| {
-            let before = said.map(|said| {
-                let said = if said.message.is_empty() { &said.reason } else { &said.message };
-                format!("; last reported: {said}")
+        let unknown = |policy: &Policy, reported: Option<&Contribution<'_>>| {
+            let before = reported.map(|reported| {
+                let text = if reported.message.is_empty() { &reported.reason } else { &reported.message };
+                format!("; last reported: {text}")
             });
             unknown(policy, why.reason(), format!("{why}{}", before.unwrap_or_default()))
         };
@@ -123,15 +117,15 @@ impl ComponentReport {
         }
     }
 
-    /// What has to be assumed where there is no object.
+    /// The assumed conditions if there is no object.
     pub(super) fn missing(policies: &Policies, absence: &Absence, since: Option<Timestamp>) -> Self {
-        let say = |policy: &Policy| match absence {
-            Absence::NotFound if Bug::MissingIsFine.is_planted() => as_good_as_any(policy),
+        let contribution = |policy: &Policy| match absence {
+            Absence::NotFound if Bug::MissingIsFine.is_planted() => planted_fine(policy),
             Absence::NotFound => Contribution::missing(policy, "not found", since),
             Absence::NotServed => {
                 Contribution::missing(policy, "not found: kind not served by the cluster", since)
             }
-            // Since when is not written anywhere: who comes later must not think that it was only then.
+            // Without a time: it is not stored, so the next leader would take its own start for it.
             Absence::Unreadable(why) => unknown(policy, why.reason(), why.to_string()),
             Absence::NoObjectsSelected => {
                 unknown(policy, reasons::NO_OBJECTS_SELECTED, "no object matches the selector".to_owned())
@@ -140,19 +134,19 @@ impl ComponentReport {
                 let text = "component cycle: contains this Rollup".to_owned();
                 unknown(policy, reasons::COMPONENT_CYCLE, text)
             }
-            Absence::Lost { reason, text } => unknown(policy, reason, text.clone()),
+            Absence::Invalid { reason, text } => unknown(policy, reason, text.clone()),
         };
-        // Where there is nobody, nobody objects; but who cannot be asked may.
-        let may_object = match absence {
+        // A missing component cannot object to an upgrade; an unreadable or invalid one may.
+        let may_block_upgrade = match absence {
             Absence::NotFound | Absence::NotServed | Absence::NoObjectsSelected => false,
             Absence::Unreadable(why) => *why != Unreadable::NotServed,
-            Absence::Cycle | Absence::Lost { .. } => true,
+            Absence::Cycle | Absence::Invalid { .. } => true,
         };
         Self {
-            available: say(&policies.available),
-            progressing: say(&policies.progressing),
-            degraded: say(&policies.degraded),
-            upgradeable: may_object.then(|| say(&policies.upgradeable)),
+            available: contribution(&policies.available),
+            progressing: contribution(&policies.progressing),
+            degraded: contribution(&policies.degraded),
+            upgradeable: may_block_upgrade.then(|| contribution(&policies.upgradeable)),
         }
     }
 
@@ -164,8 +158,8 @@ impl ComponentReport {
         }
     }
 
-    /// The condition that tells most of how it is.
-    pub(super) fn most_telling(&self) -> &Contribution<'static> {
+    /// The condition to show for the component.
+    pub(super) fn most_significant(&self) -> &Contribution<'static> {
         let order: [(&Contribution<'static>, ConditionStatus); 6] = [
             (&self.available, False),
             (&self.degraded, True),
@@ -174,13 +168,13 @@ impl ComponentReport {
             (&self.progressing, Unknown),
             (&self.progressing, True),
         ];
-        let found = order.into_iter().find(|(said, status)| said.status == *status);
-        found.map_or(&self.available, |(said, _)| said)
+        let found = order.into_iter().find(|(contribution, status)| contribution.status == *status);
+        found.map_or(&self.available, |(contribution, _)| contribution)
     }
 }
 
-/// What a bug that was planted makes of a component that does not exist.
-fn as_good_as_any(policy: &Policy) -> Contribution<'static> {
+/// For [`Bug::MissingIsFine`].
+fn planted_fine(policy: &Policy) -> Contribution<'static> {
     let status = policy.status(Class::Fine);
     Contribution { status, class: Class::Fine, ..unknown(policy, reasons::ALL_AS_EXPECTED, String::new()) }
 }

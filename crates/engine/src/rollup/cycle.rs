@@ -1,5 +1,5 @@
-//! Rollups that are components of one another. Once one of them is not well, each would keep the others from being well for
-//! ever: so what leads back to a Rollup says nothing about it.
+//! Cycles among Rollups. Rollups that contain one another would keep each other unhealthy for ever, so a
+//! component that contains this Rollup counts as Unknown.
 
 use std::collections::BTreeSet;
 
@@ -13,21 +13,22 @@ use crate::{
 use super::Rollups;
 
 impl Rollups {
-    /// A Rollup has become a component of another, or is none any more.
+    /// Updates the cycles after the child Rollups of a Rollup changed.
     pub(super) fn find_cycles(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get(id) else { return };
-        let (name, below) = (rollup.name.clone(), rollup.below.iter().cloned().collect());
-        let mut concerned = self.circles.upstream(&name);
-        if !self.circles.set(&name, below) {
+        let (name, child_rollups) = (rollup.name.clone(), rollup.child_rollups.iter().cloned().collect());
+        let mut concerned = self.graph.transitive_dependents(&name);
+        if !self.graph.set(&name, child_rollups) {
             return;
         }
-        concerned.extend(self.circles.upstream(&name));
+        concerned.extend(self.graph.transitive_dependents(&name));
         concerned.insert(name);
         for name in concerned {
             let Some(id) = self.all.id(&GroupRef::new(OwnKind::Rollup, name.clone())) else { continue };
-            let above = self.circles.upstream(&name);
+            let dependents = self.graph.transitive_dependents(&name);
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            let cycle: BTreeSet<NamespacedName> = rollup.below.intersection(&above).cloned().collect();
+            let cycle: BTreeSet<NamespacedName> =
+                rollup.child_rollups.intersection(&dependents).cloned().collect();
             let before = std::mem::replace(&mut rollup.cycle, cycle);
             let differs: Vec<_> = before.symmetric_difference(&rollup.cycle).cloned().collect();
             for component in &differs {
@@ -36,7 +37,7 @@ impl Rollups {
                     && let Some(stored) = feeds.object(object)
                     && let Some(feed) = feeds.get(stored.feed)
                     && self
-                        .counting
+                        .counted_by
                         .get(&object)
                         .is_some_and(|entry_ids| entry_ids.iter().any(|entry_id| entry_id.0 == id))
                 {

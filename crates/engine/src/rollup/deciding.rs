@@ -1,4 +1,4 @@
-//! Which conditions of a Rollup decide how it is, and which somebody needs to be told of.
+//! Which condition of a group decides its state, and which conditions are worth showing.
 
 use bellwether_conditions::Statement;
 use bellwether_model::ConditionStatus;
@@ -8,8 +8,8 @@ use crate::{
     view::{Condition, Detail, Group},
 };
 
-/// The conditions from the one that decides first on, each with its status as long as all is well.
-const ORDER: [(&str, ConditionStatus); 5] = [
+/// Most significant first, with the good status of each.
+const BY_SIGNIFICANCE: [(&str, ConditionStatus); 5] = [
     (AVAILABLE, ConditionStatus::True),
     (DEGRADED, ConditionStatus::False),
     (PROGRESSING, ConditionStatus::False),
@@ -18,7 +18,7 @@ const ORDER: [(&str, ConditionStatus); 5] = [
 ];
 
 impl Group {
-    /// What the condition says that decides: of an Application Ready, of a Rollup the first that is not as it should be.
+    /// Ready of an Application; the most significant bad condition of a Rollup, or Available.
     pub fn deciding(&self) -> Option<&Statement> {
         let decides = match &self.detail {
             Detail::Application { .. } => self.conditions.first(),
@@ -27,9 +27,9 @@ impl Group {
         decides.map(|condition| &condition.statement)
     }
 
-    /// The conditions of a Rollup that somebody needs to be told of, those that decide first: what is not as it should be,
-    /// what would not be if nothing were held back, and that nobody is at work where nothing works. Of an Application,
-    /// none.
+    /// Rollup conditions worth showing, most significant first: those not at their good status, those whose
+    /// degradation is held back, and `Progressing` while Available=False and Degraded=True. Empty for
+    /// Applications.
     pub fn remarkable(&self) -> impl Iterator<Item = &Condition> {
         remarkable(match &self.detail {
             Detail::Application { .. } => &[],
@@ -37,22 +37,21 @@ impl Group {
         })
     }
 
-    /// The first of those whose turn for the worse is held back.
+    /// The first one that damping holds back.
     pub fn held_back(&self) -> Option<&Condition> {
         self.remarkable().find(|condition| condition.held_until.is_some())
     }
 }
 
-/// The first that is not as it should be, or Available.
 fn deciding(conditions: &[Condition]) -> Option<&Condition> {
-    // Whether it may be upgraded says nothing of how it is.
+    // Upgradeable does not affect the state.
     let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.type_ != UPGRADEABLE);
     bad.next().map(|(bad, _)| bad).or(conditions.first())
 }
 
 fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
-    let is = |kind: &str, status: ConditionStatus| {
-        conditions.iter().any(|condition| condition.type_ == kind && condition.statement.status == status)
+    let is = |type_: &str, status: ConditionStatus| {
+        conditions.iter().any(|condition| condition.type_ == type_ && condition.statement.status == status)
     };
     let is_broken = is(AVAILABLE, ConditionStatus::False) && is(DEGRADED, ConditionStatus::True);
     let is_remarkable = move |(condition, fine): &(&Condition, bool)| {
@@ -61,10 +60,10 @@ fn remarkable(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
     in_order(conditions).filter(is_remarkable).map(|(condition, _)| condition)
 }
 
-/// The conditions in their order, and whether each is as it should be.
+/// The conditions by significance, and whether each has its good status.
 fn in_order(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, bool)> {
-    ORDER.iter().filter_map(|(kind, fine)| {
-        let condition = conditions.iter().find(|condition| condition.type_ == *kind)?;
+    BY_SIGNIFICANCE.iter().filter_map(|(type_, fine)| {
+        let condition = conditions.iter().find(|condition| condition.type_ == *type_)?;
         Some((condition, condition.statement.status == *fine))
     })
 }
@@ -117,45 +116,48 @@ mod tests {
     #[rstest]
     #[case::all_fine([True, False, False, True], "Available")]
     #[case::not_available([False, True, True, False], "Available")]
-    #[case::nobody_knows([Unknown, False, True, True], "Available")]
+    #[case::available_unknown([Unknown, False, True, True], "Available")]
     #[case::degraded([True, True, True, True], "Degraded")]
     #[case::progressing([True, True, False, False], "Progressing")]
     #[case::not_resolved([True, False, False, False], "Resolved")]
-    fn what_decides_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
+    fn the_deciding_condition_of_a_rollup(#[case] statuses: [ConditionStatus; 4], #[case] deciding: &str) {
         let [available, progressing, degraded, resolved] = statuses;
         let rollup = rollup([available, progressing, degraded, False, resolved]);
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some(deciding));
+        assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some(deciding));
     }
 
     #[rstest]
     #[case::all_fine([True, False, False, True, True], &[])]
-    #[case::on_its_way([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
-    #[case::needs_a_human([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::repairing([False, True, True, True, True], &["Available", "Degraded", "Progressing"])]
+    #[case::requires_intervention([False, False, True, True, True], &["Available", "Degraded", "Progressing"])]
     #[case::at_rest([True, False, True, True, True], &["Degraded"])]
     #[case::not_to_be_upgraded([True, False, False, False, True], &["Upgradeable"])]
     #[case::not_resolved([True, False, False, Unknown, False], &["Upgradeable", "Resolved"])]
-    fn what_is_told_of_a_rollup(#[case] statuses: [ConditionStatus; 5], #[case] told: &[&str]) {
+    fn the_remarkable_conditions_of_a_rollup(
+        #[case] statuses: [ConditionStatus; 5],
+        #[case] expected: &[&str],
+    ) {
         let rollup = rollup(statuses);
-        assert_eq!(rollup.remarkable().map(|condition| condition.type_).collect::<Vec<_>>(), told);
+        assert_eq!(rollup.remarkable().map(|condition| condition.type_).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn what_is_held_back_is_told_and_does_not_decide() {
+    fn a_held_condition_is_remarkable_and_does_not_decide() {
         let mut rollup = rollup([True, True, False, True, True]);
         for condition in rollup.conditions.iter_mut().filter(|condition| condition.type_ == "Degraded") {
             condition.held_until = Some(Timestamp::UNIX_EPOCH);
         }
         assert_eq!(rollup.held_back().map(|condition| condition.type_), Some("Degraded"));
-        assert_eq!(rollup.deciding().map(|says| &*says.reason), Some("Progressing"));
+        assert_eq!(rollup.deciding().map(|statement| &*statement.reason), Some("Progressing"));
     }
 
-    /// Though its conditions are of types that decide of a Rollup.
+    /// Although it has conditions of types that decide for a Rollup.
     #[test]
-    fn what_decides_of_an_application() {
+    fn the_deciding_condition_of_an_application() {
         let conditions = [("Ready", True), ("Resolved", False), ("Degraded", True)];
         let detail = Detail::Application { type_: None, version: None, dependencies: Vec::new() };
         let application = group("Application", &conditions, detail);
-        assert_eq!(application.deciding().map(|says| &*says.reason), Some("Ready"));
+        assert_eq!(application.deciding().map(|statement| &*statement.reason), Some("Ready"));
         assert_eq!(application.remarkable().count(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Which Rollups an object may concern, found by its kind, its name and its labels rather than by asking all of them.
+//! Finds the Rollup entries that an object may match, by kind, name and labels, without testing all of them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,19 +6,17 @@ use crate::{
     facts::Labels,
     id::{FeedId, NamespacedName},
     registry::GroupId,
-    selector_index::{SelectorIndex, SelectorLabel, take},
+    selector_index::{SelectorIndex, SelectorLabel, remove_from_set},
 };
 
 use super::component_entry::Target;
 
-/// A choice of a Rollup: one of those that it was made of when it was last settled.
+/// An entry by its index in the Rollup's `entries`; valid until the next `attach`.
 pub(super) type EntryId = (GroupId, usize);
 
-/// The way from objects to Rollups.
 #[derive(Debug, Default)]
 pub(super) struct ComponentIndex(HashMap<FeedId, KindEntries>);
 
-/// The Rollups that look at a kind.
 #[derive(Debug, Default)]
 struct KindEntries {
     naming: HashMap<NamespacedName, BTreeSet<EntryId>>,
@@ -42,19 +40,18 @@ impl ComponentIndex {
         feed: FeedId,
         entry_id: EntryId,
         target: &Target,
-        anchor: &SelectorLabel,
+        selector_label: &SelectorLabel,
     ) {
         let Some(entry_ids) = self.0.get_mut(&feed) else { return };
         match target {
-            Target::Named(name) => take(&mut entry_ids.naming, name, entry_id),
-            Target::Selected { .. } => entry_ids.selecting.remove(anchor, entry_id),
+            Target::Named(name) => remove_from_set(&mut entry_ids.naming, name, entry_id),
+            Target::Selected { .. } => entry_ids.selecting.remove(selector_label, entry_id),
         }
         if entry_ids.naming.is_empty() && entry_ids.selecting.is_empty() {
             self.0.remove(&feed);
         }
     }
 
-    /// The choices that may mean an object, in their order.
     pub(super) fn candidates(
         &self,
         feed: FeedId,

@@ -1,8 +1,10 @@
-//! Rollups: components of any kind, anywhere in the cluster, that operators look after, and the worst of what they say.
+//! Rollups: components of any kind anywhere in the cluster, and the worst of the conditions that their
+//! operators report.
 //!
-//! `component_entry.rs` reads which objects a spec means, and `index.rs` finds the Rollups that mean an object; `component_report.rs` is what one
-//! component says, by the policies of `policies.rs`; `component_reports.rs` counts that; `rollup_state.rs` weighs it; `status.rs` puts it into
-//! words, and `triple.rs` says what three conditions mean together.
+//! `component_entry.rs` parses the spec, and `index.rs` finds the entries that an object matches.
+//! `component_report.rs` is what one component contributes under the policies of `policies.rs`.
+//! `component_reports.rs` tallies the reports, `rollup_state.rs` evaluates the tallies, and `status.rs`
+//! renders the status. `triple.rs` interprets Available, Progressing and Degraded together.
 
 mod component_entry;
 mod component_report;
@@ -46,15 +48,14 @@ use index::{ComponentIndex, EntryId};
 use rollup_state::Rollup;
 pub use view::rollup_mistakes;
 
-/// All Rollups.
 #[derive(Debug, Default)]
 pub(crate) struct Rollups {
     all: Registry<Rollup>,
     index: ComponentIndex,
-    /// Which choices mean an object.
-    counting: HashMap<ObjectId, Box<[EntryId]>>,
-    /// Which Rollups are components of which.
-    circles: DependencyGraph,
+    /// The entries that an object matches.
+    counted_by: HashMap<ObjectId, Box<[EntryId]>>,
+    /// Rollups that are components of Rollups.
+    graph: DependencyGraph,
 }
 
 impl Grouping for Rollups {
@@ -66,7 +67,7 @@ impl Grouping for Rollups {
         &[OwnKind::Rollup]
     }
 
-    /// Components may be anywhere.
+    /// Components can be in any namespace.
     fn is_namespaced(&self) -> bool {
         false
     }
@@ -77,7 +78,7 @@ impl Grouping for Rollups {
         }
     }
 
-    /// How long something has lasted is another question now.
+    /// Damping compares times of components with the clock.
     fn clock_set(&mut self, _by: SignedDuration) {
         let all = self.all.ids();
         self.all.touch_all(all);
@@ -88,17 +89,18 @@ impl Grouping for Rollups {
         let OwnManifest { generation, spec, status, .. } = &**written;
         let group = GroupRef::new(OwnKind::Rollup, name.clone());
         let Some(id) = self.all.id(&group) else {
-            let publication = Publication::new(group.clone(), &status::MANNER, facts, *generation, status);
+            let publication =
+                Publication::new(group.clone(), &status::CONDITIONS, facts, *generation, status);
             let mut rollup = Rollup::new(publication, facts.deleting, spec.clone());
-            rollup.remember(status);
+            rollup.load_stored_since(status);
             let id = self.all.insert(group, rollup);
             return self.attach(id, cx);
         };
         let Some(rollup) = self.all.get_mut(id) else { return };
         let is_same = rollup.spec == *spec && rollup.deleting == facts.deleting;
         rollup.deleting = facts.deleting;
-        if rollup.publication.seen(facts, *generation, status, cx.queue) {
-            rollup.remember(status);
+        if rollup.publication.observe(facts, *generation, status, cx.queue) {
+            rollup.load_stored_since(status);
             self.all.touch(id);
         }
         let is_synced = self.all.is_synced();
@@ -107,12 +109,12 @@ impl Grouping for Rollups {
             rollup.spec = spec.clone();
             self.attach(id, cx);
         } else if is_synced {
-            rollup.forget_strangers();
+            rollup.drop_unnamed();
         }
     }
 
-    fn seen_again(&mut self, group: &GroupRef, facts: &Facts) {
-        self.all.seen_again(group, facts);
+    fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
+        self.all.version_changed(group, facts);
     }
 
     fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
@@ -120,7 +122,7 @@ impl Grouping for Rollups {
         self.detach(id, cx.feeds);
         let Some((_, rollup)) = self.all.remove(group, cx.queue) else { return };
         rollup.publication.withdraw(cx.queue);
-        for feed in rollup.needs.into_values() {
+        for feed in rollup.kind_feeds.into_values() {
             self.all.leave(feed, id, cx.feeds);
         }
     }
@@ -142,7 +144,7 @@ impl Grouping for Rollups {
             };
             for index in 0..rollup.entries.len() {
                 if rollup.entries.get(index).is_some_and(|entry| entry.feed == feed) {
-                    rollup.look_for(index, cx.feeds, cx.now);
+                    rollup.check_absence(index, cx.feeds, cx.now);
                 }
             }
             for object in rollup.objects() {
@@ -175,12 +177,13 @@ impl Grouping for Rollups {
             if !rollup.is_known(cx.feeds) {
                 continue;
             }
-            if rollup.shown.is_none() {
-                // What has come back before we began may go once more.
-                rollup.forget_the_past();
+            if rollup.last_evaluated.is_none() {
+                // Stored times are obsolete after the first evaluation: a component that came back before our
+                // start may be deleted again.
+                rollup.clear_stored_since();
             }
             let evaluation = rollup.evaluate(cx.now);
-            rollup.shown = Some(evaluation.triple());
+            rollup.last_evaluated = Some(evaluation.triple());
             if let Some(next) = evaluation.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
                 cx.queue.schedule(next, rollup.publication.timer());
             }
@@ -210,7 +213,7 @@ impl Grouping for Rollups {
     ) -> Option<ResourceVersion> {
         let id = self.all.id(group)?;
         if matches!(outcome, Outcome::Done(_)) {
-            self.all.get_mut(id)?.forget_the_past();
+            self.all.get_mut(id)?.clear_stored_since();
         }
         self.all.status_written(group, change, outcome, cx)
     }
@@ -229,7 +232,7 @@ impl Grouping for Rollups {
     }
 
     fn summary(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
-        self.view_as_one(group, feeds, now)
+        self.status_summary(group, feeds, now)
     }
 
     fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
@@ -239,39 +242,40 @@ impl Grouping for Rollups {
     fn count(&self, census: &mut Census) {
         census.rollups = self.by_health();
         let rollups: usize = self.all.iter().map(Rollup::notes).sum();
-        census.notes += rollups + self.counting.len() + self.all.feeds();
+        census.notes += rollups + self.counted_by.len() + self.all.feeds();
     }
 }
 
 impl Rollups {
-    /// The choices that mean an object. No Rollup is a component of itself.
+    /// The entries that an object matches. A Rollup is never a component of itself.
     fn entry_ids(&self, stored: &StoredObject) -> BTreeSet<EntryId> {
         let mut entry_ids = self.index.candidates(stored.feed, &stored.name, &stored.facts.labels);
         entry_ids.retain(|(id, index)| {
             self.all.get(*id).is_some_and(|rollup| {
                 let target = rollup.entries.get(*index).map(|entry| &entry.target);
                 (*stored.facts.uid != *rollup.uid() || Bug::CountItself.is_planted())
-                    && target.is_some_and(|target| target.is_it(&stored.name, &stored.facts.labels))
+                    && target.is_some_and(|target| target.matches(&stored.name, &stored.facts.labels))
             })
         });
         entry_ids
     }
 
-    /// Counts an object for those whose choices mean it, and for nobody else.
+    /// Updates an object in all Rollups with an entry that it matched before or matches now.
     fn recount(&mut self, object: ObjectId, entry_ids: BTreeSet<EntryId>, cx: &Context<'_>) {
-        let before: BTreeSet<_> = self.counting.remove(&object).into_iter().flatten().collect();
+        let before: BTreeSet<_> = self.counted_by.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && entry_ids.is_empty() {
             return;
         }
         let concerned: BTreeSet<_> = before.iter().chain(&entry_ids).map(|(id, _)| *id).collect();
-        let mut above = Vec::new();
+        let mut parents = Vec::new();
         for id in concerned {
             let Some(rollup) = self.all.get_mut(id) else { continue };
-            let of = |entry_ids: &BTreeSet<EntryId>| -> BTreeSet<usize> {
+            let of_rollup = |entry_ids: &BTreeSet<EntryId>| -> BTreeSet<usize> {
                 entry_ids.iter().filter(|(other, _)| *other == id).map(|(_, index)| *index).collect()
             };
-            let (before, after) = (of(&before), of(&entry_ids));
-            // An object and what was said while it was lacking have one name: one goes before the other comes.
+            let (before, after) = (of_rollup(&before), of_rollup(&entry_ids));
+            // An object and the placeholder for its absence have the same name, so one must go before the
+            // other comes.
             if after.is_empty() {
                 rollup.forget(object);
             }
@@ -283,7 +287,7 @@ impl Rollups {
                         entry.matched.saturating_sub(1)
                     };
                 }
-                rollup.look_for(*index, cx.feeds, cx.now);
+                rollup.check_absence(*index, cx.feeds, cx.now);
             }
             if let Some(stored) = cx.feeds.object(object)
                 && let Some(feed) = cx.feeds.get(stored.feed)
@@ -292,25 +296,25 @@ impl Rollups {
                     rollup.count(object, stored, feed);
                 }
                 if feed.kind.is_rollup() {
-                    let is_news = if after.is_empty() {
-                        rollup.below.remove(&stored.name)
+                    let is_new = if after.is_empty() {
+                        rollup.child_rollups.remove(&stored.name)
                     } else {
-                        rollup.below.insert(stored.name.clone())
+                        rollup.child_rollups.insert(stored.name.clone())
                     };
-                    above.extend(is_news.then_some(id));
+                    parents.extend(is_new.then_some(id));
                 }
             }
             self.all.touch(id);
         }
         if !entry_ids.is_empty() {
-            self.counting.insert(object, entry_ids.into_iter().collect());
+            self.counted_by.insert(object, entry_ids.into_iter().collect());
         }
-        for id in above {
+        for id in parents {
             self.find_cycles(id, cx.feeds);
         }
     }
 
-    /// The spec of a Rollup is new: finds out all over what its components are.
+    /// Counts all components anew, after the spec changed.
     fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
         if !self.all.is_synced() {
             return;
@@ -319,37 +323,37 @@ impl Rollups {
         let Some(rollup) = self.all.get_mut(id) else { return };
         let (parsed, invalid_entries) = component_entry::parse(&rollup.name.name, &rollup.spec);
         rollup.invalid_entries = invalid_entries;
-        let mut before = mem::take(&mut rollup.needs);
-        let mut needs = BTreeMap::new();
+        let mut before = mem::take(&mut rollup.kind_feeds);
+        let mut kind_feeds = BTreeMap::new();
         for (_, kind, _) in &parsed {
-            if !needs.contains_key(kind) {
+            if !kind_feeds.contains_key(kind) {
                 let feed = before.remove(kind);
                 let feed = feed
                     .unwrap_or_else(|| self.all.follow(id, &Cluster::hub(), kind, &Wanted::conditions(), cx));
-                needs.insert(kind.clone(), feed);
+                kind_feeds.insert(kind.clone(), feed);
             }
         }
         let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, kind, target) in parsed {
-            let Some(feed) = needs.get(&kind).copied() else { continue };
-            let anchor = self.index.insert(feed, (id, rollup.entries.len()), &target);
+            let Some(feed) = kind_feeds.get(&kind).copied() else { continue };
+            let selector_label = self.index.insert(feed, (id, rollup.entries.len()), &target);
             rollup.entries.push(ComponentEntry {
                 index,
                 kind,
                 feed,
                 target,
-                anchor,
+                selector_label,
                 matched: 0,
                 absence: None,
                 since: None,
             });
         }
-        let needed: Vec<_> = needs.values().copied().collect();
-        rollup.needs = needs;
+        let feeds: Vec<_> = kind_feeds.values().copied().collect();
+        rollup.kind_feeds = kind_feeds;
         for feed in before.into_values() {
             self.all.leave(feed, id, cx.feeds);
         }
-        let objects: BTreeMap<_, _> = needed
+        let objects: BTreeMap<_, _> = feeds
             .iter()
             .flat_map(|feed| cx.feeds.all(*feed))
             .filter_map(|object| Some((object, self.entry_ids(cx.feeds.object(object)?))))
@@ -359,25 +363,25 @@ impl Rollups {
         }
         if let Some(rollup) = self.all.get_mut(id) {
             for index in 0..rollup.entries.len() {
-                rollup.look_for(index, cx.feeds, cx.now);
+                rollup.check_absence(index, cx.feeds, cx.now);
             }
-            rollup.count_mistakes();
-            rollup.forget_strangers();
+            rollup.count_invalid_entries();
+            rollup.drop_unnamed();
         }
         self.all.touch(id);
     }
 
-    /// Counts nothing for a Rollup any more.
+    /// Removes the Rollup from the index and drops its counts.
     fn detach(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, entry) in rollup.entries.iter().enumerate() {
-            self.index.remove(entry.feed, (id, index), &entry.target, &entry.anchor);
+            self.index.remove(entry.feed, (id, index), &entry.target, &entry.selector_label);
         }
         for object in rollup.clear() {
-            if let Some(entry_ids) = self.counting.get_mut(&object) {
+            if let Some(entry_ids) = self.counted_by.get_mut(&object) {
                 *entry_ids = entry_ids.iter().copied().filter(|(other, _)| *other != id).collect();
                 if entry_ids.is_empty() {
-                    self.counting.remove(&object);
+                    self.counted_by.remove(&object);
                 }
             }
         }

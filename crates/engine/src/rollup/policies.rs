@@ -1,4 +1,4 @@
-//! What each condition of an operator means, and how many of them become one.
+//! The merge policies for the four conditions of operators.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -13,7 +13,6 @@ use crate::{
     reasons::rollup as reasons,
 };
 
-/// A policy for each condition.
 #[derive(Debug)]
 pub(super) struct Policies {
     pub(super) available: Policy,
@@ -26,8 +25,8 @@ static ANY_TRUE: LazyLock<Policies> = LazyLock::new(|| Policies::new(Polarity::N
 static WORST_IS_FALSE: LazyLock<Policies> = LazyLock::new(|| Policies::new(Polarity::Positive));
 
 impl Policies {
-    /// Those that go with this way of rolling up Progressing. That a component is stuck, which decides for one of the ways,
-    /// is not a matter of one condition.
+    /// By `spec.progressing`. The special case of `Matrix` involves three conditions, so
+    /// [`Rollup::evaluate`](super::rollup_state::Rollup::evaluate) handles it.
     pub(super) fn of(progressing: ProgressingPolicy) -> &'static Self {
         match progressing {
             ProgressingPolicy::Matrix | ProgressingPolicy::AnyTrue => &ANY_TRUE,
@@ -45,7 +44,7 @@ impl Policies {
                 unknown: Cow::Borrowed(reasons::INSTALL_INVALID),
                 fine: Cow::Borrowed(reasons::ALL_AS_EXPECTED),
             },
-            when_fine: WhenFine::Say(Cow::Borrowed(fine)),
+            when_fine: WhenFine::Text(Cow::Borrowed(fine)),
             ..Policy::new(kind)
         };
         let at_rest = match progressing {

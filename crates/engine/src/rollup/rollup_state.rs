@@ -1,4 +1,4 @@
-//! One Rollup: what its user wrote, and what is known of its components.
+//! The state of one Rollup: its spec, its components, and their evaluation.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -29,32 +29,29 @@ use super::{
     triple::Triple,
 };
 
-/// One Rollup.
 #[derive(Debug)]
 pub(super) struct Rollup {
     pub(super) name: NamespacedName,
     pub(super) publication: Publication,
     pub(super) deleting: bool,
     pub(super) spec: RollupSpec,
-    /// The kinds that it needs.
-    pub(super) needs: BTreeMap<GroupKind, FeedId>,
+    pub(super) kind_feeds: BTreeMap<GroupKind, FeedId>,
     pub(super) entries: Vec<ComponentEntry>,
     pub(super) invalid_entries: Vec<InvalidEntry>,
     pub(super) members: Members,
     pub(super) reports: ComponentReports,
-    /// Components of whose conditions nothing is known yet: nobody wanted to know before.
-    blind: BTreeSet<ObjectId>,
-    /// Since when components were not found, by the status that was last seen. What is seen here as well is not in it.
-    remembered: HashMap<(GroupKind, NamespacedName), Timestamp>,
-    /// The Rollups among its components,
-    pub(super) below: BTreeSet<NamespacedName>,
-    /// and those of them of which it is a component in turn.
+    /// Components that were stored by a lens without conditions, until the relist delivers them.
+    without_conditions: BTreeSet<ObjectId>,
+    /// Since when components are missing, by the stored status. Entries that are known to be absent have the
+    /// time themselves.
+    stored_since: HashMap<(GroupKind, NamespacedName), Timestamp>,
+    pub(super) child_rollups: BTreeSet<NamespacedName>,
+    /// Those child Rollups that contain this Rollup.
     pub(super) cycle: BTreeSet<NamespacedName>,
-    /// How it was, when it was last looked at.
-    pub(super) shown: Option<Triple>,
+    pub(super) last_evaluated: Option<Triple>,
 }
 
-/// What decides, for each condition. Nothing where there are no components.
+/// The deciding class of each condition; `None` without components.
 pub(super) struct Evaluation {
     pub(super) available: Damped,
     pub(super) progressing: Progressing,
@@ -62,11 +59,10 @@ pub(super) struct Evaluation {
     policies: &'static Policies,
 }
 
-/// What decides whether a Rollup is progressing.
 pub(super) enum Progressing {
-    /// Components that need a human.
-    Stuck,
-    /// What the components say.
+    /// Under the policy `Matrix`, a component requires manual intervention, which makes Progressing False.
+    InterventionRequired,
+    /// The merged class.
     As(Option<Class>),
 }
 
@@ -83,20 +79,19 @@ impl Rollup {
             publication,
             deleting,
             spec,
-            needs: BTreeMap::new(),
+            kind_feeds: BTreeMap::new(),
             entries: Vec::new(),
             invalid_entries: Vec::new(),
             members: Members::default(),
             reports: ComponentReports::default(),
-            blind: BTreeSet::new(),
-            remembered: HashMap::new(),
-            below: BTreeSet::new(),
+            without_conditions: BTreeSet::new(),
+            stored_since: HashMap::new(),
+            child_rollups: BTreeSet::new(),
             cycle: BTreeSet::new(),
-            shown: None,
+            last_evaluated: None,
         }
     }
 
-    /// Its identity.
     pub(super) fn uid(&self) -> &str {
         &self.publication.uid
     }
@@ -105,81 +100,82 @@ impl Rollup {
         Policies::of(self.spec.progressing)
     }
 
-    /// Whether all that it needs is known, and of one time, so that something can be said of it.
+    /// Whether the group can be evaluated: all components have their conditions, all kinds are listed, and no
+    /// relist is in progress.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        let is_seen = self.blind.is_empty() || Bug::TrustNarrowLens.is_planted();
-        is_seen && self.needs.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
+        let has_conditions = self.without_conditions.is_empty() || Bug::TrustNarrowLens.is_planted();
+        has_conditions && self.kind_feeds.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
-    /// The kinds of which more has to be known before something can be said of it.
-    pub(super) fn waits_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
-        let not_whole = feeds.not_whole(self.needs.iter().map(|(kind, feed)| (kind, *feed)));
-        let blind = self.blind.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
-        blind.map(|feed| feed.kind.clone()).chain(not_whole).collect()
+    pub(super) fn waiting_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
+        let not_whole = feeds.not_whole(self.kind_feeds.iter().map(|(kind, feed)| (kind, *feed)));
+        let without_conditions =
+            self.without_conditions.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
+        without_conditions.map(|feed| feed.kind.clone()).chain(not_whole).collect()
     }
 
-    /// How many notes are kept.
+    /// The number of index entries, for the census.
     pub(super) fn notes(&self) -> usize {
-        self.members.total() + self.blind.len() + self.remembered.len()
+        self.members.total() + self.without_conditions.len() + self.stored_since.len()
     }
 
-    /// The objects among its components, also those of whose conditions nothing is known yet.
+    /// Including those without conditions.
     pub(super) fn objects(&self) -> BTreeSet<ObjectId> {
-        self.members.objects().into_iter().chain(self.blind.iter().copied()).collect()
+        self.members.objects().into_iter().chain(self.without_conditions.iter().copied()).collect()
     }
 
-    /// Nothing is counted any more. Gives back the objects that were.
+    /// Drops all counts. Returns the objects that were counted.
     pub(super) fn clear(&mut self) -> BTreeSet<ObjectId> {
         for entry in &self.entries {
             let presence = entry.absence.as_ref().and_then(Absence::presence);
             if let (Target::Named(name), Some(_), Some(since)) = (&entry.target, presence, entry.since) {
-                self.remembered.insert((entry.kind.clone(), name.clone()), since);
+                self.stored_since.insert((entry.kind.clone(), name.clone()), since);
             }
         }
         let objects = self.objects();
-        (self.members, self.blind) = (Members::default(), BTreeSet::new());
+        (self.members, self.without_conditions) = (Members::default(), BTreeSet::new());
         self.reports = ComponentReports::default();
         self.entries.clear();
         self.invalid_entries.clear();
-        self.below.clear();
+        self.child_rollups.clear();
         objects
     }
 
-    /// What was written, by us or by another: since when components were not found. Another controller may have seen that
-    /// before we do.
-    pub(super) fn remember(&mut self, status: &RollupStatus) {
-        self.remembered.clear();
-        for said in &status.components {
-            let (Some(since), Some(presence)) = (&said.since, said.presence) else { continue };
+    /// Takes the times of missing components from a stored status. Another replica may have noticed before
+    /// us.
+    pub(super) fn load_stored_since(&mut self, status: &RollupStatus) {
+        self.stored_since.clear();
+        for component in &status.components {
+            let (Some(since), Some(presence)) = (&component.since, component.presence) else { continue };
             let absence = Absence::from(presence);
-            let kind = GroupKind::new(&said.group, &said.kind);
-            let name = NamespacedName::new(said.namespace.as_deref().unwrap_or_default(), &said.name);
-            let is_it = |entry: &&ComponentEntry| {
+            let kind = GroupKind::new(&component.group, &component.kind);
+            let name =
+                NamespacedName::new(component.namespace.as_deref().unwrap_or_default(), &component.name);
+            let is_same = |entry: &&ComponentEntry| {
                 entry.absence.as_ref() == Some(&absence)
                     && entry.kind == kind
                     && matches!(&entry.target, Target::Named(own) if *own == name)
             };
-            match self.entries.iter().position(|entry| is_it(&entry)) {
+            match self.entries.iter().position(|entry| is_same(&entry)) {
                 Some(index) => {
                     if let Some(entry) = self.entries.get_mut(index) {
                         entry.since = Some(since.0);
                     }
                     self.count_absence(index);
                 }
-                None => _ = self.remembered.insert((kind, name), since.0),
+                None => _ = self.stored_since.insert((kind, name), since.0),
             }
         }
     }
 
-    /// What is known here counts, and not what was written before.
-    pub(super) fn forget_the_past(&mut self) {
-        self.remembered = HashMap::new();
+    pub(super) fn clear_stored_since(&mut self) {
+        self.stored_since = HashMap::new();
     }
 
-    /// What was written of components that the spec does not name is of no use.
-    pub(super) fn forget_strangers(&mut self) {
-        if self.remembered.is_empty() {
+    /// Drops the times of components that the spec does not name.
+    pub(super) fn drop_unnamed(&mut self) {
+        if self.stored_since.is_empty() {
             return;
         }
         let key = |entry: &ComponentEntry| match &entry.target {
@@ -187,50 +183,47 @@ impl Rollup {
             Target::Selected { .. } => None,
         };
         let named: HashSet<_> = self.entries.iter().filter_map(key).collect();
-        self.remembered.retain(|component, _| named.contains(component));
+        self.stored_since.retain(|component, _| named.contains(component));
     }
 
-    /// Counts an object as it is now.
     pub(super) fn count(&mut self, object: ObjectId, stored: &StoredObject, feed: &Feed) {
         let member_id = MemberId::Object(object);
         let Some(report) = self.report_of(stored, feed) else {
             self.forget(object);
-            self.blind.insert(object);
+            self.without_conditions.insert(object);
             return;
         };
-        self.blind.remove(&object);
+        self.without_conditions.remove(&object);
         let identity = self.identity(&feed.kind, &stored.name.namespace, &stored.name.name);
         let object = (feed.kind.clone(), stored.name.clone());
         self.put(member_id, identity, object, &report, report.triple().state());
     }
 
-    /// Counts an object no longer.
     pub(super) fn forget(&mut self, object: ObjectId) {
-        self.blind.remove(&object);
+        self.without_conditions.remove(&object);
         self.remove(MemberId::Object(object));
     }
 
-    /// Looks whether a choice lacks an object, and counts that if it does.
-    pub(super) fn look_for(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
+    /// Updates whether an entry lacks an object. A lack is counted as a placeholder.
+    pub(super) fn check_absence(&mut self, index: usize, feeds: &Feeds, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(index) else { return };
-        // Before anything is known of the kind, nothing is said.
+        // Wait until the kind is listed.
         let Some(feed) = feeds.get(entry.feed).filter(|feed| feed.is_known()) else { return };
         let absence = absence(entry, feed.unreadable.as_ref());
         if absence == entry.absence {
             return;
         }
-        let remembered = match &entry.target {
-            Target::Named(name) => self.remembered.remove(&(entry.kind.clone(), name.clone())),
+        let stored_since = match &entry.target {
+            Target::Named(name) => self.stored_since.remove(&(entry.kind.clone(), name.clone())),
             Target::Selected { .. } => None,
         };
-        // What is not there is missed from now on, however long it has not been there.
+        // A missing component is missing since we noticed.
         entry.since =
-            remembered.filter(|_| absence.is_some()).or_else(|| stored_condition::whole_seconds(now));
+            stored_since.filter(|_| absence.is_some()).or_else(|| stored_condition::whole_seconds(now));
         entry.absence = absence;
         self.count_absence(index);
     }
 
-    /// Counts what a choice lacks, as it is now.
     fn count_absence(&mut self, index: usize) {
         let (member_id, Some(entry)) = (MemberId::Component(index), self.entries.get(index)) else { return };
         let Some(absence) = &entry.absence else { return self.remove(member_id) };
@@ -248,10 +241,10 @@ impl Rollup {
         self.put(member_id, identity, (kind, name), &report, state);
     }
 
-    /// Counts what nobody can understand of the spec, after all its choices: nobody can tell what would have been there.
-    pub(super) fn count_mistakes(&mut self) {
+    /// Counts each invalid entry as Unknown. Their ids come after those of the valid entries.
+    pub(super) fn count_invalid_entries(&mut self) {
         for (number, invalid) in self.invalid_entries.clone().into_iter().enumerate() {
-            let Some(kind) = invalid.lost.clone() else { continue };
+            let Some(kind) = invalid.counted_kind.clone() else { continue };
             let member_id = MemberId::Component(self.entries.len() + number);
             let name = NamespacedName::new("", &invalid.spec_path);
             let identity = ComponentIdentity { name: Arc::clone(&name.name), ..ComponentIdentity::default() };
@@ -260,7 +253,7 @@ impl Rollup {
         }
     }
 
-    /// Whether somebody stands for a component, and not for an entry of the spec that means none.
+    /// True for a real or named component, false for an unmatched selector or an invalid entry of the spec.
     pub(super) fn is_component(&self, member_id: MemberId) -> bool {
         match member_id {
             MemberId::Object(_) => true,
@@ -278,9 +271,9 @@ impl Rollup {
         report: &ComponentReport,
         state: State,
     ) {
-        // A component is ready or it is not: nobody says how far along it is.
+        // Operators report no progress in percent.
         let progress = if state == State::Ready { 100 } else { 0 };
-        let since = report.most_telling().since;
+        let since = report.most_significant().since;
         self.members.put(member_id, MemberEntry { kind, name, state, progress, settled: true, since });
         self.reports.put(member_id, identity, report);
     }
@@ -290,10 +283,10 @@ impl Rollup {
         self.reports.remove(member_id);
     }
 
-    /// What a component is called, which says where it stands.
+    /// Includes the API group if two groups of the spec have the same kind.
     fn identity(&self, kind: &GroupKind, namespace: &Arc<str>, name: &Arc<str>) -> ComponentIdentity {
         let is_ambiguous =
-            self.needs.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
+            self.kind_feeds.keys().any(|other| other.kind == kind.kind && other.group != kind.group);
         ComponentIdentity {
             kind: if is_ambiguous { kind.to_string().into() } else { Arc::clone(&kind.kind) },
             cluster: Arc::default(),
@@ -302,7 +295,7 @@ impl Rollup {
         }
     }
 
-    /// What an object says, if anybody has looked.
+    /// `None` if the object was stored without its conditions.
     fn report_of(&self, stored: &StoredObject, feed: &Feed) -> Option<ComponentReport> {
         if feed.kind.is_rollup() && self.cycle.contains(&stored.name) {
             return Some(ComponentReport::missing(self.policies(), &Absence::Cycle, None));
@@ -312,13 +305,13 @@ impl Rollup {
         let report = report
             .map(|report| if stored.facts.deleting { report.being_deleted(self.policies()) } else { report });
         match &feed.unreadable {
-            // Nobody will look as long as nobody can.
+            // An unreadable kind delivers no conditions, so do not wait for them.
             Some(why) => Some(ComponentReport::unreadable(report.as_ref(), self.policies(), why)),
             None => report,
         }
     }
 
-    /// What a component says, or what has to be assumed of it.
+    /// The report of a component or placeholder.
     pub(super) fn report(&self, member_id: MemberId, feeds: &Feeds) -> Option<ComponentReport> {
         match member_id {
             MemberId::Object(id) => {
@@ -335,7 +328,7 @@ impl Rollup {
         }
     }
 
-    /// Why a component does not exist; nothing if it does, or may.
+    /// `None` if the component exists, or may exist.
     pub(super) fn presence(&self, member_id: MemberId) -> Option<ComponentPresence> {
         match member_id {
             MemberId::Object(_) => None,
@@ -343,7 +336,6 @@ impl Rollup {
         }
     }
 
-    /// What decides at this moment.
     pub(super) fn evaluate(&self, now: Timestamp) -> Evaluation {
         let (policies, reports) = (self.policies(), &self.reports);
         let damped = |policy: &Policy, tally: &Tally<ComponentKey>, kind: &str| {
@@ -352,15 +344,15 @@ impl Rollup {
         };
         let available = damped(&policies.available, &reports.available, AVAILABLE);
         let degraded = damped(&policies.degraded, &reports.degraded, DEGRADED);
-        // What is not said to be bad yet is not said to be stuck.
-        let is_stuck = self.spec.progressing == ProgressingPolicy::Matrix
+        // While damping holds back an issue, Progressing must not report it either.
+        let requires_intervention = self.spec.progressing == ProgressingPolicy::Matrix
             && available.until.is_none()
             && degraded.until.is_none()
-            && !reports.stuck.is_empty();
+            && !reports.requiring_intervention.is_empty();
         Evaluation {
             available,
-            progressing: if is_stuck {
-                Progressing::Stuck
+            progressing: if requires_intervention {
+                Progressing::InterventionRequired
             } else {
                 Progressing::As(reports.progressing.worst())
             },
@@ -370,12 +362,11 @@ impl Rollup {
     }
 }
 
-/// What a choice lacks, where this is known of its kind.
 fn absence(entry: &ComponentEntry, unreadable: Option<&Unreadable>) -> Option<Absence> {
     let is_named = matches!(entry.target, Target::Named(_));
     match unreadable {
-        // What was there is counted as such, and so is what is there already while a kind comes back; where there may be any
-        // number, there may be more.
+        // A named object that was seen before, or that the running relist has shown already, exists. A
+        // selector may match more.
         Some(_) if is_named && entry.matched > 0 => None,
         Some(Unreadable::NotServed) if is_named => Some(Absence::NotServed),
         Some(why) => Some(Absence::Unreadable(why.clone())),
@@ -385,12 +376,11 @@ fn absence(entry: &ComponentEntry, unreadable: Option<&Unreadable>) -> Option<Ab
 }
 
 impl Evaluation {
-    /// When time alone makes something else of it.
+    /// When time alone changes the result.
     pub(super) fn next(&self) -> Option<Timestamp> {
         [self.available, self.degraded].into_iter().filter_map(|damped| damped.next).min()
     }
 
-    /// The three conditions together.
     pub(super) fn triple(&self) -> Triple {
         let status = |policy: &Policy, class: Option<Class>| {
             class.map_or(policy.empty.status, |class| policy.status(class))
@@ -398,7 +388,7 @@ impl Evaluation {
         Triple {
             available: status(&self.policies.available, self.available.class),
             progressing: match self.progressing {
-                Progressing::Stuck => bellwether_api::ConditionStatus::False,
+                Progressing::InterventionRequired => bellwether_api::ConditionStatus::False,
                 Progressing::As(class) => status(&self.policies.progressing, class),
             },
             degraded: status(&self.policies.degraded, self.degraded.class),

@@ -1,10 +1,11 @@
-//! What is said of a Rollup.
+//! Conditions and status of a Rollup. `statuses` is cheap and runs at each evaluation; `statements` adds
+//! reasons and messages when a write is due or a query asks.
 
 use bellwether_api::{
     ConditionStatus::{self, False, True},
     RollupComponentStatus, RollupStatus,
 };
-use bellwether_conditions::{Class, Damped, Policy, Said, Statement, Tally, merge_as, message};
+use bellwether_conditions::{Class, Damped, Policy, SourceText, Statement, Tally, merge_as, message};
 use bellwether_model::text::{legal_reason, one_line};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -26,17 +27,17 @@ use super::{
     rollup_state::{Evaluation, Progressing, Rollup},
 };
 
-/// So many components are listed at most,
-const MOST_COMPONENTS: usize = 100;
-/// in so many bytes,
-const MOST_BYTES: usize = 40 << 10;
-/// each with so many of its message.
-const LONGEST_MESSAGE: usize = 1024;
+/// In `status.components`.
+const MAX_COMPONENTS: usize = 100;
+/// In `status.components`.
+const MAX_BYTES: usize = 40 << 10;
+/// In bytes, for each component.
+const MAX_COMPONENT_MESSAGE: usize = 1024;
 
-/// How long the message of a condition may be.
-const BUDGET: usize = 1024;
+/// In bytes, for each condition.
+const MESSAGE_BUDGET: usize = 1024;
 
-pub(super) const MANNER: ConditionSet = ConditionSet {
+pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
     announced: &[
         (AVAILABLE, Some(True)),
@@ -44,11 +45,11 @@ pub(super) const MANNER: ConditionSet = ConditionSet {
         (DEGRADED, Some(False)),
         (UPGRADEABLE, Some(True)),
     ],
-    form: ConditionShape::Generation,
+    shape: ConditionShape::Generation,
     conflict_hint: None,
 };
 
-/// The statuses of the conditions as they should be now. What does not apply has none.
+/// `None` for conditions that do not apply.
 pub(super) fn statuses(
     rollup: &Rollup,
     evaluation: &Evaluation,
@@ -66,52 +67,52 @@ pub(super) fn statuses(
     ]
 }
 
-/// The same, with words.
+/// The same with reasons and messages.
 pub(super) fn statements(
     rollup: &Rollup,
     evaluation: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<Statement>); 5] {
     let (policies, reports) = (rollup.policies(), &rollup.reports);
-    let say = |policy: &Policy,
-               tally: &Tally<ComponentKey>,
-               damped: Damped,
-               which: fn(&ComponentReport) -> ReasonAndMessage| {
+    let condition = |policy: &Policy,
+                     tally: &Tally<ComponentKey>,
+                     damped: Damped,
+                     which: fn(&ComponentReport) -> ReasonAndMessage| {
         let Damped { class, until, .. } = damped;
-        let said = |key: &ComponentKey| said(rollup, feeds, key, which);
-        let mut statement = merge_as(class, policy, tally, said);
-        // What is not told by the status yet is told by the words.
+        let text_of = |key: &ComponentKey| source_text(rollup, feeds, key, which);
+        let mut statement = merge_as(class, policy, tally, text_of);
+        // The message describes an issue that the status does not show yet.
         if let Some(until) = until {
             let mut message = format!("held back until {until}: ");
             let rest = Policy { budget: policy.budget.saturating_sub(message.len()), ..policy.clone() };
-            message += &merge_as(Some(Class::Issue), &rest, tally, said).message;
+            message += &merge_as(Some(Class::Issue), &rest, tally, text_of).message;
             statement.message = message.into();
         }
         if Bug::ReasonOfTheFirst.is_planted()
             && let Some(first) = class.and_then(|class| tally.keys(class).next())
         {
-            statement.reason = legal_reason(said(first).reason).into_owned().into();
+            statement.reason = legal_reason(text_of(first).reason).into_owned().into();
         }
         statement
     };
-    let available = say(&policies.available, &reports.available, evaluation.available, |report| {
+    let available = condition(&policies.available, &reports.available, evaluation.available, |report| {
         ReasonAndMessage::of(&report.available)
     });
-    let degraded = say(&policies.degraded, &reports.degraded, evaluation.degraded, |report| {
+    let degraded = condition(&policies.degraded, &reports.degraded, evaluation.degraded, |report| {
         ReasonAndMessage::of(&report.degraded)
     });
     let progressing = match evaluation.progressing {
-        Progressing::Stuck => stuck(rollup, feeds),
+        Progressing::InterventionRequired => requires_intervention(rollup, feeds),
         Progressing::As(class) => {
-            let damped = Damped::at_once(class);
-            say(&policies.progressing, &reports.progressing, damped, |report| {
+            let damped = Damped::immediate(class);
+            condition(&policies.progressing, &reports.progressing, damped, |report| {
                 ReasonAndMessage::of(&report.progressing)
             })
         }
     };
     let upgradeable = rollup.spec.upgradeable.then(|| {
-        let damped = Damped::at_once(reports.upgradeable.worst());
-        say(&policies.upgradeable, &reports.upgradeable, damped, |report| {
+        let damped = Damped::immediate(reports.upgradeable.worst());
+        condition(&policies.upgradeable, &reports.upgradeable, damped, |report| {
             report.upgradeable.as_ref().map(ReasonAndMessage::of).unwrap_or_default()
         })
     });
@@ -124,32 +125,31 @@ pub(super) fn statements(
     ]
 }
 
-/// The reason and the message of a condition.
 #[derive(Default)]
 struct ReasonAndMessage(String, String);
 
 impl ReasonAndMessage {
-    fn of(said: &bellwether_conditions::Contribution<'_>) -> Self {
-        Self(said.reason.clone().into_owned(), said.message.clone().into_owned())
+    fn of(contribution: &bellwether_conditions::Contribution<'_>) -> Self {
+        Self(contribution.reason.clone().into_owned(), contribution.message.clone().into_owned())
     }
 }
 
-/// What a component says in a condition.
-fn said<'a>(
+/// What a message says about a component.
+fn source_text<'a>(
     rollup: &Rollup,
     feeds: &Feeds,
     key: &ComponentKey,
     which: fn(&ComponentReport) -> ReasonAndMessage,
-) -> Said<'a> {
+) -> SourceText<'a> {
     let name = format!("{}:", rollup.reports.display(key)).into();
     let ReasonAndMessage(reason, message) =
         rollup.report(key.member_id, feeds).as_ref().map(which).unwrap_or_default();
-    Said { name, reason: reason.into(), message: message.into() }
+    SourceText { name, reason: reason.into(), message: message.into() }
 }
 
-/// Some components are neither available nor progressing: whatever the others do, a human is needed.
-fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
-    let tally = &rollup.reports.stuck;
+/// Under `Matrix`, such a component decides, whatever the others report.
+fn requires_intervention(rollup: &Rollup, feeds: &Feeds) -> Statement {
+    let tally = &rollup.reports.requiring_intervention;
     let which = |report: &ComponentReport| {
         let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&report.progressing);
         let ReasonAndMessage(why, message) = ReasonAndMessage::of(&report.degraded);
@@ -159,15 +159,15 @@ fn stuck(rollup: &Rollup, feeds: &Feeds) -> Statement {
         )
     };
     let items = tally.keys(Class::Issue).map(|key| {
-        let said = said(rollup, feeds, key, which);
-        (said.name, said.message)
+        let text = source_text(rollup, feeds, key, which);
+        (text.name, text.message)
     });
-    let text = message(items, tally.len(), BUDGET);
-    let latest = tally.latest(Class::Issue).map(|key| said(rollup, feeds, key, which).reason);
+    let text = message(items, tally.len(), MESSAGE_BUDGET);
+    let latest = tally.latest(Class::Issue).map(|key| source_text(rollup, feeds, key, which).reason);
     Statement::new(False, legal_reason(latest.unwrap_or_default()).into_owned(), text)
 }
 
-/// What the spec asks for and cannot be had, in a word, and in a line: what it is about, and what is wrong with it.
+/// Everything that makes Resolved False: reason, subject and text.
 fn problems<'a>(
     rollup: &'a Rollup,
     feeds: &'a Feeds,
@@ -176,22 +176,22 @@ fn problems<'a>(
         .invalid_entries
         .iter()
         .map(|invalid| (invalid.reason, invalid.spec_path.clone(), invalid.text.clone()));
-    let kinds = rollup.needs.iter().filter_map(|(kind, feed)| {
+    let kinds = rollup.kind_feeds.iter().filter_map(|(kind, feed)| {
         let why = feeds.get(*feed)?.unreadable.as_ref()?;
-        Some((why.reason(), kind.to_string(), format!("{why}{}", why.way_out(kind))))
+        Some((why.reason(), kind.to_string(), format!("{why}{}", why.remedy(kind))))
     });
     let entries = rollup.entries.iter().filter_map(|entry| {
         let (reason, text) = problem(entry, feeds.get(entry.feed)?)?;
         Some((reason, spec_path(entry.index), text))
     });
-    let circles = rollup.cycle.iter().map(|name| {
+    let cycles = rollup.cycle.iter().map(|name| {
         let text = "contains this Rollup: remove one from the components of the other";
         (reasons::COMPONENT_CYCLE, format!("Rollup/{name}"), text.to_owned())
     });
-    invalid_entries.chain(kinds).chain(entries).chain(circles)
+    invalid_entries.chain(kinds).chain(entries).chain(cycles)
 }
 
-/// Why a choice cannot mean anything, or does not.
+/// Whether an entry fits the scope of its kind and matches anything.
 fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)> {
     let kind = &entry.kind;
     let is_namespaced = feed.served.as_ref().map(|served| served.namespaced);
@@ -221,18 +221,19 @@ fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     };
     let (reason, count) = (*reason, problems.len());
     let items = problems.into_iter().map(|(_, what, text)| (format!("{what}:"), text));
-    Statement::new(False, reason, message(items, count, BUDGET))
+    Statement::new(False, reason, message(items, count, MESSAGE_BUDGET))
 }
 
-/// The status of a Rollup as it should be now.
 pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupStatus {
     let evaluation = rollup.evaluate(now);
     let triple = evaluation.triple();
     let statements = statements(rollup, &evaluation, feeds);
-    let others = rollup.entries.iter().enumerate().filter(|(_, entry)| entry.absence.is_some());
-    let others = others.filter(|(index, _)| !rollup.is_component(MemberId::Component(*index))).count();
-    let others = others + rollup.invalid_entries.iter().filter(|invalid| invalid.lost.is_some()).count();
-    let count = rollup.members.total() - others;
+    let placeholders = rollup.entries.iter().enumerate().filter(|(_, entry)| entry.absence.is_some());
+    let placeholders =
+        placeholders.filter(|(index, _)| !rollup.is_component(MemberId::Component(*index))).count();
+    let placeholders =
+        placeholders + rollup.invalid_entries.iter().filter(|invalid| invalid.counted_kind.is_some()).count();
+    let count = rollup.members.total() - placeholders;
     RollupStatus {
         observed_generation: Some(rollup.publication.generation),
         conditions: rollup.publication.conditions(statements, now).into_iter().map(Into::into).collect(),
@@ -244,16 +245,16 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
 }
 
 fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
-    let mut left = MOST_BYTES;
-    let entry = |member_id: MemberId| {
-        let (report, share) = (rollup.report(member_id, feeds)?, rollup.members.get(member_id)?);
-        let (triple, most_telling) = (report.triple(), report.most_telling());
+    let mut bytes_left = MAX_BYTES;
+    let component_status = |member_id: MemberId| {
+        let (report, entry) = (rollup.report(member_id, feeds)?, rollup.members.get(member_id)?);
+        let (triple, most_significant) = (report.triple(), report.most_significant());
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Some(RollupComponentStatus {
-            group: (*share.kind.group).into(),
-            kind: (*share.kind.kind).into(),
-            namespace: some(&share.name.namespace),
-            name: (*share.name.name).into(),
+            group: (*entry.kind.group).into(),
+            kind: (*entry.kind.kind).into(),
+            namespace: some(&entry.name.namespace),
+            name: (*entry.name.name).into(),
             available: triple.available,
             progressing: triple.progressing,
             degraded: triple.degraded,
@@ -261,10 +262,10 @@ fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
                 .upgradeable
                 .as_ref()
                 .filter(|_| rollup.spec.upgradeable)
-                .map(|said| said.status),
-            reason: some(&legal_reason(&*most_telling.reason)),
-            message: some(&one_line(&*most_telling.message, LONGEST_MESSAGE)),
-            since: share.since.map(Time),
+                .map(|contribution| contribution.status),
+            reason: some(&legal_reason(&*most_significant.reason)),
+            message: some(&one_line(&*most_significant.message, MAX_COMPONENT_MESSAGE)),
+            since: entry.since.map(Time),
             presence: rollup.presence(member_id),
         })
     };
@@ -272,12 +273,12 @@ fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
         .reports
         .worst_first()
         .filter(|member_id| rollup.is_component(*member_id))
-        .filter_map(entry)
-        .take(MOST_COMPONENTS)
-        .take_while(|entry| {
-            let size = serde_json::to_string(entry).map_or(usize::MAX, |text| text.len());
-            let fits = size <= left;
-            left = left.saturating_sub(size);
+        .filter_map(component_status)
+        .take(MAX_COMPONENTS)
+        .take_while(|component| {
+            let size = serde_json::to_string(component).map_or(usize::MAX, |text| text.len());
+            let fits = size <= bytes_left;
+            bytes_left = bytes_left.saturating_sub(size);
             fits
         })
         .collect()

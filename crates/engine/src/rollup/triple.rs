@@ -1,4 +1,4 @@
-//! Available, Progressing and Degraded together: what they mean.
+//! What Available, Progressing and Degraded mean together.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use bellwether_api::{
 
 use crate::condition_types::{AVAILABLE, DEGRADED, PROGRESSING};
 
-/// The three conditions of an operator, of one component or of all together.
+/// Of one component, or of a Rollup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Triple {
     pub(super) available: ConditionStatus,
@@ -18,17 +18,16 @@ pub(super) struct Triple {
 }
 
 impl Triple {
-    /// Not available, and nobody does anything about it: it needs a human.
-    pub(super) fn is_stuck(self) -> bool {
+    /// Failed, and the operator does not act.
+    pub(super) fn requires_intervention(self) -> bool {
         self == Self { available: False, progressing: False, degraded: True }
     }
 
-    /// The conditions that say it.
     pub(super) fn conditions(self) -> [(&'static str, ConditionStatus); 3] {
         [(AVAILABLE, self.available), (PROGRESSING, self.progressing), (DEGRADED, self.degraded)]
     }
 
-    /// What the three come to if all is well but for one of them.
+    /// One condition as given, the others good.
     pub(super) fn of_one((kind, status): &(&str, ConditionStatus)) -> Self {
         let of = |own: &str, good: ConditionStatus| if *kind == own { *status } else { good };
         Self {
@@ -38,7 +37,6 @@ impl Triple {
         }
     }
 
-    /// The shortest answer.
     pub(super) fn health(self) -> RollupHealth {
         let Self { available, progressing, degraded } = self;
         if available == False || degraded == True {
@@ -50,7 +48,7 @@ impl Triple {
         }
     }
 
-    /// The same as objects that are no operators' have it. What is bad is on its way as long as somebody is at work on it.
+    /// The same as a `State`. A bad component is `InProgress` while its operator reports `Progressing=True`.
     pub(super) fn state(self) -> State {
         let Self { available, progressing, degraded } = self;
         let is_bad = available == False || degraded == True;
@@ -63,7 +61,7 @@ impl Triple {
         }
     }
 
-    /// What the three mean together, in a sentence.
+    /// As a sentence. The texts are those of the matrix in the design of the HyperConverged Cluster Operator.
     pub(super) fn meaning(self) -> Cow<'static, str> {
         match (self.available, self.progressing, self.degraded) {
             (True, False, False) => "Component is 100% healthy and the Operator is idle".into(),
@@ -78,7 +76,7 @@ impl Triple {
             }
             (False, True, True) => "Component is in a failed state and an operator is healing".into(),
             (False, True, False) => "Operator is deploying the component".into(),
-            // These two have no sentence in the matrix that the others are from.
+            // Not in that matrix.
             (True, False, True) => "Component is functioning below capacity and the Operator is idle".into(),
             (False, False, False) => "Component is not available and the Operator is idle".into(),
             (available, progressing, degraded) => {
@@ -88,7 +86,7 @@ impl Triple {
     }
 }
 
-/// What can be said where not everything is known.
+/// If at least one of them is Unknown.
 fn unknown(statuses: [(&str, ConditionStatus); 3]) -> Cow<'static, str> {
     let of = |wanted: ConditionStatus| {
         statuses.iter().filter(move |(_, status)| *status == wanted).map(|(report, _)| *report)
@@ -128,7 +126,7 @@ mod tests {
     #[case([Unknown, False, False], State::Unknown, RollupHealth::Warning)]
     #[case([Unknown, Unknown, True], State::Failed, RollupHealth::Error)]
     #[case([Unknown, Unknown, Unknown], State::Unknown, RollupHealth::Warning)]
-    fn what_the_three_come_to(
+    fn state_and_health_of_every_combination(
         #[case] statuses: [ConditionStatus; 3],
         #[case] state: State,
         #[case] health: RollupHealth,
@@ -142,7 +140,7 @@ mod tests {
     #[case([False, Unknown, Unknown], "Component is not available; unknown whether it is progressing or degraded")]
     #[case([True, True, Unknown], "Component is available and progressing; unknown whether it is degraded")]
     #[case([Unknown, Unknown, Unknown], "Unknown whether the component is available, progressing or degraded")]
-    fn where_not_all_is_known(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
+    fn the_meaning_with_unknown_conditions(#[case] statuses: [ConditionStatus; 3], #[case] meaning: &str) {
         let [available, progressing, degraded] = statuses;
         assert_eq!(Triple { available, progressing, degraded }.meaning(), meaning);
     }

@@ -1,4 +1,4 @@
-//! How a Rollup is at this moment, for whoever asks.
+//! Answers queries about Rollups: the view with all components, and the summary without them.
 
 use bellwether_api::{ConditionStatus, RollupHealth, RollupSpec, State};
 use bellwether_conditions::Statement;
@@ -26,31 +26,40 @@ use super::{
     triple::Triple,
 };
 
-/// What a spec asks for that nobody can understand, or asks for twice: where, and what is wrong with it.
-/// `name` is that of the Rollup.
+/// Invalid entries of a spec, as path and error. `name` is the name of the Rollup.
 pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
     let (_, invalid_entries) = component_entry::parse(name, spec);
     invalid_entries.into_iter().map(|invalid| (invalid.spec_path, invalid.text)).collect()
 }
 
 impl Rollups {
-    /// All of which something can be said, in no particular order.
+    /// In no particular order.
     pub(super) fn views(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
         let known = self.all.iter().filter(|rollup| rollup.is_known(feeds));
         known.map(|rollup| view(rollup, feeds, now)).collect()
     }
 
-    /// How one is as one; nothing if there is none of this name.
-    pub(super) fn view_as_one(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<GroupStatus> {
+    /// `None` if there is no such Rollup.
+    pub(super) fn status_summary(
+        &self,
+        group: &GroupRef,
+        feeds: &Feeds,
+        now: Timestamp,
+    ) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
         let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
             let evaluation = rollup.evaluate(now);
             (evaluation.triple(), statements(rollup, &evaluation, feeds))
         } else {
-            // Nothing is said of what is of two times: the last word still counts, if it was true when it was said.
-            match rollup.publication.last_published().and_then(|said| Some((as_published(&said)?, said))) {
-                Some(last_word) => last_word,
-                None => return Some(GroupStatus::waits_for(rollup.waits_for(feeds))),
+            // A relist is in progress, so components may be from two points in time. Fall back to the
+            // published conditions, if they match the last evaluation.
+            match rollup
+                .publication
+                .last_published()
+                .and_then(|published| Some((as_published(&published)?, published)))
+            {
+                Some(published) => published,
+                None => return Some(GroupStatus::waiting_for(rollup.waiting_for(feeds))),
             }
         };
         Some(GroupStatus::Known(Box::new(StatusSummary {
@@ -58,26 +67,25 @@ impl Rollups {
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state: state(rollup, triple),
-            since: turned(rollup, triple),
+            since: health_since(rollup, triple),
             conditions,
             meaning: Some(triple.meaning().into_owned()),
         })))
     }
 
-    /// How many are healthy, how many give a warning, and how many are in error. What nobody has looked at yet is none.
+    /// Rollups by health: Healthy, Warning, Error. Without those that are not evaluated yet.
     pub(super) fn by_health(&self) -> [usize; 3] {
         [RollupHealth::Healthy, RollupHealth::Warning, RollupHealth::Error].map(|health| {
-            let shown = self.all.iter().filter_map(|rollup| rollup.shown);
-            shown.filter(|triple| triple.health() == health).count()
+            let evaluated = self.all.iter().filter_map(|rollup| rollup.last_evaluated);
+            evaluated.filter(|triple| triple.health() == health).count()
         })
     }
 
-    /// The Rollups whose component an object is, and whether they name it.
     pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         let claim = |rollup: &Rollup| {
-            let means_it =
-                |entry: &&ComponentEntry| entry.kind == *kind && entry.target.is_it(name, &facts.labels);
-            let mut entries = rollup.entries.iter().filter(means_it).peekable();
+            let matches =
+                |entry: &&ComponentEntry| entry.kind == *kind && entry.target.matches(name, &facts.labels);
+            let mut entries = rollup.entries.iter().filter(matches).peekable();
             entries.peek()?;
             let is_named = entries.any(|entry| matches!(entry.target, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
@@ -121,15 +129,16 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     }
 }
 
-/// What the conditions say, in words.
 fn statements(rollup: &Rollup, evaluation: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, evaluation, feeds).into_iter();
-    statements.filter_map(|(kind, says)| Some((kind, says?))).collect()
+    statements.filter_map(|(type_, statement)| Some((type_, statement?))).collect()
 }
 
-/// The three conditions together, as they were said.
-fn as_published(said: &[(&'static str, Statement)]) -> Option<Triple> {
-    let status = |kind: &str| said.iter().find(|(other, _)| *other == kind).map(|(_, says)| says.status);
+/// `None` if a condition is missing.
+fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
+    let status = |type_: &str| {
+        published.iter().find(|(other, _)| *other == type_).map(|(_, statement)| statement.status)
+    };
     Some(Triple {
         available: status(AVAILABLE)?,
         progressing: status(PROGRESSING)?,
@@ -137,7 +146,7 @@ fn as_published(said: &[(&'static str, Statement)]) -> Option<Triple> {
     })
 }
 
-/// How it is: as its three conditions say; but if something is not there, that is why.
+/// As the three conditions say. But if a component is missing, that explains Unknown and InProgress.
 fn state(rollup: &Rollup, triple: Triple) -> State {
     match triple.state() {
         _ if rollup.deleting => State::Terminating,
@@ -146,31 +155,30 @@ fn state(rollup: &Rollup, triple: Triple) -> State {
     }
 }
 
-/// Since when it is so: since the first of the components that are so. Otherwise as its conditions say, if they say the
-/// same.
+/// Since the first component was in this state; if none is, since the health has its value.
 fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
-        return rollup.members.in_state(state).filter_map(|(_, share)| share.since).min();
+        return rollup.members.in_state(state).filter_map(|(_, entry)| entry.since).min();
     }
-    turned(rollup, triple)
+    health_since(rollup, triple)
 }
 
-/// Since when its health is what it is, as its conditions say: where it is not well, since the first of those turned that
-/// make it so; where it is, since the last of all did.
-fn turned(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
+/// Since when the health has its value, by the transition times of the conditions: the earliest of those that
+/// make it bad, or the latest of all if it is good.
+fn health_since(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     let since = |(kind, status): &(&str, ConditionStatus)| rollup.publication.since(kind, *status);
     let all = triple.conditions();
-    let alike = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
+    let deciding = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
     match triple.health() {
         RollupHealth::Healthy => all.iter().map(since).collect::<Option<Vec<_>>>()?.into_iter().max(),
-        RollupHealth::Warning | RollupHealth::Error => alike.filter_map(since).min(),
+        RollupHealth::Warning | RollupHealth::Error => deciding.filter_map(since).min(),
     }
 }
 
-fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, share: &MemberEntry) -> Option<Member> {
+fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<Member> {
     let report = rollup.report(member_id, feeds)?;
-    let most_telling = report.most_telling();
+    let most_significant = report.most_significant();
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Component(_) => None,
@@ -184,19 +192,27 @@ fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, share: &MemberEnt
         },
     };
     let Triple { available, progressing, degraded } = report.triple();
-    let upgradeable = report.upgradeable.as_ref().filter(|_| rollup.spec.upgradeable).map(|said| said.status);
-    let message = if most_telling.message.is_empty() { &most_telling.reason } else { &most_telling.message };
+    let upgradeable = report
+        .upgradeable
+        .as_ref()
+        .filter(|_| rollup.spec.upgradeable)
+        .map(|contribution| contribution.status);
+    let message = if most_significant.message.is_empty() {
+        &most_significant.reason
+    } else {
+        &most_significant.message
+    };
     Some(Member {
-        kind: share.kind.clone(),
-        name: share.name.clone(),
+        kind: entry.kind.clone(),
+        name: entry.name.clone(),
         stands_for,
         uid: stored.map(|stored| stored.facts.uid.clone()),
-        state: share.state,
-        progress: share.progress,
-        reason: most_telling.reason.clone().into_owned(),
+        state: entry.state,
+        progress: entry.progress,
+        reason: most_significant.reason.clone().into_owned(),
         message: message.clone().into_owned(),
-        since: share.since,
-        // Its own operator has.
+        since: entry.since,
+        // The operator decides, not a rule.
         rule: None,
         operator: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
     })

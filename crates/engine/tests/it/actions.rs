@@ -1,4 +1,4 @@
-//! What people and controllers do to a cluster, at random.
+//! Random actions of users and controllers on a cluster, for property tests.
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
 use bellwether_engine::Unreadable;
@@ -13,24 +13,21 @@ use crate::{
     world::World,
 };
 
-/// Something that is done to the cluster.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// An object is created or replaced. Its owners stay.
+    /// Creates or replaces an object; its owner references stay.
     Put(Value),
-    /// An object is deleted, if it is there.
     Delete(&'static str, &'static str),
-    /// An object is to be deleted, and waits for a finalizer.
+    /// Sets a deletionTimestamp, as with a finalizer.
     Mark(&'static str, &'static str),
-    /// Somebody makes an Application the owner of an object.
+    /// Adds an owner reference to an Application.
     Own(&'static str, &'static str, &'static str),
-    /// A kind cannot be read, or can be again.
+    /// Makes a kind unreadable, or readable again.
     Unreadable(&'static str, Option<Unreadable>),
-    /// The watch of a kind breaks.
     Relist(&'static str),
-    /// Time passes.
+    /// In seconds.
     Pass(i64),
-    /// Another engine takes over.
+    /// Failover: a new engine without any state.
     Restart,
 }
 
@@ -40,7 +37,7 @@ const ROLLUP: &str = "Rollup.bellwether.dev";
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 impl Action {
-    /// Does it. What follows from it has not happened yet, unless time passes.
+    /// Only applies it. The engine reacts later, except for `Pass`.
     pub(crate) fn apply(&self, world: &mut World) {
         match self {
             Self::Put(object) => {
@@ -83,13 +80,13 @@ impl Action {
     }
 }
 
-/// Any action; health checks only where writes are made, because their Pods are.
+/// `checks` allows health checks, whose Pods exist only if writes are made.
 pub(crate) fn action(checks: bool) -> impl Strategy<Value = Action> {
     let why = prop_oneof![
         2 => Just(None),
         1 => Just(Some(Unreadable::NotServed)),
         1 => Just(Some(Unreadable::Forbidden { resource: "widgets".into() })),
-        1 => Just(Some(Unreadable::Failing { why: "it is tired".into() })),
+        1 => Just(Some(Unreadable::Failing { why: "overloaded".into() })),
     ];
     prop_oneof![
         8 => application(checks).prop_map(Action::Put),
@@ -115,7 +112,7 @@ pub(crate) fn action(checks: bool) -> impl Strategy<Value = Action> {
     ]
 }
 
-/// An Application. Its selector depends on its name alone, because selectors do not change.
+/// The selector depends on the name alone, because selectors are immutable.
 fn application(checks: bool) -> impl Strategy<Value = Value> {
     let kinds = proptest::sample::subsequence(
         vec![
@@ -134,7 +131,7 @@ fn application(checks: bool) -> impl Strategy<Value = Value> {
         prop_oneof![4 => Just(None), 1 => Just(Some("z"))],
     );
     let components = prop::collection::vec(component, 0..3);
-    let dependencies = proptest::sample::subsequence(&["a", "b", "c", "nobody"][..], 0..3);
+    let dependencies = proptest::sample::subsequence(&["a", "b", "c", "absent"][..], 0..3);
     let check = prop_oneof![3 => Just(None), 2 => select(&["check:1", "check:2", ""][..]).prop_map(Some)];
     let modes = (select(&["Selected", "Annotated"][..]), select(&["Adopt", "Adopt", "Observe"][..]));
     (select(&APPS[..]), kinds, components, dependencies, check, modes).prop_map(
@@ -164,7 +161,7 @@ fn application(checks: bool) -> impl Strategy<Value = Value> {
     )
 }
 
-/// An Application of `app.k8s.io`, of a name that ours have, too. Its selector may change.
+/// Shares its names with Applications of `bellwether.dev`. Its selector may change.
 fn old_application() -> impl Strategy<Value = Value> {
     let kinds = proptest::sample::subsequence(
         vec!["Deployment.apps", "Widget.acme.io", "Service", "Pod", "Gone.no.where"],
@@ -203,7 +200,7 @@ fn object() -> impl Strategy<Value = Value> {
         2 => select(&NAMES[..]).prop_map(objects::unschedulable_pod),
     ];
     let label = select(&[Some("web"), Some("web"), Some("api"), None][..]);
-    let annotation = select(&[None, None, Some("a"), Some("b"), Some("nobody")][..]);
+    let annotation = select(&[None, None, Some("a"), Some("b"), Some("absent")][..]);
     let namespace = prop_oneof![9 => Just(objects::NAMESPACE), 1 => Just("elsewhere")];
     let owner = prop_oneof![5 => Just(json!(null)), 1 => Just(json!([
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "foreign", "uid": "f1", "controller": true},
@@ -217,12 +214,11 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A Rollup of the stories.
 fn rollup() -> impl Strategy<Value = Value> {
     any::<u64>().prop_map(operators::any_rollup)
 }
 
-/// An object of which an operator has spoken, when the stories begin or a little later.
+/// A component with conditions from the start of the scenario, or a little later.
 fn component() -> impl Strategy<Value = Value> {
     let beginning: Timestamp = "2026-11-14T10:00:00Z".parse().expect("a time");
     (any::<u64>(), 0..90i64).prop_map(move |(number, seconds)| {
@@ -230,7 +226,6 @@ fn component() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any object.
 pub(crate) fn anything() -> impl Strategy<Value = Value> {
     prop_oneof![2 => application(true), 1 => old_application(), 3 => object(), 2 => rollup(), 2 => component()]
 }

@@ -1,4 +1,5 @@
-//! After everything that happens, the engine says what would be found out from scratch.
+//! Property tests against an oracle: after every event, statuses and owner references are what an evaluation
+//! from scratch yields.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +23,9 @@ use crate::{
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With nothing written, so that all that the engine wants is in the open: after every single event.
+    /// Without writes, so that every pending change is visible: after every single event.
     #[test]
-    fn what_is_wanted_is_what_follows_from_what_was_told(
+    fn pending_changes_equal_the_oracle_after_every_event(
         actions in prop::collection::vec(action(false), 1..30),
         seed in any::<u64>(),
     ) {
@@ -37,16 +38,16 @@ proptest! {
             if matches!(action, Action::Restart) {
                 world.settle_now();
             }
-            while world.tell() {
+            while world.deliver() {
                 compare(&world);
             }
             compare(&world);
         }
     }
 
-    /// With all writes made: whenever nothing is left to do.
+    /// With all writes: whenever nothing is left to do.
     #[test]
-    fn what_is_written_is_what_follows_from_what_there_is(
+    fn stored_statuses_equal_the_oracle_when_settled(
         actions in prop::collection::vec(action(true), 1..30),
         seed in any::<u64>(),
     ) {
@@ -60,18 +61,18 @@ proptest! {
             prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
             let oracle = oracle(&world);
             for (_, app) in oracle.applications() {
-                prop_assert!(pods(&world, app) <= 1, "a Pod is left of an earlier template");
+                prop_assert!(pods(&world, app) <= 1, "a Pod of an earlier template is left");
             }
         }
     }
 }
 
-/// What no API server accepts is wanted on and on.
+/// The dry run of an invalid Pod template is retried for ever.
 pub(crate) fn is_a_check(change: &Change) -> bool {
     matches!(change, Change::Create { dry_run: true, .. })
 }
 
-/// How many health-check Pods of an Application there are, if its template makes one.
+/// Health-check Pods of an Application; 0 if its template is invalid.
 fn pods(world: &World, app: &Application) -> usize {
     let Some(check) = &app.spec.health_check else { return 0 };
     if check.template.spec.containers[0].image.is_empty() {
@@ -83,11 +84,11 @@ fn pods(world: &World, app: &Application) -> usize {
 }
 
 pub(crate) fn oracle(world: &World) -> Oracle<'_> {
-    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.told.known)).collect();
+    let kinds = world.feeds.values().map(|feed| (feed.kind.clone(), &feed.received.known)).collect();
     Oracle { kinds, now: world.now }
 }
 
-/// The kinds that are followed although nobody needs them, and nothing of them can be left.
+/// Kinds that are watched although no group uses them and no owner reference can be left.
 pub(crate) fn not_needed(oracle: &Oracle<'_>) -> Vec<GroupKind> {
     let needed: BTreeSet<_> = needed(oracle).collect();
     let may_be_left = |known: &Known| {
@@ -102,43 +103,43 @@ fn followed(world: &World, kind: &GroupKind) -> usize {
     world.feeds.values().filter(|feed| feed.kind == *kind).count()
 }
 
-/// Compares what the engine says with what there is to say.
+/// Compares pending and stored statuses and owner references with the oracle.
 pub(crate) fn compare(world: &World) {
     let oracle = oracle(world);
     if !oracle.is_open() {
-        assert!(world.wants().is_empty(), "nothing is wanted before all that is ours is known");
+        assert!(world.wants().is_empty(), "nothing is pending before the base kinds are listed");
         return;
     }
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(app) else { continue };
-        let mut said = json!(app.status);
+        let mut status = json!(app.status);
         if let Some(Change::Status { patch, .. }) =
             world.wanted(&slot(&GroupKind::own("Application"), name, Part::Status))
         {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        assert_eq!(shape(&said, &expected), expected, "of {name}: {said:#}");
+        assert_eq!(shape(&status, &expected), expected, "of {name}: {status:#}");
     }
     for (name, app) in app_k8s_io_oracle::applications(&oracle).filter(|(_, app)| !app.is_deleting()) {
         let Some(expected) = app_k8s_io_oracle::status(&oracle, app) else { continue };
-        let mut said = app.value["status"].clone();
+        let mut status = app.value["status"].clone();
         if let Some(Change::Status { patch, .. }) =
             world.wanted(&slot(&Dialect::AppK8sIo.kind(), name, Part::Status))
         {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        assert_eq!(app_k8s_io_oracle::shape(&said), expected, "of {name}, of app.k8s.io: {said:#}");
+        assert_eq!(app_k8s_io_oracle::shape(&status), expected, "of {name}, of app.k8s.io: {status:#}");
     }
     compare_rollups(world, &oracle);
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
-        assert_eq!(count, 1, "{kind} is followed once");
+        assert_eq!(count, 1, "{kind} has one feed");
     }
     let wished = wished(&oracle);
     let rolled_up: BTreeSet<_> =
         rollup_oracle::rollups(&oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec)).collect();
     for (kind, known) in &oracle.kinds {
-        // Our own kinds are always followed, and some are for Rollups, which own nothing; whose they are matters only to
-        // Applications that ask for them.
+        // Our own kinds are always watched, and some kinds are watched for Rollups, which own nothing. Owner
+        // references are managed only for kinds that an Application uses.
         if (kind.is_own() || rolled_up.contains(kind)) && !wished.contains(kind) {
             continue;
         }
@@ -150,52 +151,52 @@ pub(crate) fn compare(world: &World) {
             }
             match oracle.owners(kind, object) {
                 Some(expected) => assert_eq!(owners, expected, "the owners of {kind} {name}"),
-                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not ours to say"),
+                None => assert!(wanted.is_none(), "the owners of {kind} {name} are not managed"),
             }
         }
     }
 }
 
-/// The same for Rollups. Where a kind is looked at more closely than before, nothing is said until that is done.
+/// The same for Rollups. While a kind is relisted through a wider lens, nothing is published.
 fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
     let kind = GroupKind::own("Rollup");
     let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
     for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
         let wishes = rollup_oracle::wishes(&rollup.spec);
-        let is_blind = |feed: &Feed| wishes.contains(&feed.kind) && feed.told.is_blind();
-        if world.feeds.values().any(is_blind) {
+        let lacks_conditions = |feed: &Feed| wishes.contains(&feed.kind) && feed.received.lacks_conditions();
+        if world.feeds.values().any(lacks_conditions) {
             continue;
         }
         let stored = &oracle.kinds[&kind].objects[name].value["status"];
-        let mut said = stored.clone();
+        let mut status = stored.clone();
         if let Some(Change::Status { patch, .. }) = world.wanted(&slot(&kind, name, Part::Status)) {
-            merge(&mut said, &patch);
+            merge(&mut status, &patch);
         }
-        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &said) else { continue };
-        assert_eq!(rollup_oracle::shape(&said, &expected.status), expected.status, "of {name}: {said:#}");
-        compare_group(world, name, &said);
+        let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &status) else { continue };
+        assert_eq!(rollup_oracle::shape(&status, &expected.status), expected.status, "of {name}: {status:#}");
+        compare_group(world, name, &status);
     }
 }
 
-/// Those who ask the engine hear the same as those who read it in the cluster.
-fn compare_group(world: &World, name: &NamespacedName, said: &Value) {
+/// The answers to queries equal the status in the cluster.
+fn compare_group(world: &World, name: &NamespacedName, status: &Value) {
     let groups = world.engine.groups(world.now);
     let is_it = |group: &&Group| group.kind == GroupKind::own("Rollup") && group.name == *name;
-    let group = groups.iter().find(is_it).expect("something is said of it");
+    let group = groups.iter().find(is_it).expect("the engine has a view of it");
     let Detail::Rollup { health, meaning } = &group.detail else { panic!("{name} is a Rollup") };
-    assert_eq!(json!(meaning), said["meaning"], "of {name}");
+    assert_eq!(json!(meaning), status["meaning"], "of {name}");
     let GroupStatus::Known(summary) = world.engine.summary(world.now, &group.kind, name) else {
         panic!("nothing is known of {name}");
     };
     assert_eq!(
         (&summary.conditions, &summary.meaning),
-        (&views::said(group), &Some(meaning.clone())),
+        (&views::statements(group), &Some(meaning.clone())),
         "of {name}"
     );
-    assert_eq!(json!(health), said["health"], "of {name}");
-    assert_eq!(summary.healthy, said["health"] == "Healthy", "of {name}");
+    assert_eq!(json!(health), status["health"], "of {name}");
+    assert_eq!(summary.healthy, status["health"] == "Healthy", "of {name}");
     for (kind, statement) in &summary.conditions {
-        let conditions = said["conditions"].as_array().into_iter().flatten();
+        let conditions = status["conditions"].as_array().into_iter().flatten();
         let stored = conditions
             .filter(|it| it["type"] == **kind)
             .map(|it| json!([it["status"], it["reason"], it["message"]]));

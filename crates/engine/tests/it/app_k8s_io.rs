@@ -1,4 +1,5 @@
-//! Applications of app.k8s.io: the same machine, in the words that their users know.
+//! Applications of app.k8s.io/v1beta1: status, addOwnerRef, invalid specs, and a second controller that
+//! writes the same status.
 
 use bellwether_engine::{Dialect, Part, Unreadable};
 use jiff::SignedDuration;
@@ -18,7 +19,7 @@ fn kinds(kinds: &[(&str, &str)]) -> Value {
     kinds.iter().map(|(group, kind)| json!({"group": group, "kind": kind})).collect()
 }
 
-/// Of Deployments and Services, their groups written as people do.
+/// With the groups in the notations that manifests have.
 fn web() -> Value {
     old_app("web", &json!({"componentKinds": kinds(&[("v1", "Service"), ("apps/v1", "Deployment")])}))
 }
@@ -36,7 +37,7 @@ fn error(world: &World) -> String {
     world.condition(OLD, "web", "Error")
 }
 
-/// The components in a line: `Service a Ready, Deployment b InProgress`.
+/// In a line: `Service a Ready, Deployment b InProgress`.
 fn components(world: &World, name: &str) -> String {
     let status = status(world, name);
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -49,7 +50,7 @@ fn writes(world: &World, part: &Part) -> usize {
 }
 
 #[test]
-fn its_status_is_in_the_words_of_its_api() {
+fn the_status_has_the_shape_of_app_k8s_io() {
     let world = World::with([web(), deployment("front", 3, 3), deployment("back", 2, 3), service("front")]);
     let time = "2026-11-14T10:00:00Z";
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
@@ -80,7 +81,7 @@ fn its_status_is_in_the_words_of_its_api() {
     assert_eq!(status(&world, "web"), expected);
 }
 
-/// States that its users do not know are told in those that they do.
+/// Bellwether has more states than app.k8s.io.
 #[rstest]
 #[case::ready(
     deployment("x", 3, 3),
@@ -114,13 +115,18 @@ fn its_status_is_in_the_words_of_its_api() {
     "0/1",
     "Unknown ComponentsReadyUnknown: 1 components of unknown readiness"
 )]
-fn states(#[case] object: Value, #[case] listed: &str, #[case] count: &str, #[case] says: &str) {
+fn states_are_mapped_to_those_of_app_k8s_io(
+    #[case] object: Value,
+    #[case] listed: &str,
+    #[case] count: &str,
+    #[case] expected: &str,
+) {
     let app =
         old_app("web", &json!({"componentKinds": kinds(&[("apps", "Deployment"), ("acme.io", "Widget")])}));
     let world = World::with([app, object]);
     assert_eq!(components(&world, "web"), listed);
     assert_eq!(status(&world, "web")["componentsReady"], count);
-    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (expected, "False NoError: No error seen"));
 }
 
 #[rstest]
@@ -149,7 +155,7 @@ fn selectors(#[case] selector: Value, #[case] listed: &str) {
     assert_eq!(components(&world, "web"), listed);
 }
 
-/// Where nothing is found, nothing is green; and what is to be done about it is said.
+/// Without members, Ready is Unknown, and the message says why.
 #[rstest]
 #[case::none_matches(
     json!({}), "Unknown ComponentsReadyUnknown: no components found: no object of these kinds matches the selector"
@@ -162,9 +168,9 @@ fn selectors(#[case] selector: Value, #[case] listed: &str) {
     json!({"componentKinds": null}),
     "Unknown ComponentsReadyUnknown: no components found: spec.componentKinds is empty"
 )]
-fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
+fn ready_is_unknown_without_components(#[case] spec: Value, #[case] expected: &str) {
     let world = World::with([with(web(), &json!({"spec": spec}))]);
-    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (says, "False NoError: No error seen"));
+    assert_eq!((ready(&world).as_str(), error(&world).as_str()), (expected, "False NoError: No error seen"));
     assert_eq!(status(&world, "web")["componentsReady"], "0/0");
 }
 
@@ -187,15 +193,15 @@ fn zero_components_are_not_green(#[case] spec: Value, #[case] says: &str) {
 #[case::no_kind(json!({"componentKinds": [{"group": "apps"}]}), "spec.componentKinds[0]: kind required")]
 #[case::kinds_of_a_wrong_type(json!({"componentKinds": {"kind": "Service"}}), "spec.componentKinds: must be a list")]
 #[case::a_kind_of_a_wrong_type(json!({"componentKinds": ["Service"]}), "spec.componentKinds[0]: must be an object")]
-fn what_cannot_be_read_is_said(#[case] spec: Value, #[case] says: &str) {
+fn invalid_fields_and_unreadable_kinds_are_errors(#[case] spec: Value, #[case] expected: &str) {
     let world = World::with([with(web(), &json!({"spec": spec})), deployment("front", 3, 3)]);
-    assert_eq!(error(&world), format!("True ErrorSeen: {says}"));
+    assert_eq!(error(&world), format!("True ErrorSeen: {expected}"));
     let expected = "failed to aggregate all components' statuses, check the Error condition for details";
     assert_eq!(ready(&world), format!("Unknown ComponentsReadyUnknown: {expected}"));
 }
 
 #[test]
-fn a_kind_that_may_not_be_read_is_said_and_the_rest_goes_on() {
+fn a_forbidden_kind_is_an_error_and_others_still_count() {
     let mut world = World::with([web(), deployment("front", 3, 3), service("front")]);
     assert_eq!(ready(&world), "True ComponentsReady: all components ready");
     world.unreadable("Service", Some(Unreadable::Forbidden { resource: "services".into() }));
@@ -213,9 +219,10 @@ fn a_kind_that_may_not_be_read_is_said_and_the_rest_goes_on() {
     );
 }
 
-/// As it was with the controller before: by their labels, wherever they are; but nobody in a namespace owns them.
+/// As with the original controller: selected by labels. A namespaced owner of a cluster-scoped object is
+/// invalid.
 #[test]
-fn what_is_in_no_namespace_is_counted_and_never_owned() {
+fn cluster_scoped_objects_are_members_and_never_owned() {
     let role = |name: &str, label: &str| {
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -237,7 +244,7 @@ fn what_is_in_no_namespace_is_counted_and_never_owned() {
 }
 
 #[test]
-fn the_annotation_and_other_applications_mean_nothing_to_it() {
+fn the_annotation_and_other_applications_are_ignored() {
     let world = World::with([web(), annotated(deployment("front", 3, 3), "another")]);
     assert_eq!(components(&world, "web"), "Deployment front Ready");
     let selects_itself = with(
@@ -250,9 +257,9 @@ fn the_annotation_and_other_applications_mean_nothing_to_it() {
     assert_eq!((world.owners(OLD, "other").as_str(), world.owners(OLD, "web").as_str()), ("web", ""));
 }
 
-/// Two Applications of one name, each in its own API: neither takes anything from the other.
+/// Two Applications of one name, one in each API group.
 #[test]
-fn namesakes_of_both_apis_live_side_by_side() {
+fn namesakes_in_both_api_groups_are_independent() {
     let ours = with(app_of_kinds("web"), &json!({"spec": {"dependencies": ["base"]}}));
     let mut world = World::with([ours, app_of_kinds("base"), web(), deployment("front", 3, 3)]);
     let of_ours = |world: &World| world.status("web").components_ready.expect("a count");
@@ -273,9 +280,9 @@ fn namesakes_of_both_apis_live_side_by_side() {
     assert_eq!(components(&world, "web"), "Deployment front Ready");
 }
 
-/// Our own may be handed over what the other only counts, and the other way round.
+/// Both Applications hold an owner reference.
 #[test]
-fn both_may_own_one_object() {
+fn both_api_groups_may_own_one_object() {
     let owning = with(web(), &json!({"spec": {"addOwnerRef": true}}));
     let mut world = World::with([app_of_kinds("web"), owning, annotated(deployment("front", 3, 3), "web")]);
     let (kind, name) = key(KIND, "front");
@@ -284,14 +291,14 @@ fn both_may_own_one_object() {
             world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"].clone();
         owners.as_array().into_iter().flatten().map(|owner| owner["apiVersion"].clone()).collect::<Vec<_>>()
     };
-    // Before ours takes anything over, it is written where to look for it.
+    // Ours comes second, because it publishes `status.ownedKinds` first.
     assert_eq!(owners(&world), ["app.k8s.io/v1beta1", "bellwether.dev/v1alpha1"]);
     world.edit(KIND, "front", |it| it["metadata"]["annotations"] = json!({}));
-    assert_eq!(owners(&world), ["app.k8s.io/v1beta1"], "each lets go of its own");
+    assert_eq!(owners(&world), ["app.k8s.io/v1beta1"], "only our own reference is removed");
 }
 
 #[test]
-fn it_owns_its_members_if_it_wants_to() {
+fn add_owner_ref_adds_owner_references() {
     let mut world = World::with([web(), deployment("front", 3, 3)]);
     assert_eq!(world.owners(KIND, "front"), "");
     world.edit(OLD, "web", |it| it["spec"]["addOwnerRef"] = true.into());
@@ -306,13 +313,17 @@ fn it_owns_its_members_if_it_wants_to() {
     assert_eq!(writes(&world, &Part::Owners), 1);
 }
 
-/// Whoever installs an Application may have made it an owner without saying so in its spec.
+/// Installers add owner references without `addOwnerRef`.
 #[rstest]
 #[case::flag_off(OLD, json!({"spec": {"addOwnerRef": false}}))]
 #[case::other_selector(OLD, json!({"spec": {"selector": {"matchLabels": {"app": "api"}}}}))]
 #[case::kind_dropped(OLD, json!({"spec": {"componentKinds": null}}))]
 #[case::relabelled(KIND, json!({"metadata": {"labels": {"app": "api"}}}))]
-fn it_never_lets_go(#[case] kind: &str, #[case] patch: Value, #[values(false, true)] restart: bool) {
+fn owner_references_are_never_removed(
+    #[case] kind: &str,
+    #[case] patch: Value,
+    #[values(false, true)] restart: bool,
+) {
     let mut world =
         World::with([with(web(), &json!({"spec": {"addOwnerRef": true}})), deployment("front", 3, 3)]);
     assert_eq!(world.owners(KIND, "front"), "web");
@@ -326,7 +337,7 @@ fn it_never_lets_go(#[case] kind: &str, #[case] patch: Value, #[values(false, tr
 }
 
 #[test]
-fn one_that_was_made_again_takes_the_place_of_the_one_before() {
+fn a_recreated_application_replaces_the_old_owner_reference() {
     let before = json!({
         "apiVersion": "app.k8s.io/v1beta1", "kind": "Application", "name": "web", "uid": "before",
         "controller": false, "blockOwnerDeletion": true,
@@ -353,13 +364,13 @@ fn several_may_own_one_object() {
     assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("a b", 2));
     world.faults = [Fault::Conflict].into();
     world.put(owning("c"));
-    assert_eq!(world.owners(KIND, "front"), "a b c", "also if somebody else was quicker");
+    assert_eq!(world.owners(KIND, "front"), "a b c", "also after a conflict");
 }
 
 #[test]
-fn what_it_may_not_own_is_said_and_readiness_is_another_matter() {
+fn a_refused_owner_reference_is_an_error_and_ready_is_unaffected() {
     let mut world = World::with([web(), deployment("front", 3, 3)]);
-    // The status of another generation is written first, then the owners are.
+    // The status of the new generation is written first, then the owner reference.
     world.faults = [Fault::None, Fault::Refuse].into();
     let (kind, name) = key(OLD, "web");
     world.server.edit(&kind, &name, |it| it["spec"]["addOwnerRef"] = true.into());
@@ -373,16 +384,16 @@ fn what_it_may_not_own_is_said_and_readiness_is_another_matter() {
     );
 }
 
-/// What the controller before us wrote is taken over: nothing that is the same is written again, and no time is lost.
+/// The status of the original controller is kept where it is still right, transition times included.
 #[test]
-fn what_was_written_before_stays_as_far_as_it_is_true() {
+fn a_status_of_the_original_controller_is_kept_where_right() {
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({
             "type": kind, "status": status, "reason": reason, "message": message,
             "lastUpdateTime": "2026-11-13T08:00:00Z", "lastTransitionTime": "2026-11-12T08:00:00Z",
         })
     };
-    let foreign = json!({"type": "Qualified", "status": "True", "by": "somebody"});
+    let foreign = json!({"type": "Qualified", "status": "True", "by": "another controller"});
     let status_before = json!({
         "observedGeneration": 1, "componentsReady": "1/1",
         "conditions": [
@@ -396,7 +407,7 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
         World::with([with(web(), &json!({"status": status_before.clone()})), deployment("front", 3, 3)]);
     let now = status(&world, "web");
     assert_eq!(now["conditions"], status_before["conditions"]);
-    assert_eq!((writes(&world, &Part::Status), world.turns.len()), (1, 0), "only the links are new");
+    assert_eq!((writes(&world, &Part::Status), world.transitions.len()), (1, 0), "only the links are new");
     world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 2.into());
     let conditions = status(&world, "web")["conditions"].clone();
     assert_eq!((&conditions[1], &conditions[2]), (&foreign, &status_before["conditions"][2]));
@@ -407,10 +418,10 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
     let conditions = status(&world, "web")["conditions"].clone();
     assert_eq!(conditions[0]["message"], "2 components not ready");
     assert_eq!(conditions[0]["lastTransitionTime"], turned);
-    assert_ne!(conditions[0]["lastUpdateTime"], turned, "other words were said later");
-    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.object.to_string(), turn.to)).collect();
+    assert_ne!(conditions[0]["lastUpdateTime"], turned, "the message changed later");
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.object.to_string(), it.to)).collect();
     assert_eq!(
-        turns,
+        transitions,
         [("Application.app.k8s.io shop/web".to_owned(), bellwether_model::ConditionStatus::False)]
     );
 }
@@ -418,7 +429,7 @@ fn what_was_written_before_stays_as_far_as_it_is_true() {
 #[rstest]
 #[case::nonsense(json!({"conditions": "none", "components": {"a": 1}, "observedGeneration": "x"}))]
 #[case::halves(json!({"conditions": [{"type": "Ready"}, {"status": "True"}, 7, {"type": "Error", "status": "False"}]}))]
-fn a_status_that_nobody_can_read_is_replaced(#[case] before: Value) {
+fn a_malformed_status_is_replaced(#[case] before: Value) {
     let world = World::with([with(web(), &json!({ "status": before })), deployment("front", 3, 3)]);
     assert_eq!(ready(&world), "True ComponentsReady: all components ready");
     assert_eq!(error(&world), "False NoError: No error seen");
@@ -437,7 +448,7 @@ fn nothing_is_written_twice_and_a_restart_changes_nothing() {
             .edit(&kind, &name, |it| it["metadata"]["annotations"]["example.com/seen"] = "yes".into());
     }
     world.settle();
-    assert_eq!((world.writes.len(), world.server.vain), (before, 0));
+    assert_eq!((world.writes.len(), world.server.no_op_writes), (before, 0));
 }
 
 #[test]
@@ -449,9 +460,9 @@ fn the_list_is_bounded_and_counts_are_exact() {
     assert_eq!(status["componentsReady"], "1100/1100");
 }
 
-/// Our own Applications do not wait for those of the other API, whatever becomes of them.
+/// Our own Applications do not wait for the initial list of app.k8s.io.
 #[test]
-fn ours_wait_for_nobody() {
+fn own_applications_do_not_wait_for_app_k8s_io() {
     let mut world = World::new();
     world.held.insert(Dialect::AppK8sIo.kind());
     for object in [web(), app_of_kinds("web"), deployment("front", 3, 3)] {
@@ -465,7 +476,7 @@ fn ours_wait_for_nobody() {
 }
 
 #[test]
-fn the_definition_may_come_later_and_go() {
+fn the_crd_may_be_installed_later_and_deleted() {
     let mut world = World::new();
     let kind = Dialect::AppK8sIo.kind();
     let served = world.server.kinds.remove(&kind).expect("it was served");
@@ -480,19 +491,19 @@ fn the_definition_may_come_later_and_go() {
     world.relist(&kind);
     world.settle();
     let services = world.feeds.values().any(|feed| feed.kind.to_string() == "Service");
-    assert!(!services, "what only it needed is followed no longer");
+    assert!(!services, "kinds that only it used are not watched any more");
 }
 
-/// The controller of that API may still run. Each takes the words of the other for a change.
+/// Another controller overwrites the status after each of our writes.
 #[test]
-fn two_controllers_do_not_burn() {
+fn a_second_controller_leads_to_backoff_and_a_warning() {
     let mut world = World::with([web(), deployment("front", 3, 3)]);
     let (kind, name) = key(OLD, "web");
     let begun = world.now;
     let mut times = Vec::new();
     while times.len() < 12 {
         let before = writes(&world, &Part::Status);
-        // It has no links, and thinks well of itself.
+        // As the original controller writes it: without links.
         world.server.edit(&kind, &name, |it| {
             it["status"]["components"] =
                 json!([{"name": "front", "kind": "Deployment", "group": "apps", "status": "Ready"}]);
@@ -507,16 +518,16 @@ fn two_controllers_do_not_burn() {
     assert!(pauses.windows(2).skip(2).all(|pair| pair[1] >= pair[0]), "{pauses:?}");
     assert!(pauses.last().is_some_and(|pause| *pause >= 250), "{pauses:?}");
     let warnings: Vec<_> = world.warnings.iter().map(|warning| warning.reason).collect();
-    assert_eq!(warnings, ["StatusOverwritten"], "it is said once");
-    // The other one is stopped: what is true is written when the time has come, and from then on at once.
+    assert_eq!(warnings, ["StatusOverwritten"], "one warning is enough");
+    // The other controller is stopped: the next write comes after the backoff, later ones at once.
     world.pass(SignedDuration::from_mins(30));
     world.edit(KIND, "front", |it| it["status"]["readyReplicas"] = 1.into());
     assert_eq!(ready(&world), "False ComponentsNotReady: 1 components not ready");
 }
 
-/// What changes often by itself is no quarrel, whether the answer or the watch is first to tell.
+/// Frequent changes of our own are not a conflict, whether the response or the watch event comes first.
 #[rstest]
-fn many_changes_are_no_contest(#[values(Fault::None, Fault::EchoFirst)] fault: Fault) {
+fn own_changes_are_not_a_write_conflict(#[values(Fault::None, Fault::WatchFirst)] fault: Fault) {
     let mut world = World::with([web(), deployment("front", 3, 3)]);
     world.faults = std::iter::repeat_n(fault, 100).collect();
     for round in 0..20 {

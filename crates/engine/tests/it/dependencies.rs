@@ -1,4 +1,4 @@
-//! Applications that need others.
+//! Dependencies between Applications: installed, ready, cycles.
 
 use bellwether_api::ConditionStatus::{False, True, Unknown};
 use rstest::rstest;
@@ -9,15 +9,15 @@ use crate::{
     world::World,
 };
 
-fn needing(name: &str, others: &[&str]) -> serde_json::Value {
+fn depending(name: &str, others: &[&str]) -> serde_json::Value {
     app(name, &json!({ "dependencies": others }))
 }
 
-/// Retrieving Dependencies, step 1: a dependency is installed if there is an Application of that name. Installation Status
-/// Reporting: it is told in both directions, when one comes and when one goes.
+/// Retrieving Dependencies, step 1: a dependency is installed if there is an Application of that name.
+/// Installation Status Reporting: creation and deletion both update the dependents.
 #[test]
-fn what_comes_and_goes_is_told_to_those_who_need_it() {
-    let mut world = World::with([needing("shop", &["base"])]);
+fn dependents_follow_creation_and_deletion() {
+    let mut world = World::with([depending("shop", &["base"])]);
     let dependency = |world: &World| {
         let status = world.status("shop");
         (status.dependencies[0].installed, status.dependencies[0].ready, status.installed, status.missing)
@@ -34,11 +34,11 @@ fn what_comes_and_goes_is_told_to_those_who_need_it() {
     assert_eq!(dependency(&world), (false, Unknown, vec![], base()));
 }
 
-/// Retrieving Dependencies, step 1, and Garbage Collection: what is needed is neither owned nor counted.
+/// Retrieving Dependencies, step 1, and Garbage Collection: a dependency is neither owned nor a member.
 #[test]
-fn what_is_needed_is_not_owned() {
+fn dependencies_are_not_owned() {
     let world =
-        World::with([needing("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
+        World::with([depending("shop", &["base"]), app_of("base", &["front"]), deployment("front", 3, 3)]);
     assert_eq!(world.owners("Application.bellwether.dev", "base"), "");
     assert_eq!(
         world.of_app("shop", "Ready"),
@@ -46,21 +46,21 @@ fn what_is_needed_is_not_owned() {
     );
 }
 
-/// Cycles are reported to everyone in them and to no one else, and do no harm.
+/// Only Applications in the cycle report it, and they work otherwise.
 #[rstest]
 #[case::itself("a: a", &[("a", Some("a -> a"))])]
 #[case::two("a: b; b: a", &[("a", Some("a -> b -> a")), ("b", Some("b -> a -> b"))])]
 #[case::leads_into_one("a: b; b: b", &[("a", None), ("b", Some("b -> b"))])]
 #[case::none("a: b; b: base", &[("a", None), ("b", None)])]
-fn cycles(#[case] needs: &str, #[case] ways: &[(&str, Option<&str>)]) {
-    let needs = needs.split("; ").filter_map(|one| one.split_once(": "));
-    let mut world = World::with(needs.map(|(name, other)| needing(name, &[other])));
-    for (name, way) in ways {
-        let says = way.map_or("none".to_owned(), |way| format!("True DependencyCycle: {way}"));
-        assert_eq!(world.of_app(name, "DependencyCycle"), says);
+fn cycles(#[case] edges: &str, #[case] expected_cycles: &[(&str, Option<&str>)]) {
+    let edges = edges.split("; ").filter_map(|edge| edge.split_once(": "));
+    let mut world = World::with(edges.map(|(name, other)| depending(name, &[other])));
+    for (name, cycle) in expected_cycles {
+        let expected = cycle.map_or("none".to_owned(), |cycle| format!("True DependencyCycle: {cycle}"));
+        assert_eq!(world.of_app(name, "DependencyCycle"), expected);
     }
-    for (name, _) in ways {
+    for (name, _) in expected_cycles {
         world.put(app_of(name, &["front"]));
-        assert_eq!(world.of_app(name, "DependencyCycle"), "none", "it was opened");
+        assert_eq!(world.of_app(name, "DependencyCycle"), "none", "the cycle is broken");
     }
 }

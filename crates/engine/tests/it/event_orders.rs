@@ -1,4 +1,5 @@
-//! The order in which things are told does not matter, nor how often; and nothing is done twice.
+//! Property tests: convergence for any order of events, determinism, idempotent writes, and failed, lost or
+//! slow writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ fn some(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What happens while one engine is there and all kinds can be read.
+/// Actions without restarts and unreadable kinds.
 fn quiet_action(checks: bool) -> impl Strategy<Value = Action> {
     action(checks).prop_filter("something that lasts", |action| {
         matches!(action, Action::Put(_) | Action::Delete(..) | Action::Mark(..) | Action::Own(..))
@@ -31,14 +32,23 @@ fn quiet_action(checks: bool) -> impl Strategy<Value = Action> {
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    use Fault::{Absent, Conflict, EchoFirst, Fail, Lose, NoVersion, None, Refuse};
+    use Fault::{Conflict, Fail, LoseResponse, NoVersion, None, NotFound, Refuse, WatchFirst};
     proptest::sample::select(vec![
-        None, None, None, EchoFirst, Refuse, Fail, Lose, Conflict, Absent, NoVersion,
+        None,
+        None,
+        None,
+        WatchFirst,
+        Refuse,
+        Fail,
+        LoseResponse,
+        Conflict,
+        NotFound,
+        NoVersion,
     ])
 }
 
-/// All that the engine has to say: of every Application and Rollup its status without times, and the owners of all objects whose kinds
-/// are needed. What is left of a kind that was needed once is let go by those who knew.
+/// Every status without times, and the owner references of all objects of used kinds. Removing references
+/// from kinds that are no longer used depends on history.
 fn view(world: &World) -> BTreeMap<String, Value> {
     let needed: BTreeSet<_> = needed(&oracle(world)).collect();
     let mut view = BTreeMap::new();
@@ -50,7 +60,7 @@ fn view(world: &World) -> BTreeMap<String, Value> {
                 merge(&mut status, &patch);
             }
             without_times(&mut status);
-            // What may have been owned depends on what was before.
+            // `ownedKinds` depends on history.
             status.as_object_mut().map(|fields| fields.remove("ownedKinds"));
             view.insert(format!("status of {kind} {name}"), status);
         }
@@ -76,7 +86,6 @@ fn without_times(status: &mut Value) {
     }
 }
 
-/// How often the engine has wanted something.
 fn wants(world: &World) -> usize {
     world.effects.iter().filter(|effect| matches!(effect, Effect::Want(..))).count()
 }
@@ -84,10 +93,10 @@ fn wants(world: &World) -> usize {
 proptest! {
     #![proptest_config(some(64))]
 
-    /// Told one by one as it happens, or all at the end, in whatever order the feeds come, with lists and news that repeat
-    /// themselves and old ones among them: the engine says the same.
+    /// Delivered one by one, or all at the end, in any order of feeds, with relists, duplicates and stale
+    /// events: the result is the same.
     #[test]
-    fn any_order_gives_the_same_state(
+    fn any_order_of_events_converges(
         actions in prop::collection::vec(quiet_action(false), 1..30),
         seed in any::<u64>(),
         noise in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..30),
@@ -107,7 +116,7 @@ proptest! {
         late.step(Event::Tick);
         for (index, again) in noise.iter().filter(|_| !history.is_empty()) {
             for _ in 0..3 {
-                late.tell();
+                late.deliver();
             }
             let object = index.get(&history);
             late.repeat(object);
@@ -119,9 +128,8 @@ proptest! {
         prop_assert_eq!(view(&prompt), view(&late));
     }
 
-    /// The same events in the same order give the same effects.
     #[test]
-    fn the_same_happens_again(actions in prop::collection::vec(action(true), 1..30), seed in any::<u64>()) {
+    fn the_engine_is_deterministic(actions in prop::collection::vec(action(true), 1..30), seed in any::<u64>()) {
         let effects = || {
             let mut world = World::new();
             world.shuffle(seed);
@@ -139,18 +147,18 @@ proptest! {
         prop_assert_eq!(first, second);
     }
 
-    /// What is done is not done again, whether the answer or the feed is first to tell; another engine finds nothing to do;
-    /// and changes that mean nothing lead to nothing.
+    /// No write is repeated, whether the response or the watch event comes first. After a restart nothing is
+    /// written. Changes without a meaning, such as managedFields, cause no write.
     #[test]
-    fn nothing_is_done_twice(actions in prop::collection::vec(action(true), 1..30), echoes in any::<u64>()) {
+    fn writes_are_idempotent(actions in prop::collection::vec(action(true), 1..30), echoes in any::<u64>()) {
         let mut world = World::new();
         for (number, action) in actions.iter().enumerate() {
-            let fault = if echoes >> (number % 64) & 1 == 1 { Fault::EchoFirst } else { Fault::None };
+            let fault = if echoes >> (number % 64) & 1 == 1 { Fault::WatchFirst } else { Fault::None };
             world.faults = std::iter::repeat_n(fault, 20).collect();
             action.apply(&mut world);
             world.settle();
         }
-        prop_assert_eq!(world.server.vain, 0);
+        prop_assert_eq!(world.server.no_op_writes, 0);
         for kind in ["Widget.acme.io", "Platform.acme.io", "Pod"] {
             world.unreadable(kind, None);
         }
@@ -176,9 +184,9 @@ proptest! {
         prop_assert_eq!(wants(&world), before, "{:?}", world.effects.last());
     }
 
-    /// Whatever goes wrong with writes, and however long they take, in the end all is as it should be, and quiet.
+    /// Whatever happens to writes, everything converges and then stays quiet.
     #[test]
-    fn in_the_end_it_is_quiet(
+    fn everything_converges_and_stays_quiet(
         actions in prop::collection::vec((action(true), prop::collection::vec(fault(), 0..6), 0..40_usize), 1..30),
         seed in any::<u64>(),
         slow in any::<bool>(),
@@ -191,7 +199,7 @@ proptest! {
             world.faults = faults.into();
             action.apply(&mut world);
             for _ in 0..moves {
-                world.happen();
+                world.advance();
             }
             world.now += SignedDuration::from_millis(100 * i64::try_from(moves % 7).expect("a small number"));
         }
@@ -202,7 +210,7 @@ proptest! {
         compare(&world);
         prop_assert_eq!(not_needed(&oracle(&world)), Vec::new());
         prop_assert!(world.wants().values().all(is_a_check), "{:?}", world.wants());
-        // Nothing is written any more about one that is being deleted.
+        // The status of a terminating Application is not written any more.
         let stays = |(_, app): &(&NamespacedName, &Application)| app.metadata.deletion_timestamp.is_none();
         for (name, _) in oracle(&world).applications().filter(stays) {
             prop_assert_eq!(world.of_app(&name.name, "Adopted"), "none");

@@ -1,4 +1,4 @@
-//! How groups are at a moment, for whoever asks.
+//! Queries: `Engine::groups` and `Engine::claims`.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn failed(name: &str) -> Value {
     with(widget(name, None), &json!({"status": {"conditions": stalled}}))
 }
 
-/// A group is as the worst of those members that keep it from being ready.
+/// The state of a group is the worst state among its blocking members.
 #[rstest]
 #[case::nothing(vec![], State::Unknown)]
 #[case::ready(vec![widget("a", Some("True"))], State::Ready)]
@@ -35,30 +35,30 @@ fn failed(name: &str) -> Value {
 #[case::failed(vec![deployment("b", 2, 3), failed("a")], State::Failed)]
 #[case::bad_beats_unknown(vec![widget("a", None), deployment("b", 2, 3)], State::InProgress)]
 #[case::unknown(vec![widget("a", None), deployment("b", 3, 3)], State::Unknown)]
-fn a_group_is_as_the_worst_of_its_members(#[case] objects: Vec<Value>, #[case] state: State) {
+fn the_state_of_a_group_is_that_of_its_worst_member(#[case] objects: Vec<Value>, #[case] state: State) {
     let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
     assert_eq!(group(&world, "web").state, state);
 }
 
-/// What is told is what is written, in the same words.
+/// A query returns the statements of the stored status.
 #[test]
-fn it_says_what_its_status_says() {
+fn a_group_has_the_statements_of_its_status() {
     let world =
         World::with([app_of_kinds("web"), widget("a", Some("True")), deployment("b", 2, 3), failed("c")]);
     let group = group(&world, "web");
     for condition in &group.conditions {
-        let says = &condition.statement;
-        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
-        assert_eq!(world.of_app("web", condition.type_), told);
+        let it = &condition.statement;
+        let expected = format!("{:?} {}: {}", it.status, it.reason, it.message);
+        assert_eq!(world.of_app("web", condition.type_), expected);
     }
     let members: Vec<_> = group.members.iter().map(|member| (&*member.name.name, member.state)).collect();
     assert_eq!(members, [("c", State::Failed), ("b", State::InProgress), ("a", State::Ready)]);
     assert_eq!((group.counts.ready, group.counts.total, group.members.len()), (1, 3, 3));
 }
 
-/// Since its first member failed; not since it was looked at.
+/// Since the first member failed, not since the first evaluation.
 #[test]
-fn it_knows_since_when() {
+fn since_is_that_of_the_first_failed_member() {
     let mut world = World::with([app_of_kinds("web"), failed("c"), deployment("b", 3, 3)]);
     assert_eq!(
         group(&world, "web").since.map(|since| since.to_string()).as_deref(),
@@ -72,19 +72,19 @@ fn it_knows_since_when() {
     assert_eq!((group.state, group.since), (State::Ready, Some(before)));
 }
 
-/// Nothing is said of what is not known yet.
+/// Before the initial list, a group is not reported.
 #[test]
-fn before_a_kind_is_listed_there_is_no_group() {
+fn a_group_is_not_reported_before_its_kinds_are_listed() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     assert_eq!(world.engine.groups(world.now).len(), 1);
     world.held.insert(GroupKind::new("", "Service"));
     world.put(app("late", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
-    assert_eq!(world.engine.groups(world.now).len(), 1, "one of its kinds is not known");
+    assert_eq!(world.engine.groups(world.now).len(), 1, "one of its kinds is not listed");
 }
 
-/// While a kind is being listed again, what is known is of two times.
+/// During a relist, a group is not reported.
 #[test]
-fn while_a_kind_is_listed_again_nothing_is_said() {
+fn a_group_is_not_reported_during_a_relist() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     assert!(world.engine.is_whole());
     let feed = world.feeds.iter().find(|(_, feed)| feed.kind == GroupKind::new("acme.io", "Widget"));
@@ -93,7 +93,7 @@ fn while_a_kind_is_listed_again_nothing_is_said() {
     assert!(!world.engine.is_whole() && world.engine.groups(world.now).is_empty());
 }
 
-/// What an Application has to do with an object, whether its kind is followed or not.
+/// How an Application relates to an object, whether its kind is watched or not.
 #[rstest]
 #[case::counted(json!({"labels": {"app": "web"}}), "Widget", Relation::Counts)]
 #[case::to_be_owned(json!({"labels": {"app": "web"}, "annotations": {"kubernetes.io/application": "web"}}), "Widget", Relation::OwnerToBe)]

@@ -1,4 +1,4 @@
-//! The Pod whose readiness is an Application's own.
+//! The health-check Pod of an Application: dry run, creation, replacement with backoff, deletion.
 
 use bellwether_api::{ApplicationStatus, ConditionStatus};
 use bellwether_engine::{Change, GroupKind, Unreadable};
@@ -21,13 +21,12 @@ fn pods(world: &World) -> Vec<&Value> {
     world.server.list(&GroupKind::pod()).collect()
 }
 
-/// The images of all Pods, in a line.
+/// In a line.
 fn images(world: &World) -> String {
     let image = |pod: &&Value| pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default().to_owned();
     pods(world).iter().map(image).collect::<Vec<_>>().join(" ")
 }
 
-/// Changes the one Pod that there is.
 fn edit_pod(world: &mut World, patch: &Value) {
     let name = pods(world)[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     world.edit("Pod", &name, |pod| merge(pod, patch));
@@ -43,9 +42,10 @@ fn ready(world: &World) -> Option<ConditionStatus> {
     ready
 }
 
-/// Health Check Pods, steps 1 and 2: a Pod is made of the template, named after its hash. The API server is asked first.
+/// Health Check Pods, steps 1 and 2: a Pod is created from the template and named after its hash, after a dry
+/// run.
 #[test]
-fn a_pod_is_made_after_the_api_server_was_asked() {
+fn a_pod_is_created_after_a_dry_run() {
     let world = World::with([checked("check:1")]);
     let creates: Vec<_> = world
         .writes
@@ -66,17 +66,17 @@ fn a_pod_is_made_after_the_api_server_was_asked() {
     );
 }
 
-/// Health Status Reporting, steps 1 and 2: without a health check nobody can tell; with one, it is the Pod's Ready condition,
-/// and Unknown without that.
+/// Health Status Reporting, steps 1 and 2: without a health check, Unknown; with one, the status of the Pod's
+/// Ready condition, or Unknown without that.
 #[rstest]
 #[case::no_condition(json!({}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
 #[case::ready(json!({"conditions": [{"type": "Ready", "status": "True"}]}), ConditionStatus::True, "True ComponentsReady")]
 #[case::not_ready(json!({"conditions": [{"type": "Ready", "status": "False"}]}), ConditionStatus::False, "False ComponentsNotReady")]
 #[case::unknown(json!({"conditions": [{"type": "Ready", "status": "Unknown"}]}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
-fn the_pod_says_whether_it_is_ready(
+fn ready_follows_the_pod(
     #[case] status: Value,
     #[case] expected: ConditionStatus,
-    #[case] says: &str,
+    #[case] expected_ready: &str,
 ) {
     let spec = with(app_of("web", &["front"])["spec"].clone(), &health_check("check:1"));
     let mut world = World::with([app_of("web", &["front"]), deployment("front", 3, 3)]);
@@ -85,32 +85,32 @@ fn the_pod_says_whether_it_is_ready(
     world.put(app("web", &spec));
     edit_pod(&mut world, &json!({ "status": status }));
     assert_eq!(ready(&world), Some(expected));
-    assert!(world.of_app("web", "Ready").starts_with(says), "{}", world.of_app("web", "Ready"));
+    assert!(world.of_app("web", "Ready").starts_with(expected_ready), "{}", world.of_app("web", "Ready"));
 }
 
-/// Health Check Pods, step 3: another template is another Pod; the old one stays until the new one can be.
+/// Health Check Pods, step 3: a new template means a new Pod; the old one stays until the dry run succeeds.
 #[test]
-fn another_template_is_another_pod() {
+fn a_new_template_means_a_new_pod() {
     let mut world = World::with([checked("check:1")]);
-    let told = world.server.objects.len();
+    let count = world.server.objects.len();
     edit_pod(&mut world, &json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}));
     world.put(checked(""));
-    assert_eq!(images(&world), "check:1", "an old one is better than none");
+    assert_eq!(images(&world), "check:1", "the old Pod stays");
     let valid = world.of_app("web", "HealthCheckValid");
     assert_eq!(valid, "False InvalidTemplate: spec.containers[0].image: Required value");
     world.put(checked("check:2"));
     assert_eq!(images(&world), "check:2");
-    assert_eq!(world.server.objects.len(), told);
+    assert_eq!(world.server.objects.len(), count);
     assert_eq!(
         world.of_app("web", "HealthCheckValid"),
         "True Valid: The API server accepts the Pod template"
     );
-    assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new one has not said anything yet");
+    assert_eq!(ready(&world), Some(ConditionStatus::Unknown), "the new Pod has no Ready condition yet");
 }
 
-/// A Pod that goes is made again: at once the first time, then later and later.
+/// The first time at once, then with growing delays.
 #[test]
-fn a_pod_that_is_deleted_is_made_again() {
+fn a_deleted_pod_is_recreated_with_backoff() {
     let mut world = World::with([checked("check:1")]);
     delete_pod(&mut world);
     assert_eq!(images(&world), "check:1", "the first time at once");
@@ -126,11 +126,10 @@ fn a_pod_that_is_deleted_is_made_again() {
     assert_eq!(images(&world), "check:1");
 }
 
-/// A clock that is set puts nothing off, and hastens nothing.
 #[rstest]
 #[case::back(SignedDuration::from_hours(-24))]
 #[case::forward(SignedDuration::from_hours(24))]
-fn a_pod_is_made_again_in_its_time_though_the_clock_is_set(#[case] by: SignedDuration) {
+fn a_clock_that_was_set_does_not_change_the_backoff(#[case] by: SignedDuration) {
     let mut world = World::with([checked("check:1")]);
     delete_pod(&mut world);
     delete_pod(&mut world);
@@ -142,11 +141,11 @@ fn a_pod_is_made_again_in_its_time_though_the_clock_is_set(#[case] by: SignedDur
     assert_eq!(images(&world), "check:1");
 }
 
-/// A Pod that has ended says nothing any more, and is replaced.
+/// A finished Pod says nothing about readiness.
 #[rstest]
 #[case::failed("Failed")]
 #[case::succeeded("Succeeded")]
-fn a_pod_that_has_ended_is_replaced(#[case] phase: &str) {
+fn a_finished_pod_is_replaced(#[case] phase: &str) {
     let mut world = World::with([checked("check:1")]);
     let uid = |world: &World| pods(world)[0]["metadata"]["uid"].clone();
     let before = uid(&world);
@@ -159,9 +158,9 @@ fn a_pod_that_has_ended_is_replaced(#[case] phase: &str) {
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
 }
 
-/// When the field goes, so does the Pod, and all that was said of it; also if nobody was there when it went.
+/// Without the field, the Pod and its conditions go; also after a failover.
 #[rstest]
-fn without_the_field_there_is_no_pod(#[values(false, true)] restart: bool) {
+fn removing_the_health_check_deletes_the_pod(#[values(false, true)] restart: bool) {
     let mut world = World::with([checked("check:1")]);
     world.server.put(app("web", &json!({"dependencies": ["base"]})));
     if restart {
@@ -170,16 +169,13 @@ fn without_the_field_there_is_no_pod(#[values(false, true)] restart: bool) {
     world.settle();
     assert_eq!(images(&world), "");
     assert_eq!(world.of_app("web", "HealthCheckValid"), "none");
-    assert_eq!(world.status("web").owned_kinds.len(), 1, "another may be on its way");
+    assert_eq!(world.status("web").owned_kinds.len(), 1, "another Pod may be in flight");
     world.pass(SignedDuration::from_mins(10));
     assert_eq!(world.status("web").owned_kinds, []);
-    assert!(
-        !world.feeds.values().any(|feed| feed.kind == GroupKind::pod()),
-        "no Pod is of interest any more"
-    );
+    assert!(!world.feeds.values().any(|feed| feed.kind == GroupKind::pod()), "Pods are not watched any more");
 }
 
-/// A Pod of that name that is not ours is neither used nor touched.
+/// A foreign Pod of that name is neither used nor deleted.
 #[test]
 fn a_foreign_pod_of_that_name_is_left_alone() {
     let world = World::with([checked("check:1")]);
@@ -202,7 +198,7 @@ fn a_foreign_pod_of_that_name_is_left_alone() {
     assert_eq!(images(&world), "check:1");
 }
 
-/// Another engine finds the Pod that is there, and makes no second one.
+/// Failover: the new engine finds the Pod.
 #[test]
 fn a_restart_makes_no_second_pod() {
     let mut world = World::with([checked("check:1")]);
@@ -212,14 +208,14 @@ fn a_restart_makes_no_second_pod() {
     assert_eq!((images(&world).as_str(), world.writes.len()), ("check:1", writes));
 }
 
-/// A Pod that was made and is not in sight yet is removed all the same when the check is.
+/// A created Pod that the watch has not reported is deleted with the health check.
 #[test]
-fn a_pod_that_is_not_in_sight_is_not_forgotten() {
+fn a_pod_that_the_watch_has_not_reported_is_deleted_later() {
     let mut world = World::with([app("web", &json!({}))]);
     world.put(app("web", &json!({"dependencies": ["base"]})));
     world.server.put(checked("check:1"));
-    while world.feeds.values().all(|feed| feed.kind != GroupKind::pod() || !feed.told.known.listed) {
-        assert!(world.happen(), "the Pods are listed");
+    while world.feeds.values().all(|feed| feed.kind != GroupKind::pod() || !feed.received.known.listed) {
+        assert!(world.advance(), "the Pods are listed");
     }
     world.held.insert(GroupKind::pod());
     world.settle();
@@ -232,51 +228,51 @@ fn a_pod_that_is_not_in_sight_is_not_forgotten() {
     assert_eq!(images(&world), "");
 }
 
-/// While a template makes no Pod, one of an earlier one stays, and only one.
+/// While the template is invalid, the latest earlier Pod stays.
 #[test]
-fn one_earlier_pod_stays_while_there_cannot_be_a_new_one() {
+fn one_earlier_pod_stays_while_the_template_is_invalid() {
     let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
     world.held.insert(GroupKind::pod());
     world.put(checked("check:1")).put(checked("check:2"));
-    assert_eq!(pods(&world).len(), 2, "nobody has seen the first yet");
+    assert_eq!(pods(&world).len(), 2, "the watch has not reported the first");
     world.put(checked(""));
     world.held.clear();
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(images(&world), "check:2");
 }
 
-/// Nor is it made when the status does not speak of it any more, because somebody has cleared it.
+/// Another writer clears `status.ownedKinds` before the Pod is created.
 #[test]
-fn a_pod_waits_until_the_check_is_spoken_of_again() {
+fn a_pod_waits_until_owned_kinds_is_written_again() {
     let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
     world.slow = true;
     world.server.put(checked("check:1"));
     while !world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })) {
-        assert!(world.happen(), "a Pod is wanted");
+        assert!(world.advance(), "a Pod is wanted");
     }
     let (kind, name) = key("Application.bellwether.dev", "web");
     world.server.edit(&kind, &name, |it| it["status"] = json!({}));
-    while world.tell() {}
+    while world.deliver() {}
     assert!(!world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })));
     world.slow = false;
     world.settle();
     assert_eq!(images(&world), "check:1");
 }
 
-/// Whoever says that it is another Pod by now may be wrong.
+/// The delete gets a 409 although the Pod is the same.
 #[test]
-fn a_pod_that_is_said_to_be_another_is_deleted_after_all() {
+fn a_delete_is_retried_after_a_false_conflict() {
     let mut world = World::with([checked("check:1")]);
-    world.faults = [Fault::LieOfConflict, Fault::LieOfConflict].into();
+    world.faults = [Fault::FalseConflict, Fault::FalseConflict].into();
     world.server.put(app("web", &json!({"componentKinds": [{"kind": "Pod"}]})));
     world.settle();
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(images(&world), "");
 }
 
-/// News of a Pod from before its deletion, which come after it, do not bring it back.
+/// Stale watch events from before the deletion.
 #[test]
-fn a_pod_that_was_deleted_is_not_ready_any_more() {
+fn stale_events_do_not_revive_a_deleted_pod() {
     let mut world = World::with([checked("check:1")]);
     world.held.insert(GroupKind::pod());
     let ready_pod =
@@ -286,15 +282,15 @@ fn a_pod_that_was_deleted_is_not_ready_any_more() {
     assert_eq!(images(&world), "", "it is deleted");
     world.put(checked("check:1"));
     world.held.clear();
-    assert!(world.tell(), "that it was ready is told");
-    assert!(world.feeds.values().any(|feed| feed.told.known.objects.values().any(|pod| pod.is_check())));
+    assert!(world.deliver(), "the watch event with Ready=True");
+    assert!(world.feeds.values().any(|feed| feed.received.known.objects.values().any(|pod| pod.is_check())));
     world.write();
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
 }
 
-/// What nobody could see is not made.
+/// Without read access to Pods, none is created.
 #[test]
-fn no_pod_is_made_while_pods_cannot_be_read() {
+fn no_pod_is_created_while_pods_are_unreadable() {
     let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
     world.unreadable("Pod", Some(Unreadable::Forbidden { resource: "pods".into() }));
     world.put(checked("check:1"));
@@ -305,9 +301,9 @@ fn no_pod_is_made_while_pods_cannot_be_read() {
     assert_eq!(images(&world), "check:1");
 }
 
-/// The status speaks of the check before there is a Pod: whoever comes after us has to know that one may be left.
+/// `status.ownedKinds` lists Pod before one is created, so that the next leader can clean up.
 #[test]
-fn a_check_is_spoken_of_before_its_pod_is_made() {
+fn owned_kinds_is_written_before_the_pod_is_created() {
     let world = World::with([checked("check:1")]);
     let at = |is_it: &dyn Fn(&Change) -> bool| world.writes.iter().position(|(_, change, _)| is_it(change));
     let status = at(

@@ -1,4 +1,5 @@
-//! Kinds that cannot be read, and those that come and go.
+//! Kinds: not served, forbidden, cluster-scoped, CRDs that come and go, relists, and clusters restored from a
+//! backup.
 
 use bellwether_engine::{Event, FeedEvent, Unreadable};
 use rstest::rstest;
@@ -9,14 +10,14 @@ use crate::{
     world::World,
 };
 
-/// Kinds that cannot be had are named with the reason, the rest goes on, and Ready is at best Unknown.
+/// Resolved names the kind and the reason, other kinds are still counted, and Ready is at best Unknown.
 #[rstest]
 #[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where: kind not served by the cluster; check its group and kind, and that its CRD is installed")]
 #[case::cluster_scoped(
     json!({"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"}),
     "False ClusterScoped: ClusterRole.rbac.authorization.k8s.io: cluster-scoped; members must be in the namespace of the Application",
 )]
-fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &str) {
+fn resolved_names_an_unusable_kind(#[case] other: Value, #[case] resolved: &str) {
     let kinds = json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}, other]});
     let mut world = World::with([app("web", &kinds), deployment("front", 3, 3)]);
     assert_eq!(world.of_app("web", "Resolved"), resolved);
@@ -31,7 +32,7 @@ fn a_kind_that_cannot_be_had_is_named(#[case] other: Value, #[case] resolved: &s
     );
 }
 
-/// A version that the cluster does not serve is said; the object is there all the same.
+/// Resolved is False, but the object is counted in the served version.
 #[test]
 fn a_version_that_is_not_served() {
     let components = |version: &str| json!({"components": {"one": {"group": "acme.io", "kind": "Widget", "version": version}}});
@@ -44,9 +45,9 @@ fn a_version_that_is_not_served() {
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
-/// What we may not read any more keeps its place as unknown, with what it was last; it is as before when we may again.
+/// RBAC: members of a kind that becomes forbidden are Unknown, and recover with the permission.
 #[test]
-fn a_right_that_is_taken_away_and_given_back() {
+fn rbac_is_revoked_and_granted_again() {
     let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
     world.unreadable("Widget.acme.io", Some(Unreadable::Forbidden { resource: "widgets".into() }));
     world.settle();
@@ -65,9 +66,9 @@ fn a_right_that_is_taken_away_and_given_back() {
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
-/// Garbage Collection: kinds that are registered later are found; those that go take their objects with them.
+/// Garbage Collection: a CRD that is installed later is found; one that is deleted takes its objects with it.
 #[test]
-fn a_crd_comes_goes_and_comes_back() {
+fn a_crd_is_installed_deleted_and_installed_again() {
     let widgets = kind("Widget.acme.io");
     let components = json!({"components": {"one": {"group": "acme.io", "kind": "Widget"}}});
     let mut world = World::new();
@@ -95,9 +96,9 @@ fn a_crd_comes_goes_and_comes_back() {
     }
 }
 
-/// Nothing is said of an Application before all of its kinds are known, and what was said stays.
+/// No status before the initial lists of all kinds; a stored status stays.
 #[test]
-fn nothing_is_said_before_all_kinds_are_known() {
+fn nothing_is_published_before_all_kinds_are_listed() {
     let mut world = World::new();
     world.held.insert(kind("Widget.acme.io"));
     world.put(app_of_kinds("web")).put(deployment("front", 3, 3));
@@ -113,22 +114,25 @@ fn nothing_is_said_before_all_kinds_are_known() {
     assert_eq!(world.writes.len(), writes, "what was published before stays");
 }
 
-/// What was deleted while nobody was looking is missing from the next list, and gone.
+/// A deletion that the watch missed is found by the next relist.
 #[test]
-fn what_a_list_does_not_name_is_gone() {
+fn objects_missing_from_a_relist_are_deleted() {
     let widgets = kind("Widget.acme.io");
     let mut world =
         World::with([app_of_kinds("web"), widget("one", Some("True")), widget("two", Some("False"))]);
     world.server.objects.retain(|(_, name), _| *name.name != *"two");
-    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "nobody has told of it yet");
+    assert!(
+        world.settle().of_app("web", "Ready").starts_with("False "),
+        "the watch has not reported the deletion"
+    );
     world.relist(&widgets);
     assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
     assert_eq!(world.status("web").objects.len(), 1);
 }
 
-/// What is older than what is known is not believed, unless it is known that the whole cluster is older.
+/// Older resourceVersions are ignored, unless the cluster was restored.
 #[test]
-fn a_cluster_that_was_put_back_is_believed() {
+fn older_versions_count_only_after_a_restore() {
     let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
     let past = world.settle().server.clone();
     for status in ["False", "Unknown", "False"] {
@@ -151,21 +155,21 @@ fn a_cluster_that_was_put_back_is_believed() {
     }
     assert_eq!(world.settle().of_app("web", "Ready"), "True ComponentsReady: All components ready");
     world.edit("Widget.acme.io", "one", |it| it["status"]["conditions"][0]["status"] = json!("False"));
-    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "it goes on from there");
+    assert!(world.settle().of_app("web", "Ready").starts_with("False "), "and events count again");
 }
 
-/// While a list is told, some of what is known is of now and some of before, which together may never have been: nothing is
-/// said of it. Here one object became ready after another one had come that is not.
+/// During a relist, new and old objects are mixed, which may be a state that never existed: no status is
+/// written. Here one object became ready after another one appeared that is not.
 #[test]
-fn half_of_a_list_says_nothing() {
+fn nothing_is_published_during_a_relist() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 1, 3)]);
     world.server.put(deployment("mail", 0, 1));
     world.server.put(deployment("front", 3, 3));
     world.relist(&kind("Deployment.apps"));
     let writes = world.writes.len();
-    for told in 0..5 {
-        assert!(world.tell(), "it is served, the list begins, names two objects, and ends");
-        assert_eq!(world.write(), told == 4, "{}", world.of_app("web", "Ready"));
+    for delivered in 0..5 {
+        assert!(world.deliver(), "served, list started, two objects, list completed");
+        assert_eq!(world.write(), delivered == 4, "{}", world.of_app("web", "Ready"));
     }
     assert_eq!(world.writes.len(), writes + 1);
     assert_eq!(

@@ -1,59 +1,57 @@
-//! What a feed has told so far.
+//! What a feed has delivered so far: the input of the oracle.
 
 use std::{collections::BTreeSet, rc::Rc};
 
 use bellwether_engine::{NamespacedName, Unreadable};
 use bellwether_simulation::known::Known;
 
-use crate::server::Told;
+use crate::server::FeedMessage;
 
-/// What has been told of a kind.
 #[derive(Default)]
-pub(crate) struct Hearer {
+pub(crate) struct Received {
     pub(crate) known: Known,
-    /// What the list has named so far.
+    /// Objects in the current list.
     marked: BTreeSet<NamespacedName>,
-    /// Objects that were told without what operators say of them.
-    narrow: BTreeSet<NamespacedName>,
+    /// Objects that were delivered through a lens without conditions.
+    without_conditions: BTreeSet<NamespacedName>,
 }
 
-impl Hearer {
-    /// Takes note of how much was told of an object.
-    pub(crate) fn look(&mut self, name: &NamespacedName, is_narrow: bool) {
-        if is_narrow {
-            self.narrow.insert(name.clone())
+impl Received {
+    /// Records whether an object was delivered with its conditions.
+    pub(crate) fn note(&mut self, name: &NamespacedName, lacks_conditions: bool) {
+        if lacks_conditions {
+            self.without_conditions.insert(name.clone())
         } else {
-            self.narrow.remove(name)
+            self.without_conditions.remove(name)
         };
     }
 
-    /// Whether it is still to be told what operators say.
-    pub(crate) fn is_blind(&self) -> bool {
+    /// Whether conditions of a component are still to be delivered.
+    pub(crate) fn lacks_conditions(&self) -> bool {
         self.known.unreadable.is_none()
-            && self.narrow.iter().any(|name| self.known.objects.contains_key(name))
+            && self.without_conditions.iter().any(|name| self.known.objects.contains_key(name))
     }
 
-    /// Takes note of what is told.
-    pub(crate) fn hear(&mut self, told: &Told) {
+    pub(crate) fn receive(&mut self, message: &FeedMessage) {
         let known = &mut self.known;
-        match told {
-            Told::Served(served) => known.served = Some(served.clone()),
-            Told::Unreadable(why) => {
+        match message {
+            FeedMessage::Served(served) => known.served = Some(served.clone()),
+            FeedMessage::Unreadable(why) => {
                 known.unreadable = Some(why.clone());
                 if *why == Unreadable::NotServed {
                     known.objects.clear();
                 }
             }
-            Told::Listing => {
+            FeedMessage::Listing => {
                 known.listing = true;
                 self.marked.clear();
             }
-            Told::Set(object) => {
+            FeedMessage::Set(object) => {
                 self.marked.insert(object.name.clone());
                 known.objects.insert(object.name.clone(), Rc::clone(object));
             }
-            Told::Gone(name) => _ = known.objects.remove(name),
-            Told::Listed => {
+            FeedMessage::Gone(name) => _ = known.objects.remove(name),
+            FeedMessage::Listed => {
                 (known.listed, known.listing) = (true, false);
                 known.unreadable = None;
                 known.objects.retain(|name, _| self.marked.contains(name));

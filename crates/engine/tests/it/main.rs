@@ -1,7 +1,7 @@
-//! The engine as a cluster meets it: what happens to objects, and what becomes of them.
+//! The engine against a cluster in memory.
 //!
-//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
-//! the tests that name them hold us to.
+//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an
+//! Application API; the tests that name them check conformance.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Who belongs to an Application, and what is there of what should be.
+//! Membership in Applications: label selectors, annotations, named components, and which kinds are watched.
 
 use jiff::SignedDuration;
 use rstest::rstest;
@@ -9,8 +9,9 @@ use crate::{
     world::World,
 };
 
-/// Selecting Components, steps 1 and 2: the selector finds objects of the kinds in the namespace; the annotation says whose
-/// they are where selectors overlap. Adopting Existing Components: in either order of creation.
+/// Selecting Components, steps 1 and 2: the selector matches objects of the kinds in the namespace; the
+/// annotation decides between overlapping selectors. Adopting Existing Components: in either order of
+/// creation.
 #[rstest]
 #[case::selected("Selected", "web", None, true)]
 #[case::selected_and_annotated("Selected", "web", Some("web"), true)]
@@ -21,7 +22,7 @@ use crate::{
 #[case::annotation_where_one_is_needed("Annotated", "web", Some("web"), true)]
 #[case::annotation_of_another_where_one_is_needed("Annotated", "web", Some("other"), false)]
 #[case::annotation_alone_is_not_enough("Annotated", "api", Some("web"), false)]
-fn who_is_a_member(
+fn selector_and_annotation_make_a_member(
     #[case] mode: &str,
     #[case] label: &str,
     #[case] annotation: Option<&str>,
@@ -41,12 +42,12 @@ fn who_is_a_member(
         } else {
             ("0/0", "Unknown NoComponents: no Widget.acme.io in namespace shop matches selector app=web")
         };
-        let said = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
-        assert_eq!((said.0.as_str(), said.1.as_str()), expected);
+        let status = (world.status("web").components_ready.unwrap_or_default(), world.of_app("web", "Ready"));
+        assert_eq!((status.0.as_str(), status.1.as_str()), expected);
     }
 }
 
-/// Selecting Components, step 2: an overlap of selectors does not count an object for the one that it was not meant for.
+/// Selecting Components, step 2: the annotation excludes an object from other Applications.
 #[test]
 fn where_selectors_overlap_the_annotation_decides() {
     let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), widget("one", Some("True"))]);
@@ -60,10 +61,10 @@ fn where_selectors_overlap_the_annotation_decides() {
     assert_eq!(counted(&world), [0, 0]);
 }
 
-/// Installation Status Reporting, creation, step 2, deletion, step 2, and update, step 2: a component is installed while the
-/// object is there and selected.
+/// Installation Status Reporting, creation, step 2, deletion, step 2, and update, step 2: a component is
+/// installed while the object exists and is selected.
 #[test]
-fn a_named_component_is_missed_until_it_is_there_and_selected() {
+fn a_named_component_is_missing_until_it_exists_and_is_selected() {
     let mut world = World::with([app_of("web", &["front"])]);
     let presence = |world: &World| {
         let status = world.status("web");
@@ -97,7 +98,7 @@ fn a_named_component_is_missed_until_it_is_there_and_selected() {
     assert_eq!(world.status("web").object_counts.map(|counts| (counts.total, counts.missing)), Some((1, 1)));
 }
 
-/// Selecting Components: the name of a component is its own; `name` says what the object is called.
+/// Selecting Components: the key of a component need not be the name of the object.
 #[test]
 fn a_service_and_a_deployment_may_share_a_name() {
     let components = json!({"components": {
@@ -111,17 +112,17 @@ fn a_service_and_a_deployment_may_share_a_name() {
     assert_eq!(world.status("web").components_ready.as_deref(), Some("2/2"));
 }
 
-/// Selecting Components, step 1: all objects of the kinds that components name are listed, not only those that are named.
+/// Selecting Components, step 1: all objects of a component's kind are members, not only the named ones.
 #[test]
-fn what_is_not_named_and_selected_is_a_member_too() {
+fn selected_objects_of_a_component_kind_are_members() {
     let world = World::with([app_of("web", &["front"]), deployment("front", 3, 3), deployment("back", 1, 3)]);
     assert_eq!(world.status("web").components_ready.as_deref(), Some("1/2"));
     assert_eq!(world.status("web").installed, ["front"]);
 }
 
-/// Objects in other namespaces, of other kinds and Pods of health checks are none of an Application's business.
+/// Objects in other namespaces, of other kinds, and health-check Pods.
 #[test]
-fn what_is_elsewhere_is_not_counted() {
+fn other_namespaces_kinds_and_health_checks_are_not_members() {
     let elsewhere = with(widget("one", Some("False")), &json!({"metadata": {"namespace": "elsewhere"}}));
     let check = json!({"metadata": {"labels": {"bellwether.dev/health-check": "1"}}});
     let kinds = json!({"componentKinds": [{"kind": "Pod"}, {"group": "acme.io", "kind": "Widget"}]});
@@ -133,9 +134,8 @@ fn what_is_elsewhere_is_not_counted() {
     );
 }
 
-/// An Application of Applications counts others, and never itself.
 #[test]
-fn an_application_is_no_member_of_itself() {
+fn an_application_is_not_a_member_of_itself() {
     let labels = json!({"metadata": {"labels": {"app": "web"}}});
     let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
     let world = World::with([
@@ -147,9 +147,9 @@ fn an_application_is_no_member_of_itself() {
     assert_eq!(world.of_app("all", "Ready"), "True ComponentsReady: All components ready");
 }
 
-/// Two Applications that belong to each other do not quote one another, which would never end.
+/// Their messages do not quote each other, which would never end.
 #[test]
-fn applications_that_belong_to_each_other_come_to_rest() {
+fn applications_that_contain_each_other_converge() {
     let labels = json!({"metadata": {"labels": {"app": "web"}}});
     let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
     let mut world = World::with([with(app("one", &kinds), &labels), with(app("other", &kinds), &labels)]);
@@ -163,9 +163,9 @@ fn applications_that_belong_to_each_other_come_to_rest() {
     assert_eq!(world.writes.len(), writes);
 }
 
-/// What is told of an Application after we have written to it once more counts for the one that it belongs to.
+/// A watch event from before our last write to the inner Application still updates the outer one.
 #[test]
-fn what_we_have_overtaken_is_taken_in() {
+fn an_event_older_than_our_write_is_merged() {
     let labels = json!({"metadata": {"labels": {"app": "web"}}});
     let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
     let inner = with(app_of("inner", &["front"]), &labels);
@@ -177,7 +177,7 @@ fn what_we_have_overtaken_is_taken_in() {
     assert!(world.of_app("inner", "Ready").contains("2 of 3"));
     assert_eq!(world.of_app("outer", "Ready"), "True ComponentsReady: All components ready");
     world.held.clear();
-    assert!(world.tell(), "the first of two writes is told");
+    assert!(world.deliver(), "the watch event of the first of two writes");
     world.held.insert(key("Application.bellwether.dev", "").0);
     world.settle();
     assert_eq!(
@@ -186,9 +186,9 @@ fn what_we_have_overtaken_is_taken_in() {
     );
 }
 
-/// The kinds in use are watched, once for all Applications, and no longer than they are in use.
+/// One feed per kind for all Applications, as long as one uses it.
 #[test]
-fn a_kind_is_followed_once_and_only_as_long_as_somebody_needs_it() {
+fn a_kind_has_one_feed_while_it_is_used() {
     let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), app_of("front", &["front"])]);
     let followed = |world: &World| {
         let mut kinds: Vec<_> = world.feeds.values().map(|feed| feed.kind.to_string()).collect();

@@ -1,4 +1,5 @@
-//! Who owns what, and who lets go of it.
+//! Owner references: adoption by annotation, removal, ownedKinds, garbage collection, refused and conflicting
+//! writes.
 
 use jiff::SignedDuration;
 use rstest::rstest;
@@ -23,10 +24,10 @@ fn owner_writes(world: &World) -> usize {
     world.writes.iter().filter(|(slot, ..)| slot.part == Part::Owners).count()
 }
 
-/// Garbage Collection, creation and update, step 2: a member gets a reference to its Application, in either order of creation.
-/// Selecting only counts an object; the annotation hands it over.
+/// Garbage Collection, creation and update, step 2: a member gets an owner reference, in either order of
+/// creation. The selector alone makes a member; the annotation makes it owned.
 #[test]
-fn a_member_that_was_handed_over_is_owned() {
+fn an_annotated_member_gets_an_owner_reference() {
     for objects in [[app_of_kinds("web"), mine()], [mine(), app_of_kinds("web")]] {
         let mut world = World::new();
         for object in objects {
@@ -47,15 +48,16 @@ fn a_member_that_was_handed_over_is_owned() {
     assert_eq!((world.owners(KIND, "front").as_str(), world.status("web").objects.len()), ("", 1));
 }
 
-/// Installation Status Reporting, update, step 2: what is a member no longer, or was handed over to nobody, is let go.
+/// Installation Status Reporting, update, step 2: the reference is removed when the object is not a member or
+/// not annotated any more.
 #[rstest]
 #[case::relabelled(KIND, json!({"metadata": {"labels": {"app": "api"}}}))]
 #[case::annotation_removed(KIND, json!({"metadata": {"annotations": null}}))]
-#[case::handed_to_nobody(KIND, json!({"metadata": {"annotations": {"kubernetes.io/application": "nobody"}}}))]
-#[case::application_only_observes(APP, json!({"spec": {"ownership": "Observe"}}))]
-#[case::kind_is_no_longer_of_interest(APP, json!({"spec": {"componentKinds": [{"group": "acme.io", "kind": "Widget"}]}}))]
-#[case::no_kind_is(APP, json!({"spec": {"componentKinds": null, "dependencies": ["base"]}}))]
-fn what_does_not_belong_any_more_is_let_go(
+#[case::annotation_names_no_application(KIND, json!({"metadata": {"annotations": {"kubernetes.io/application": "absent"}}}))]
+#[case::ownership_observe(APP, json!({"spec": {"ownership": "Observe"}}))]
+#[case::kind_replaced_in_the_spec(APP, json!({"spec": {"componentKinds": [{"group": "acme.io", "kind": "Widget"}]}}))]
+#[case::kinds_removed_from_the_spec(APP, json!({"spec": {"componentKinds": null, "dependencies": ["base"]}}))]
+fn the_owner_reference_of_a_former_member_is_removed(
     #[case] kind: &str,
     #[case] patch: Value,
     #[values(false, true)] restart: bool,
@@ -75,18 +77,15 @@ fn what_does_not_belong_any_more_is_let_go(
     world.pass(SignedDuration::from_mins(10));
     let follows = world.feeds.values().any(|feed| feed.kind.to_string() == KIND);
     let needs = json!(world.status("web").objects).to_string().contains("front");
-    assert!(
-        needs || !follows || kind.to_string() == KIND,
-        "its kind is followed no longer than that can take"
-    );
+    assert!(needs || !follows || kind.to_string() == KIND, "its kind is not watched any longer");
 }
 
-/// The annotation moves an object from one Application to another: in one write, so that it is never nobody's, if both
-/// have owned something of its kind.
+/// In one write, so that the object always has an owner, if the new Application has published the kind
+/// already.
 #[rstest]
 #[case::to_one_that_owns(json!({"metadata": {"annotations": {"kubernetes.io/application": "shop"}}}), 1)]
 #[case::to_one_that_does_not(json!({}), 2)]
-fn an_object_moves_from_one_to_another(#[case] other: Value, #[case] expected: usize) {
+fn the_annotation_moves_an_object_to_another_owner(#[case] other: Value, #[case] expected: usize) {
     let other = with(deployment("back", 3, 3), &other);
     let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), other, mine()]);
     assert_eq!(world.owners(KIND, "front"), "web");
@@ -96,11 +95,12 @@ fn an_object_moves_from_one_to_another(#[case] other: Value, #[case] expected: u
     assert_eq!((world.owners(KIND, "front").as_str(), owner_writes(&world)), ("shop", writes + expected));
 }
 
-/// The status names a kind before anything of it is taken over. So whatever is under way when the kind is dropped from the
-/// spec is let go of; also by one who comes after us, or when the answer never came.
+/// `status.ownedKinds` lists a kind before any object of it is adopted. So a reference that is in flight
+/// while the kind is dropped from the spec is removed later; also after a failover, or if the response was
+/// lost.
 #[rstest]
-fn what_is_taken_over_too_late_is_let_go(
-    #[values(Fault::None, Fault::Lose)] fault: Fault,
+fn an_owner_reference_in_flight_is_removed_later(
+    #[values(Fault::None, Fault::LoseResponse)] fault: Fault,
     #[values(false, true)] restart: bool,
 ) {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
@@ -108,16 +108,16 @@ fn what_is_taken_over_too_late_is_let_go(
     world.faults = [Fault::None, fault].into();
     world.slow = true;
     world.server.put(mine());
-    while !world.owners_are_under_way() {
-        assert!(world.happen(), "it is taken over");
+    while !world.owners_in_flight() {
+        assert!(world.advance(), "an owner reference is written");
     }
     assert_eq!(world.status("web").owned_kinds.len(), 1);
     world.held.insert(key(KIND, "").0);
     let (kind, name) = key(APP, "web");
     let patch = json!({"spec": {"componentKinds": null, "dependencies": ["base"]}});
     world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
-    while world.tell() {}
-    world.land(0);
+    while world.deliver() {}
+    world.arrive(0);
     if restart {
         world.restart();
     }
@@ -131,7 +131,7 @@ fn what_is_taken_over_too_late_is_let_go(
     assert!(!world.feeds.values().any(|feed| feed.kind.to_string() == KIND));
 }
 
-/// What could not be let go of is not forgotten, whatever becomes of its kind or of what is written about it.
+/// References that could not be removed are removed later, whatever happens to the kind or the status.
 #[rstest]
 #[case::not_served_for_a_moment(|world: &mut World| {
     world.unreadable(KIND, Some(Unreadable::NotServed));
@@ -141,23 +141,22 @@ fn what_is_taken_over_too_late_is_let_go(
 #[case::status_cleared(|world: &mut World| {
     world.edit(APP, "web", |it| it["status"] = json!({}));
 })]
-fn what_is_left_is_not_forgotten(#[case] happens: fn(&mut World)) {
+fn remaining_owner_references_are_removed_later(#[case] interfere: fn(&mut World)) {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     world.unreadable(KIND, Some(Unreadable::Forbidden { resource: "deployments".into() }));
     world
         .put(with(app_of_kinds("web"), &json!({"spec": {"componentKinds": null, "dependencies": ["base"]}})));
     world.pass(SignedDuration::from_mins(30));
-    happens(&mut world);
+    interfere(&mut world);
     world.pass(SignedDuration::from_mins(1));
     world.unreadable(KIND, None);
     world.settle();
     assert_eq!(world.owners(KIND, "front"), "");
 }
 
-/// A kind that is wanted again while its name still stands in the status is as good as named anew: what was taken over
-/// then is let go of like all else.
+/// The kind is used again before its removal from `status.ownedKinds` is written.
 #[test]
-fn a_kind_that_was_never_unnamed_is_let_go_of_again() {
+fn a_kind_that_is_used_again_can_be_released_again() {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     let bare =
         || with(app_of_kinds("web"), &json!({"spec": {"componentKinds": null, "dependencies": ["base"]}}));
@@ -166,9 +165,9 @@ fn a_kind_that_was_never_unnamed_is_let_go_of_again() {
     world.pass(SignedDuration::from_mins(9));
     world.faults.extend([Fault::Fail; 1000]);
     world.pass(SignedDuration::from_mins(2));
-    assert_eq!(world.status("web").owned_kinds.len(), 1, "it could not be said that nothing is left");
+    assert_eq!(world.status("web").owned_kinds.len(), 1, "the empty list could not be written");
     world.server.put(app_of_kinds("web"));
-    while world.tell() {}
+    while world.deliver() {}
     world.faults.clear();
     world.pass(SignedDuration::from_mins(2));
     assert_eq!(world.owners(KIND, "front"), "web");
@@ -176,9 +175,9 @@ fn a_kind_that_was_never_unnamed_is_let_go_of_again() {
     assert_eq!(world.owners(KIND, "front"), "");
 }
 
-/// Before all Applications are known, nobody can tell whose an object is, and an Application may be one.
+/// Before all Applications are known, the owner of an object is not.
 #[test]
-fn nothing_is_let_go_of_before_all_is_known() {
+fn no_owner_reference_is_removed_before_all_applications_are_known() {
     let labels = json!({"metadata": {"labels": {"app": "web"}}});
     let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
     let inner = annotated(with(app_of("inner", &["front"]), &labels), "all");
@@ -194,9 +193,9 @@ fn nothing_is_let_go_of_before_all_is_known() {
     assert_eq!((world.owners(APP, "inner").as_str(), world.writes.len()), ("all", writes));
 }
 
-/// A kind that somebody else has named is looked at, though the spec does not speak of it.
+/// Another replica published a kind that the spec does not name.
 #[test]
-fn what_another_has_taken_over_is_let_go() {
+fn owned_kinds_of_another_replica_are_released() {
     let mut world = World::with([app("web", &json!({"dependencies": ["base"]})), mine()]);
     let (kind, name) = key(APP, "web");
     let uid = world.server.get(&kind, &name).map(|it| it["metadata"]["uid"].clone());
@@ -204,16 +203,15 @@ fn what_another_has_taken_over_is_let_go() {
         "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "name": "web", "uid": uid,
     }]);
     world.edit(KIND, "front", |it| it["metadata"]["ownerReferences"] = owner);
-    assert_eq!(world.owners(KIND, "front"), "web", "nobody looks there");
+    assert_eq!(world.owners(KIND, "front"), "web", "the kind is not watched");
     world
         .edit(APP, "web", |it| it["status"]["ownedKinds"] = json!([{"group": "apps", "kind": "Deployment"}]));
     assert_eq!(world.owners(KIND, "front"), "");
 }
 
-/// Our own kinds are always followed. Whose they are is looked at only while somebody counts them, and all over when
-/// somebody does again.
+/// Owner references of Applications are managed only while an Application uses that kind.
 #[test]
-fn who_owns_applications_matters_to_those_who_count_them() {
+fn owners_of_applications_are_managed_only_for_their_users() {
     let labels = json!({"metadata": {"labels": {"app": "api"}}});
     let kinds = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
     let bare = || app("all", &json!({"dependencies": ["base"]}));
@@ -225,7 +223,7 @@ fn who_owns_applications_matters_to_those_who_count_them() {
     }]);
     let own = |it: &mut Value| it["metadata"]["ownerReferences"] = owner.clone();
     world.edit(APP, "inner", own);
-    assert_eq!(world.owners(APP, "inner"), "all", "that is nobody's business");
+    assert_eq!(world.owners(APP, "inner"), "all", "the kind is not used");
     for _ in 0..2 {
         world.put(app("all", &kinds));
         assert_eq!(world.owners(APP, "inner"), "");
@@ -235,9 +233,9 @@ fn who_owns_applications_matters_to_those_who_count_them() {
     }
 }
 
-/// A reference is patched only where it differs: flags that somebody chose stay.
+/// `controller` and `blockOwnerDeletion` may have been changed by a user.
 #[test]
-fn a_reference_that_is_there_stays_as_it_is() {
+fn an_existing_owner_reference_is_not_changed() {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     world.edit(KIND, "front", |it| {
         it["metadata"]["ownerReferences"][0]["controller"] = true.into();
@@ -248,14 +246,14 @@ fn a_reference_that_is_there_stays_as_it_is() {
     assert_eq!(
         (world.owners(KIND, "front").as_str(), owner_writes(&world)),
         ("web", 2),
-        "what was removed comes back"
+        "a removed reference comes back"
     );
 }
 
-/// Garbage Collection, deletion: the members of an Application that is deleted are the garbage collector's. Nothing is
-/// released then, and nothing new is taken over.
+/// Garbage Collection, deletion: the garbage collector handles the members of a terminating Application. No
+/// reference is removed or added.
 #[test]
-fn an_application_that_is_deleted_releases_nothing() {
+fn a_terminating_application_releases_nothing() {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     let writes = owner_writes(&world);
     world.edit(APP, "web", |it| it["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into());
@@ -266,9 +264,9 @@ fn an_application_that_is_deleted_releases_nothing() {
     assert!(world.wants().is_empty());
 }
 
-/// An Application of the same name is another one: what the first owned is still its own, and the second takes over.
+/// A recreated Application has another uid.
 #[test]
-fn an_application_that_is_created_again_takes_over() {
+fn a_recreated_application_adopts_again() {
     let mut world = World::with([app_of_kinds("web"), mine()]);
     world.delete(APP, "web").put(app_of_kinds("web"));
     let (kind, name) = key(KIND, "front");
@@ -276,14 +274,14 @@ fn an_application_that_is_created_again_takes_over() {
     assert_eq!(owners.as_ref().and_then(Value::as_array).map(Vec::len), Some(2), "{owners:?}");
 }
 
-/// What cannot be taken over is said, and is said no longer when it could be.
+/// Adopted is False while the write is refused.
 #[test]
-fn an_owner_that_is_refused_is_said() {
+fn a_refused_owner_reference_is_reported() {
     let mut world = World::new();
     world.faults.extend([Fault::None, Fault::Refuse, Fault::None, Fault::Refuse]);
     world.put(mine()).put(app("web", &json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]})));
     assert_eq!(world.of_app("web", "Adopted"), "False OwnerReferenceNotUpdated: Deployment/front: not today");
-    assert!(world.of_app("web", "Ready").starts_with("True "), "its members are counted all the same");
+    assert!(world.of_app("web", "Ready").starts_with("True "), "its members still count");
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(
         (world.owners(KIND, "front").as_str(), world.of_app("web", "Adopted").as_str()),
@@ -291,10 +289,9 @@ fn an_owner_that_is_refused_is_said() {
     );
 }
 
-/// An object that is refused once more may have changed hands in between: nobody complains who has nothing to do with it any
-/// more.
+/// The reference changes between two refusals: only the current owner reports it.
 #[test]
-fn a_refusal_concerns_those_who_own_it_now() {
+fn a_refusal_is_reported_by_the_current_owner() {
     let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), deployment("front", 3, 3)]);
     let uid = |world: &World, name| {
         let (kind, name) = key(APP, name);
@@ -307,14 +304,14 @@ fn a_refusal_concerns_those_who_own_it_now() {
         }]);
         let (kind, name) = key(KIND, "front");
         world.server.edit(&kind, &name, |it| it["metadata"]["ownerReferences"] = owner);
-        while world.tell() {}
+        while world.deliver() {}
         world.faults = [Fault::Refuse; 9].into();
         world.now += SignedDuration::from_mins(1);
-        world.depart();
-        assert!(world.owners_are_under_way());
-        while !world.flights.is_empty() {
-            world.land(0);
-            world.answer(0);
+        world.send();
+        assert!(world.owners_in_flight());
+        while !world.in_flight.is_empty() {
+            world.arrive(0);
+            world.respond(0);
         }
     }
     (world.slow, world.faults) = (false, [].into());
@@ -323,25 +320,25 @@ fn a_refusal_concerns_those_who_own_it_now() {
     assert_eq!(["web", "shop"].map(|app| world.of_app(app, "Adopted")), ["none", "none"]);
 }
 
-/// Nobody complains about a refusal of what is not wanted any more.
+/// The refused change is not wanted any more.
 #[test]
-fn a_refusal_that_comes_late_is_not_said() {
+fn a_late_refusal_is_not_reported() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
     world.server.put(mine());
-    while world.tell() {}
+    while world.deliver() {}
     world.faults.extend([Fault::Refuse]);
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     let (kind, name) = key(APP, "web");
     world.server.edit(&kind, &name, |it| it["spec"]["ownership"] = json!("Observe"));
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.respond(0);
     assert_eq!(world.settle().of_app("web", "Adopted"), "none");
 }
 
-/// Objects that are being deleted, and those in other namespaces, are left alone.
+/// Terminating objects, and objects in other namespaces.
 #[test]
-fn what_is_on_its_way_out_is_left_alone() {
+fn terminating_objects_are_not_adopted() {
     let going = with(mine(), &json!({"metadata": {"deletionTimestamp": "2026-11-14T10:00:00Z"}}));
     let elsewhere =
         with(annotated(widget("one", None), "web"), &json!({"metadata": {"namespace": "elsewhere"}}));

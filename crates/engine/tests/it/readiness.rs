@@ -1,4 +1,5 @@
-//! Whether an Application is ready, settled and installed, and what is said about it.
+//! Ready, Settled and Installed of Applications: messages, counts, transition times, Events, restarts and
+//! clock changes.
 
 use bellwether_api::{
     ConditionStatus::{False, True},
@@ -30,8 +31,8 @@ fn failed(name: &str) -> Value {
     with(widget(name, None), &json!({"status": {"conditions": stalled}}))
 }
 
-/// Ready is a three-valued AND over the members: one that is not ready decides, then one of which nobody knows; what was
-/// suspended on purpose does not block; nothing at all is never green.
+/// Ready is a three-valued AND: False wins, then Unknown. Suspended members do not block. Without members it
+/// is Unknown.
 #[rstest]
 #[case::nothing(vec![], "Unknown NoComponents: no Deployment.apps or Widget.acme.io in namespace shop matches selector app=web")]
 #[case::all_ready(vec![widget("a", Some("True")), deployment("b", 3, 3)], "True ComponentsReady: All components ready")]
@@ -46,7 +47,7 @@ fn ready_is_three_valued(#[case] objects: Vec<Value>, #[case] ready: &str) {
     assert_eq!(world.of_app("web", "Ready"), ready);
 }
 
-/// Generation Observation: what is said is about the generation that is observed; Settled says when members have caught up.
+/// Generation Observation: the status has the observed generation; Settled compares that of the members.
 #[test]
 fn settled_when_every_member_has_observed_its_generation() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
@@ -60,7 +61,7 @@ fn settled_when_every_member_has_observed_its_generation() {
     assert_eq!(world.status("web").observed_generation, Some(2));
 }
 
-/// The list is worst first, then by kind and name; the counts and the mean progress are over all.
+/// Worst first, then by kind and name; counts and mean progress cover all members.
 #[test]
 fn counts_progress_and_the_order_of_objects() {
     let objects = [
@@ -100,9 +101,9 @@ fn counts_progress_and_the_order_of_objects() {
     assert_eq!(first.rule.as_deref(), Some("builtin/apps/Deployment"));
 }
 
-/// A list never grows out of hand, and says how much it leaves out; numbers stay exact.
+/// Lists and messages are limited; the counts are exact.
 #[test]
-fn what_is_said_is_bounded_and_counts_are_exact() {
+fn lists_and_messages_are_bounded_and_counts_are_exact() {
     let objects = (0..250).map(|number| deployment(&format!("d{number:03}"), 0, 3));
     let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
     let status = world.status("web");
@@ -130,9 +131,10 @@ fn what_is_said_is_bounded_and_counts_are_exact() {
     assert_eq!(status.object_counts.map(|counts| counts.in_progress), Some(100));
 }
 
-/// A transition time moves only when the status flips, an Event is recorded once per flip, and foreign conditions stay.
+/// lastTransitionTime moves only with the status, each transition is announced once, and foreign conditions
+/// stay.
 #[test]
-fn times_and_events_follow_flips() {
+fn transition_times_and_events_follow_the_status() {
     let foreign = json!([{
         "type": "Audited", "status": "True", "reason": "Fine", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
     }]);
@@ -140,7 +142,7 @@ fn times_and_events_follow_flips() {
     let mut world = World::with([app, deployment("front", 1, 3)]);
     let ready = |world: &World| {
         let conditions = world.status("web").conditions;
-        assert_eq!(conditions[0].type_, "Audited", "what others wrote keeps its place");
+        assert_eq!(conditions[0].type_, "Audited", "foreign conditions keep their place");
         let ready = conditions.into_iter().find(|it| it.type_ == "Ready").expect("a condition");
         (ready.message, ready.last_transition_time.0)
     };
@@ -148,18 +150,18 @@ fn times_and_events_follow_flips() {
     world.pass(SignedDuration::from_mins(1)).put(deployment("front", 2, 3));
     let second = ready(&world);
     assert_ne!(first.0, second.0);
-    assert_eq!(first.1, second.1, "only words have changed");
+    assert_eq!(first.1, second.1, "only the message changed");
     world.pass(SignedDuration::from_mins(1)).put(deployment("front", 3, 3));
     let before = world.now;
     let third = ready(&world);
     assert!(third.1 > second.1 && third.1 <= before && third.1.subsec_nanosecond() == 0);
     world.pass(SignedDuration::from_mins(1)).put(deployment("front", 0, 3));
-    let turns: Vec<_> = world.turns.iter().map(|turn| (turn.from, turn.to, turn.good)).collect();
-    assert_eq!(turns, [(None, False, false), (Some(False), True, true), (Some(True), False, false)]);
-    assert_eq!(&*world.turns[2].reason, "ComponentsNotReady");
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.from, it.to, it.good)).collect();
+    assert_eq!(transitions, [(None, False, false), (Some(False), True, true), (Some(True), False, false)]);
+    assert_eq!(&*world.transitions[2].reason, "ComponentsNotReady");
 }
 
-/// Since when an object is as it is survives a restart, because it was written; so does everything else.
+/// `since` is restored from the stored status.
 #[test]
 fn a_restart_changes_nothing() {
     let objects = [app_of("web", &["front", "gone"]), deployment("front", 1, 3), widget("one", Some("True"))];
@@ -167,34 +169,30 @@ fn a_restart_changes_nothing() {
     world.pass(SignedDuration::from_mins(5)).put(deployment("front", 3, 3));
     let (status, writes) = (world.status("web"), world.writes.len());
     let front = status.objects.iter().find(|it| it.name == "front").and_then(|it| it.since.clone());
-    assert!(front.is_some(), "it has just turned, so it is known since when");
+    assert!(front.is_some(), "a new state has a known time");
     world.pass(SignedDuration::from_mins(5)).restart();
     world.settle();
     assert_eq!(world.status("web"), status);
     assert_eq!(world.writes.len(), writes);
 }
 
-/// Verdicts know their own future: a Pod that finds no node fails after a while, without any event.
+/// An unschedulable Pod fails after a while without any event.
 #[test]
-fn time_alone_turns_a_verdict() {
+fn time_alone_changes_a_verdict() {
     let app = app("web", &json!({"componentKinds": [{"kind": "Pod"}]}));
     let mut world = World::with([app, unschedulable_pod("one")]);
     let state = |world: &World| world.status("web").objects[0].status;
     assert_eq!(state(&world), State::InProgress);
-    let told = world.effects.len();
+    let effects = world.effects.len();
     world.pass(SignedDuration::from_secs(10));
-    assert_eq!(
-        (state(&world), world.effects.len()),
-        (State::InProgress, told),
-        "nothing happens before its time"
-    );
+    assert_eq!((state(&world), world.effects.len()), (State::InProgress, effects), "nothing happens early");
     world.pass(SignedDuration::from_secs(10));
     assert_eq!(state(&world), State::Failed);
 }
 
-/// What an hour has made of an object is taken back with the hour.
+/// Verdicts that rest on a time that has not come yet are reassessed by a relist.
 #[test]
-fn a_clock_that_is_put_back_takes_back_what_time_has_made() {
+fn a_clock_that_is_set_back_reassesses_verdicts() {
     let app = app("web", &json!({"componentKinds": [{"kind": "Pod"}]}));
     let mut world = World::with([app, unschedulable_pod("one")]);
     let state = |world: &World| world.status("web").objects[0].status;
@@ -207,9 +205,9 @@ fn a_clock_that_is_put_back_takes_back_what_time_has_made() {
     assert_eq!(state(&world), State::Failed);
 }
 
-/// A status that was written for a newer generation than the one we know is not overwritten.
+/// The stored status has a newer observedGeneration.
 #[test]
-fn what_is_newer_than_we_are_is_left_alone() {
+fn a_status_for_a_newer_generation_is_not_overwritten() {
     let app = with(app_of_kinds("web"), &json!({"status": {"observedGeneration": 7}}));
     let mut world = World::with([app, deployment("front", 3, 3)]);
     assert_eq!(world.writes.len(), 0);
@@ -217,22 +215,22 @@ fn what_is_newer_than_we_are_is_left_alone() {
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
-/// An answer that comes late is about the Application that was asked about, not about another one of its name.
+/// The response is about a deleted Application of the same name.
 #[test]
-fn a_late_answer_is_about_the_one_that_is_gone() {
+fn a_late_response_for_a_deleted_application_is_ignored() {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 3, 3)]);
     let (slot, change, outcome) = world.writes.last().cloned().expect("a write");
     world.delete(APP, "web").writing = false;
     world.put(app_of_kinds("web"));
-    let turns = world.turns.len();
+    let transitions = world.transitions.len();
     world.step(Event::Written { slot: slot.clone(), change, outcome });
-    assert_eq!(world.turns.len(), turns, "nothing has been written about the new one yet");
+    assert_eq!(world.transitions.len(), transitions, "nothing has been written about the new one yet");
     assert!(world.wants().contains_key(&slot));
 }
 
-/// A turn that waits to be written has happened when it happened, not when it was last looked at.
+/// A pending transition keeps the time at which it was evaluated.
 #[test]
-fn what_waits_to_be_written_keeps_its_time() {
+fn a_pending_transition_keeps_its_time() {
     let mut world = World::new();
     world.writing = false;
     world.put(app_of_kinds("web")).put(deployment("front", 1, 3));

@@ -1,4 +1,4 @@
-//! The components of an umbrella operator, and the worst of what they say.
+//! Rollups: components with the conditions Available, Progressing, Degraded and Upgradeable.
 
 mod bad_specs;
 mod choosing;
@@ -14,7 +14,7 @@ use crate::{objects, world::World};
 
 const ROLLUP: &str = "Rollup.bellwether.dev";
 
-/// A cluster that has these kinds besides: two in namespaces, one that is not; and these objects.
+/// A cluster with three more kinds, two namespaced and one cluster-scoped, and these objects.
 fn world(objects: impl IntoIterator<Item = Value>) -> World {
     let mut world = World::new();
     let kinds = [
@@ -40,7 +40,7 @@ fn world(objects: impl IntoIterator<Item = Value>) -> World {
     world
 }
 
-/// A Rollup of these components, with these fields in its spec besides.
+/// With more fields in its spec.
 fn rollup(components: &Value, fields: &Value) -> Value {
     let spec = objects::with(json!({"components": components}), fields);
     json!({
@@ -48,7 +48,7 @@ fn rollup(components: &Value, fields: &Value) -> Value {
     })
 }
 
-/// The component of this name, of a kind that is in namespaces.
+/// An entry of a namespaced kind.
 fn virt_named(name: &str) -> Value {
     json!({"group": "ops.example", "kind": "Virt", "namespace": "virt", "name": name})
 }
@@ -69,7 +69,7 @@ fn virt(name: &str, conditions: &[Value]) -> Value {
     component("Virt", Some("virt"), name, conditions)
 }
 
-/// A condition that turned so many minutes after nine, which is an hour before the stories begin.
+/// With a transition at 09:`minute`. Scenarios start at 10:00.
 fn condition(kind: &str, status: &str, reason: &str, message: &str, minute: u8) -> Value {
     json!({
         "type": kind, "status": status, "reason": reason, "message": message,
@@ -77,7 +77,7 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str, minute: u8) 
     })
 }
 
-/// The three conditions, in this order, each with a reason of its own.
+/// Each with its own reason.
 fn conditions([available, progressing, degraded]: [&str; 3]) -> Vec<Value> {
     vec![
         condition("Available", available, "InstallSucceeded", "works", 1),
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// A condition of the umbrella, in a line; nothing if it has none of the type.
+    /// In a line; empty if there is none of the type.
     fn of_umbrella(&self, kind: &str) -> String {
         let status = self.umbrella();
         let condition = status.conditions.iter().find(|condition| condition.type_ == kind);
@@ -111,7 +111,6 @@ impl World {
         })
     }
 
-    /// The statuses of Available, Progressing and Degraded.
     fn triple(&self) -> [String; 3] {
         ["Available", "Progressing", "Degraded"]
             .map(|kind| self.of_umbrella(kind).split(' ').next().unwrap_or_default().to_owned())

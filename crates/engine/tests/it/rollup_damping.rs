@@ -1,4 +1,4 @@
-//! Turns for the worse that have to last before a Rollup tells of them; and turns for the better, which do not.
+//! Damping of Rollups: a bad status is published after `spec.degradedAfter`, recovery at once.
 
 use bellwether_engine::{Change, Effect, Event, OwnKind};
 use jiff::{SignedDuration, Timestamp};
@@ -10,14 +10,14 @@ use crate::{objects, world::World};
 
 const ROLLUP: &str = "Rollup.bellwether.dev";
 
-/// How long it has to last.
+/// `degradedAfter` in seconds.
 const HOLD: i64 = 10;
 
 fn seconds(seconds: i64) -> SignedDuration {
     SignedDuration::from_secs(seconds)
 }
 
-/// A Platform whose three conditions are these since this time.
+/// With a transition time for all three conditions.
 fn platform(name: &str, [available, progressing, degraded]: [&str; 3], since: Timestamp) -> Value {
     let condition = |kind: &str, status: &str| {
         json!({"type": kind, "status": status, "reason": "Because", "message": "cogs turn",
@@ -32,7 +32,7 @@ const GOOD: [&str; 3] = ["True", "False", "False"];
 const BAD: [&str; 3] = ["False", "False", "True"];
 const SLOW: [&str; 3] = ["True", "False", "True"];
 
-/// A Rollup of two Platforms that are well, and have been for an hour.
+/// A Rollup of two Platforms that have been healthy for an hour.
 fn world() -> World {
     let names = ["x", "y"].map(|name| json!({"group": "acme.io", "kind": "Platform", "name": name}));
     let spec = json!({"components": names, "degradedAfter": format!("{HOLD}s")});
@@ -42,18 +42,17 @@ fn world() -> World {
         world.server.put(object);
     }
     world.settle();
-    world.turns.clear();
+    world.transitions.clear();
     world
 }
 
 impl World {
-    /// One of the Platforms is so from now on.
-    fn turn(&mut self, name: &str, statuses: [&str; 3]) {
+    /// With a transition now.
+    fn set_platform(&mut self, name: &str, statuses: [&str; 3]) {
         self.server.put(platform(name, statuses, self.now));
     }
 
-    /// The statuses of the three conditions.
-    fn says(&self) -> [String; 3] {
+    fn statuses(&self) -> [String; 3] {
         let (kind, name) = objects::key(ROLLUP, "r");
         let status = self.server.get(&kind, &name).map(|object| object["status"].clone()).unwrap_or_default();
         ["Available", "Progressing", "Degraded"].map(|kind| {
@@ -63,8 +62,8 @@ impl World {
         })
     }
 
-    /// What was ever written of a condition.
-    fn ever_said(&self, kind: &str) -> Vec<String> {
+    /// Every status that was written for a condition.
+    fn ever_written(&self, kind: &str) -> Vec<String> {
         let conditions = self.writes.iter().filter_map(|(_, change, _)| match change {
             Change::Status { patch, .. } => patch["conditions"].as_array().cloned(),
             _ => None,
@@ -75,74 +74,73 @@ impl World {
 }
 
 #[test]
-fn a_flap_is_never_told() {
+fn a_flap_is_never_published() {
     let mut world = world();
     for _ in 0..5 {
-        world.turn("x", BAD);
+        world.set_platform("x", BAD);
         world.pass(seconds(HOLD - 1));
-        assert_eq!(world.says(), GOOD);
-        world.turn("x", GOOD);
+        assert_eq!(world.statuses(), GOOD);
+        world.set_platform("x", GOOD);
         world.pass(seconds(1));
     }
     world.pass(seconds(60));
-    assert!(world.ever_said("Available").iter().all(|status| status == "True"));
-    assert!(world.ever_said("Degraded").iter().all(|status| status == "False"));
-    assert!(world.turns.is_empty(), "{:?}", world.turns);
+    assert!(world.ever_written("Available").iter().all(|status| status == "True"));
+    assert!(world.ever_written("Degraded").iter().all(|status| status == "False"));
+    assert!(world.transitions.is_empty(), "{:?}", world.transitions);
 }
 
-/// To the second, whoever is there then to tell it.
+/// To the second, also after a failover.
 #[rstest]
 #[case::undisturbed(false)]
 #[case::restarted(true)]
-fn what_lasts_is_told(#[case] restarts: bool) {
+fn a_lasting_issue_is_published_on_time(#[case] restarts: bool) {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.pass(seconds(HOLD / 2));
     if restarts {
         world.restart();
     }
     world.pass(seconds(HOLD / 2 - 1));
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.pass(seconds(1));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 #[test]
-fn recovery_is_told_at_once() {
+fn recovery_is_published_at_once() {
     let mut world = world();
-    world.turn("x", BAD);
-    world.turn("y", SLOW);
+    world.set_platform("x", BAD);
+    world.set_platform("y", SLOW);
     world.pass(seconds(HOLD));
-    assert_eq!(world.says(), BAD);
-    world.turn("x", GOOD);
+    assert_eq!(world.statuses(), BAD);
+    world.set_platform("x", GOOD);
     world.settle_now();
-    assert_eq!(world.says(), SLOW, "the other one is as it was");
-    world.turn("y", GOOD);
+    assert_eq!(world.statuses(), SLOW, "y is still degraded");
+    world.set_platform("y", GOOD);
     world.settle_now();
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
 }
 
-/// Each condition waits for its own time.
 #[test]
 fn conditions_do_not_wait_for_each_other() {
     let mut world = world();
-    world.turn("x", ["False", "False", "False"]);
+    world.set_platform("x", ["False", "False", "False"]);
     world.pass(seconds(3));
-    world.turn("y", SLOW);
+    world.set_platform("y", SLOW);
     world.pass(seconds(HOLD - 3));
-    assert_eq!(world.says(), ["False", "False", "False"]);
+    assert_eq!(world.statuses(), ["False", "False", "False"]);
     world.pass(seconds(3));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
-/// Those who ask are told what is not told by the statuses yet, and when it will be.
+/// Queries report the held condition and when it is due.
 #[test]
-fn what_is_held_back_is_no_secret() {
+fn queries_show_held_conditions() {
     let mut world = world();
-    world.turn("x", ["False", "False", "False"]);
+    world.set_platform("x", ["False", "False", "False"]);
     let begun = world.now;
     world.pass(seconds(3));
-    world.turn("y", SLOW);
+    world.set_platform("y", SLOW);
     world.pass(seconds(1));
     let held = |world: &World| -> Vec<_> {
         let groups = world.engine.groups(world.now);
@@ -157,11 +155,11 @@ fn what_is_held_back_is_no_secret() {
     assert_eq!(held(&world), []);
 }
 
-/// What is not there is missed from the moment on when that is noticed, also by those who come after.
+/// Since the deletion was noticed, also after a failover.
 #[rstest]
 #[case::undisturbed(false)]
 #[case::restarted(true)]
-fn what_is_gone_has_to_be_gone_for_a_while(#[case] restarts: bool) {
+fn a_missing_component_is_damped(#[case] restarts: bool) {
     let mut world = world();
     world.delete("Platform.acme.io", "x");
     world.pass(seconds(HOLD - 5));
@@ -169,44 +167,44 @@ fn what_is_gone_has_to_be_gone_for_a_while(#[case] restarts: bool) {
         world.restart();
     }
     world.pass(seconds(2));
-    assert_eq!(world.says()[0], "True");
+    assert_eq!(world.statuses()[0], "True");
     world.pass(seconds(1));
-    assert_eq!(world.says(), ["False", "Unknown", "Unknown"]);
+    assert_eq!(world.statuses(), ["False", "Unknown", "Unknown"]);
 }
 
-/// Nobody needs to come as long as nothing is said to be bad.
+/// While damping holds Degraded back, Progressing must not require intervention.
 #[test]
-fn what_is_held_back_needs_no_human_yet() {
+fn a_held_issue_does_not_require_intervention() {
     let mut world = world();
-    world.turn("y", ["True", "True", "False"]);
-    world.turn("x", BAD);
+    world.set_platform("y", ["True", "True", "False"]);
+    world.set_platform("x", BAD);
     world.settle();
-    assert_eq!(world.says(), ["True", "True", "False"]);
+    assert_eq!(world.statuses(), ["True", "True", "False"]);
     world.pass(seconds(HOLD));
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
-/// Somebody sets the clock: what has lasted by the new time is told, and no time that is out of reach hides anything.
+/// An issue that is old enough by the new time is published, and one in the future is not held.
 #[rstest]
 #[case::forward(3600)]
 #[case::back(-3600)]
-fn a_clock_that_is_set_hides_nothing(#[case] by: i64) {
+fn a_clock_that_was_set_hides_no_issue(#[case] by: i64) {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.settle();
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.set_clock(seconds(by));
     world.settle();
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
-/// The engine writes nothing about a Rollup that is being deleted, but a probe may ask about it.
+/// A probe may query a terminating Rollup, although its status is not written.
 #[test]
-fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
+fn a_terminating_rollup_is_reported_as_changed_when_a_hold_ends() {
     let mut world = world();
     world.edit(ROLLUP, "r", |it| it["metadata"]["finalizers"] = json!(["acme.io/last"]));
     world.edit(ROLLUP, "r", |it| it["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into());
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.settle();
     let (kind, name) = objects::key(ROLLUP, "r");
     let before = world.engine.summary(world.now, &kind, &name);
@@ -217,47 +215,47 @@ fn followers_of_a_rollup_that_is_being_deleted_are_told_when_a_turn_is_due() {
     assert!(effects.contains(&changed), "{effects:?}");
 }
 
-/// A longer or a shorter time is for what has not been told.
+/// The hold starts at the transition, whatever the duration is changed to.
 #[test]
-fn another_duration_counts_from_the_same_moment() {
+fn a_changed_duration_counts_from_the_same_transition() {
     let mut world = world();
-    world.turn("x", BAD);
+    world.set_platform("x", BAD);
     world.pass(seconds(5));
     world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "20s".into());
     world.pass(seconds(8));
-    assert_eq!(world.says(), GOOD);
+    assert_eq!(world.statuses(), GOOD);
     world.edit(ROLLUP, "r", |it| it["spec"]["degradedAfter"] = "14s".into());
-    assert_eq!(world.says(), BAD);
+    assert_eq!(world.statuses(), BAD);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Second by second: bad is told after it has lasted and not before, good at once, and restarts change nothing.
+    /// Second by second, with restarts.
     #[test]
-    fn what_is_told_is_what_has_lasted(
-        turns in prop::collection::vec((prop::sample::select(vec!["x", "y"]), any::<bool>(), 1..16i64, any::<bool>()), 1..12),
+    fn issues_are_published_exactly_when_they_have_lasted(
+        changes in prop::collection::vec((prop::sample::select(vec!["x", "y"]), any::<bool>(), 1..16i64, any::<bool>()), 1..12),
     ) {
         let mut world = world();
         let mut bad_since = [None; 2];
-        let mut is_told = false;
-        for (name, is_bad, lasts, restarts) in turns {
+        let mut is_published = false;
+        for (name, is_bad, lasts, restarts) in changes {
             let since = &mut bad_since[usize::from(name == "y")];
             if is_bad != since.is_some() {
                 *since = is_bad.then_some(world.now);
-                world.turn(name, if is_bad { SLOW } else { GOOD });
+                world.set_platform(name, if is_bad { SLOW } else { GOOD });
             }
             if restarts {
                 world.restart();
             }
             for _ in 0..lasts {
-                // At the beginning of a second and at its end: what lasts until then is told, even if it ends there.
+                // Before and after each second: an issue that lasts exactly `HOLD` is published.
                 for time in [seconds(0), seconds(1)] {
                     world.pass(time);
                     let bad: Vec<_> = bad_since.iter().flatten().collect();
                     let has_lasted = bad.iter().any(|since| **since + seconds(HOLD) <= world.now);
-                    is_told = !bad.is_empty() && (is_told || has_lasted);
-                    prop_assert_eq!(&world.says()[2], if is_told { "True" } else { "False" }, "at {}", world.now);
+                    is_published = !bad.is_empty() && (is_published || has_lasted);
+                    prop_assert_eq!(&world.statuses()[2], if is_published { "True" } else { "False" }, "at {}", world.now);
                 }
             }
         }

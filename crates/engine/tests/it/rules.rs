@@ -1,4 +1,4 @@
-//! HealthRules: what their users are told, and what they change.
+//! HealthRules: activation, invalid rules, precedence, relists.
 
 use bellwether_api::State;
 use bellwether_engine::Effect;
@@ -24,13 +24,13 @@ fn always(name: &str, state: &str) -> Value {
     rule(name, "2026-11-14T09:00:00Z", "metadata.name != ''", state)
 }
 
-/// How the Widget is, after a look whether the oracle says the same.
+/// The state of the Widget, after a comparison with the oracle.
 fn state(world: &World) -> State {
     compare(world);
     world.status("web").objects.iter().find(|it| it.name == "one").expect("it is listed").status
 }
 
-/// The kinds that were listed again since so many effects ago.
+/// The kinds that were relisted since.
 fn listed_since(world: &World, before: usize) -> Vec<String> {
     let kind = |effect: &Effect| match effect {
         Effect::Follow { kind, .. } => Some(kind.to_string()),
@@ -39,9 +39,9 @@ fn listed_since(world: &World, before: usize) -> Vec<String> {
     world.effects[before..].iter().filter_map(kind).collect()
 }
 
-/// A user's rule goes before all others from the moment that it is there until it goes; only its kind is listed again.
+/// A rule overrides all others while it exists, and only its kind is relisted.
 #[test]
-fn a_rule_comes_changes_and_goes() {
+fn a_rule_is_created_changed_and_deleted() {
     let mut world = World::with([app_of_kinds("web"), widget("one", Some("True")), deployment("two", 3, 3)]);
     assert_eq!(state(&world), State::Ready);
     let before = world.effects.len();
@@ -56,9 +56,9 @@ fn a_rule_comes_changes_and_goes() {
     assert_eq!(listed_since(&world, before), ["Widget.acme.io"; 3]);
 }
 
-/// A rule that cannot be read is told so, with the place, and changes nothing.
+/// The condition Valid has the position of the error, and verdicts do not change.
 #[test]
-fn a_rule_with_a_mistake_is_told_where() {
+fn an_invalid_rule_reports_the_position() {
     let mut world = World::with([app_of_kinds("web"), widget("one", Some("True"))]);
     let before = world.effects.len();
     world.put(rule("widgets", "2026-11-14T09:00:00Z", "status.phase ==", "Failed"));
@@ -74,9 +74,9 @@ fn a_rule_with_a_mistake_is_told_where() {
     assert_eq!(state(&world), State::Failed);
 }
 
-/// Of two rules for one kind the older decides, and the other is told which.
+/// The older rule wins; the other one names it in its condition.
 #[test]
-fn the_older_of_two_rules_decides() {
+fn the_older_of_two_rules_takes_precedence() {
     let younger = rule("a", "2026-11-14T09:30:00Z", "metadata.name != ''", "Failed");
     let mut world = World::with([app_of_kinds("web"), widget("one", Some("True")), younger]);
     assert_eq!(state(&world), State::Failed);
@@ -90,14 +90,13 @@ fn the_older_of_two_rules_decides() {
     world.delete(RULE, "b");
     assert_eq!(world.condition(RULE, "a", "Valid"), "True Active: The rule is active");
     assert_eq!(state(&world), State::Failed);
-    let turns: Vec<_> =
-        world.turns.iter().filter(|turn| turn.condition == "Valid").map(|turn| turn.good).collect();
-    assert_eq!(turns, [true, false, true, true]);
+    let transitions: Vec<_> =
+        world.transitions.iter().filter(|it| it.condition == "Valid").map(|it| it.good).collect();
+    assert_eq!(transitions, [true, false, true, true]);
 }
 
-/// A restart writes nothing about rules either.
 #[test]
-fn a_restart_finds_the_rules_as_they_are() {
+fn a_restart_writes_no_rule_status() {
     let broken = rule("broken", "2026-11-14T09:00:00Z", "(", "Failed");
     let mut world =
         World::with([app_of_kinds("web"), widget("one", None), always("widgets", "Failed"), broken]);

@@ -1,4 +1,4 @@
-//! The cluster of the stories, and what is told of it.
+//! The API server of the tests: objects in memory, and a log of changes for watches.
 
 use std::{
     mem,
@@ -12,12 +12,11 @@ pub(crate) use bellwether_simulation::object::{identity, merge};
 use bellwether_simulation::{object::Object, objects};
 use serde_json::Value;
 
-/// The time at which Pods are deleted. They are gone at once: nothing runs them.
+/// Pods are deleted at once: no kubelet runs them.
 const DELETED: &str = "2026-11-14T10:00:00Z";
 
-/// What a feed is told.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub(crate) enum FeedMessage {
     Served(Served),
     Unreadable(Unreadable),
     Listing,
@@ -26,12 +25,10 @@ pub(crate) enum Told {
     Listed,
 }
 
-/// The kinds and objects of one cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     cluster: MemoryCluster<Object>,
-    /// How many changes were made that changed nothing.
-    pub(crate) vain: usize,
+    pub(crate) no_op_writes: usize,
 }
 
 impl Deref for Server {
@@ -49,21 +46,19 @@ impl DerefMut for Server {
 }
 
 impl Server {
-    /// One that serves the kinds of the stories, and has no objects.
     pub(crate) fn new() -> Self {
-        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), vain: 0 }
+        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), no_op_writes: 0 }
     }
 
     pub(crate) fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Value> {
         self.cluster.get(kind, name).map(|object| &object.value)
     }
 
-    /// All objects of a kind, as a list has them.
     pub(crate) fn list(&self, kind: &GroupKind) -> impl Iterator<Item = &Value> {
         self.of_kind(kind).map(|object| &object.value)
     }
 
-    /// Creates or replaces an object, as its user would: what is not given of its status stays.
+    /// Like a user: without a status, the stored one stays.
     pub(crate) fn put(&mut self, mut object: Value) {
         let (kind, name) = identity(&object);
         let status = self.get(&kind, &name).map(|before| &before["status"]).filter(|it| !it.is_null());
@@ -73,7 +68,6 @@ impl Server {
         self.cluster.put(object);
     }
 
-    /// Makes a change, as an API server would.
     pub(crate) fn perform(&mut self, slot: &Slot, change: &Change) -> Outcome {
         let before = self.revision;
         let outcome = self.write(slot, change, DELETED);
@@ -81,17 +75,16 @@ impl Server {
             (Outcome::Done(_), Change::Delete { .. }) => {
                 self.remove(&slot.object.kind, &slot.object.name);
             }
-            (Outcome::Done(Some(_)), _) => self.vain += usize::from(self.revision == before),
+            (Outcome::Done(Some(_)), _) => self.no_op_writes += usize::from(self.revision == before),
             _ => {}
         }
         outcome
     }
 
-    /// What has changed since somebody last asked.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, Told)> + use<> {
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (GroupKind, FeedMessage)> + use<> {
         mem::take(&mut self.log).into_iter().map(|LogEntry { object, gone, .. }| {
             let kind = object.kind.clone();
-            (kind, if gone { Told::Gone(object.name.clone()) } else { Told::Set(object) })
+            (kind, if gone { FeedMessage::Gone(object.name.clone()) } else { FeedMessage::Set(object) })
         })
     }
 }

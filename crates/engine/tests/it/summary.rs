@@ -1,4 +1,4 @@
-//! How a group is as one, for whoever asks only for that.
+//! Queries: `Engine::summary`, during relists, with silent clusters, and with unreadable kinds.
 
 use bellwether_api::{ConditionStatus, State};
 use bellwether_engine::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     objects::{app, app_of_kinds, deployment, widget, with},
-    views::said,
+    views::statements,
     world::World,
 };
 
@@ -23,12 +23,11 @@ fn summary(world: &World, name: &str) -> StatusSummary {
     known(ask(world, "Application", name))
 }
 
-/// What nobody can tell for want of this kind.
 fn unknown(kind: &GroupKind, why: Option<Unreadable>) -> GroupStatus {
     GroupStatus::Unknown(vec![(kind.clone(), why)])
 }
 
-/// A kind is being listed again, as far as the beginning.
+/// Starts a relist.
 fn list_again(world: &mut World, kind: &GroupKind) {
     let feed = world.feeds.iter().find(|(_, feed)| feed.kind == *kind);
     let feed = *feed.expect("the kind is followed").0;
@@ -48,21 +47,21 @@ fn an_application_is_healthy_if_it_is_ready(
     let world = World::with([app_of_kinds("web")].into_iter().chain(objects));
     let summary = summary(&world, "web");
     assert_eq!((summary.healthy, summary.state, &summary.meaning), (healthy, state, &None));
-    // It says what its status says, in the same words and in the same order.
+    // The same statements and order as in the stored status.
     assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Ready"));
-    for (condition, says) in &summary.conditions {
-        let told = format!("{:?} {}: {}", says.status, says.reason, says.message);
-        assert_eq!(world.of_app("web", condition), told);
-        assert_eq!(summary.condition(condition), Some(says));
+    for (condition, statement) in &summary.conditions {
+        let expected = format!("{:?} {}: {}", statement.status, statement.reason, statement.message);
+        assert_eq!(world.of_app("web", condition), expected);
+        assert_eq!(summary.condition(condition), Some(statement));
     }
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), summary.conditions);
+    assert_eq!(statements(&group), summary.conditions);
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
 }
 
-/// What a cluster reported that is silent says nothing any more. Time alone makes it silent.
+/// After two minutes without an event, the state of a cluster is stale.
 #[test]
-fn of_a_silent_cluster_nothing_is_said_until_it_is_heard_from_again() {
+fn a_silent_cluster_has_no_summary() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let heard = world.now;
     world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Heard(heard)));
@@ -76,11 +75,11 @@ fn of_a_silent_cluster_nothing_is_said_until_it_is_heard_from_again() {
     assert!(summary(&world, "web").healthy);
 }
 
-/// Since it turned: as is written, and also before that is written.
+/// By the stored time, or by the evaluation before it is written.
 #[test]
-fn it_knows_since_when() {
+fn since_follows_the_transition_of_ready() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
-    let begun = summary(&world, "web").since.expect("it knows");
+    let begun = summary(&world, "web").since.expect("a time");
     world.pass(SignedDuration::from_mins(5));
     assert_eq!(summary(&world, "web").since, Some(begun));
     let turned = world.now;
@@ -92,7 +91,7 @@ fn it_knows_since_when() {
 }
 
 #[test]
-fn what_is_not_there_is_not_what_is_not_known() {
+fn not_found_differs_from_unknown() {
     let mut world = World::new();
     let GroupStatus::Unknown(base) = ask(&world, "Application", "web") else {
         panic!("nothing is known yet")
@@ -100,9 +99,9 @@ fn what_is_not_there_is_not_what_is_not_known() {
     assert!(base.contains(&(GroupKind::own("Application"), None)), "{base:?}");
     world.settle();
     assert_eq!(ask(&world, "Application", "web"), GroupStatus::NotFound);
-    assert_eq!(ask(&world, "HealthRule", "web"), GroupStatus::NotFound, "it is no group");
+    assert_eq!(ask(&world, "HealthRule", "web"), GroupStatus::NotFound, "a HealthRule is not a group");
 
-    // It is there, and one of its kinds has not been listed yet.
+    // It exists, but one of its kinds is not listed yet.
     let services = GroupKind::new("", "Service");
     world.held.insert(services.clone());
     world.put(app("web", &json!({"componentKinds": [{"kind": "Service"}]}))).settle();
@@ -112,30 +111,30 @@ fn what_is_not_there_is_not_what_is_not_known() {
     assert!(!summary(&world, "web").healthy);
 }
 
-/// Who may not see which there are cannot say that there is none.
+/// A forbidden kind does not prove that the group does not exist.
 #[test]
-fn where_the_kind_cannot_be_read_nobody_can_tell() {
+fn a_forbidden_kind_is_unknown() {
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let forbidden = Unreadable::Forbidden { resource: "applications".into() };
     world.unreadable("Application.bellwether.dev", Some(forbidden.clone()));
     world.settle();
-    assert!(summary(&world, "web").healthy, "what was there is as it was");
+    assert!(summary(&world, "web").healthy, "known groups are not affected");
     assert_eq!(ask(&world, "Application", "other"), unknown(&GroupKind::own("Application"), Some(forbidden)));
     world.unreadable("Application.bellwether.dev", Some(Unreadable::NotServed));
     world.settle();
     assert_eq!(ask(&world, "Application", "other"), GroupStatus::NotFound, "no kind, no objects");
 }
 
-/// A list that is begun again is no news about anybody: what was said still counts, and nothing else is said.
+/// During a relist, the published status is reported if it matches the last evaluation.
 #[test]
-fn while_a_kind_is_listed_again_the_last_word_counts() {
+fn a_relist_reports_the_published_status() {
     let widgets = GroupKind::new("acme.io", "Widget");
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let before = summary(&world, "web");
     list_again(&mut world, &widgets);
     assert_eq!(summary(&world, "web"), before);
 
-    // Where the last word is not what was known by then, there is none.
+    // The published status is outdated.
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     world.writing = false;
     world.put(widget("a", None)).settle();
@@ -143,18 +142,17 @@ fn while_a_kind_is_listed_again_the_last_word_counts() {
     assert_eq!(ask(&world, "Application", "web"), unknown(&widgets, None));
 }
 
-/// A component, and what its operator says of it: Available, Progressing, Degraded.
-fn component(name: &str, says: [&str; 3]) -> Value {
+/// With Available, Progressing and Degraded.
+fn component(name: &str, statuses: [&str; 3]) -> Value {
     let condition = |(kind, status): (&str, &str)| {
         json!({"type": kind, "status": status, "reason": "Because", "message": format!("{kind} is {status}"),
             "lastTransitionTime": "2026-11-14T09:30:00Z"})
     };
     let conditions: Vec<_> =
-        ["Available", "Progressing", "Degraded"].into_iter().zip(says).map(condition).collect();
+        ["Available", "Progressing", "Degraded"].into_iter().zip(statuses).map(condition).collect();
     with(widget(name, None), &json!({"status": {"conditions": conditions}}))
 }
 
-/// A Rollup of two components.
 fn rollup() -> Value {
     let component =
         |name: &str| json!({"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": name});
@@ -162,8 +160,8 @@ fn rollup() -> Value {
         "spec": {"components": [component("a"), component("b")]}})
 }
 
-/// A cluster that has Rollups besides, of which nothing is known yet; and these objects.
-fn rolling_up(objects: impl IntoIterator<Item = Value>) -> World {
+/// A cluster that serves Rollups, with these objects.
+fn with_rollups(objects: impl IntoIterator<Item = Value>) -> World {
     let mut world = World::new();
     let served = Served {
         version: "v1alpha1".into(),
@@ -183,10 +181,10 @@ fn of_rollup(world: &World) -> GroupStatus {
     world.engine.summary(world.now, &GroupKind::own("Rollup"), &NamespacedName::new("", "all"))
 }
 
-fn known(insight: GroupStatus) -> StatusSummary {
-    match insight {
+fn known(status: GroupStatus) -> StatusSummary {
+    match status {
         GroupStatus::Known(summary) => *summary,
-        other => panic!("it is known: {other:?}"),
+        other => panic!("not known: {other:?}"),
     }
 }
 
@@ -203,51 +201,52 @@ fn known(insight: GroupStatus) -> StatusSummary {
     ["True", "Unknown", "False"], false, State::Unknown,
     "Component is available and not degraded; unknown whether it is progressing"
 )]
-fn a_rollup_is_healthy_if_its_components_are_well_and_at_rest(
-    #[case] says: [&str; 3],
+fn a_rollup_is_healthy_if_available_and_idle(
+    #[case] statuses: [&str; 3],
     #[case] healthy: bool,
     #[case] state: State,
     #[case] meaning: &str,
 ) {
-    let mut world = rolling_up([rollup(), component("a", ["True", "False", "False"]), component("b", says)]);
+    let mut world =
+        with_rollups([rollup(), component("a", ["True", "False", "False"]), component("b", statuses)]);
     world.settle();
     let summary = known(of_rollup(&world));
     assert_eq!((summary.healthy, summary.state), (healthy, state));
     assert_eq!(summary.meaning.as_deref(), Some(meaning));
     assert!(summary.since.is_some());
     let group = world.engine.groups(world.now).swap_remove(0);
-    assert_eq!(said(&group), summary.conditions);
+    assert_eq!(statements(&group), summary.conditions);
     assert_eq!(group.meaning(), summary.meaning.as_deref());
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
     assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Available"));
 }
 
-/// Nor is there a last word where it would say of an upgrade what is not so any more.
+/// A new objection to an upgrade that is not written yet hides the published status.
 #[test]
-fn an_objection_that_is_not_written_yet_is_not_forgotten() {
+fn a_relist_does_not_hide_an_unwritten_objection() {
     let widgets = GroupKind::new("acme.io", "Widget");
     let upgradeable = |status: &str| {
         let mut component = component("a", ["True", "False", "False"]);
-        let says = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
+        let condition = json!({"type": "Upgradeable", "status": status, "reason": "Because", "message": "so it is",
             "lastTransitionTime": "2026-11-14T09:30:00Z"});
-        component["status"]["conditions"].as_array_mut().expect("conditions").push(says);
+        component["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
         component
     };
     let rollup = with(rollup(), &json!({"spec": {"upgradeable": true}}));
-    let mut world = rolling_up([rollup, upgradeable("True"), component("b", ["True", "False", "False"])]);
+    let mut world = with_rollups([rollup, upgradeable("True"), component("b", ["True", "False", "False"])]);
     world.settle();
-    let says = |world: &World| known(of_rollup(world)).condition("Upgradeable").map(|says| says.status);
-    assert_eq!(says(&world), Some(ConditionStatus::True));
+    let upgrade_status = |world: &World| known(of_rollup(world)).condition("Upgradeable").map(|it| it.status);
+    assert_eq!(upgrade_status(&world), Some(ConditionStatus::True));
     world.writing = false;
     world.put(upgradeable("False")).settle();
-    assert_eq!(says(&world), Some(ConditionStatus::False));
+    assert_eq!(upgrade_status(&world), Some(ConditionStatus::False));
     list_again(&mut world, &widgets);
     assert_eq!(of_rollup(&world), unknown(&widgets, None));
 }
 
-/// However well its members are: who waits for it waits for something that will not be there.
+/// A terminating group, however healthy its members are.
 #[test]
-fn what_is_being_deleted_is_not_healthy() {
+fn a_terminating_group_is_not_healthy() {
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-14T10:00:00Z"}});
     let mut world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     assert!(summary(&world, "web").healthy);
@@ -256,7 +255,7 @@ fn what_is_being_deleted_is_not_healthy() {
     assert_eq!((of_application.healthy, of_application.state), (false, State::Terminating));
 
     let well = ["True", "False", "False"];
-    let mut world = rolling_up([rollup(), component("a", well), component("b", well)]);
+    let mut world = with_rollups([rollup(), component("a", well), component("b", well)]);
     world.settle();
     assert!(known(of_rollup(&world)).healthy);
     world.put(with(rollup(), &deleted)).settle();
@@ -264,11 +263,11 @@ fn what_is_being_deleted_is_not_healthy() {
     assert_eq!((of_rollup.healthy, of_rollup.state), (false, State::Terminating));
 }
 
-/// Nobody can tell before its kinds are known; and a list that is begun again is no news.
+/// Unknown until its kinds are listed; a relist does not change that.
 #[test]
-fn a_rollup_is_known_when_its_kinds_are() {
+fn a_rollup_is_unknown_until_its_kinds_are_listed() {
     let widgets = GroupKind::new("acme.io", "Widget");
-    let mut world = rolling_up([]);
+    let mut world = with_rollups([]);
     assert!(
         matches!(of_rollup(&world), GroupStatus::Unknown(kinds) if kinds.contains(&(GroupKind::own("Rollup"), None)))
     );
@@ -288,8 +287,8 @@ fn a_rollup_is_known_when_its_kinds_are() {
     list_again(&mut world, &widgets);
     assert_eq!(known(of_rollup(&world)), before);
 
-    // Where the last word is not what was known by then, there is none.
-    let mut world = rolling_up([rollup(), component("a", ["True"; 3]), component("b", ["True"; 3])]);
+    // The published status is outdated.
+    let mut world = with_rollups([rollup(), component("a", ["True"; 3]), component("b", ["True"; 3])]);
     world.settle();
     world.writing = false;
     world.put(component("a", ["False", "False", "True"])).settle();
@@ -297,9 +296,9 @@ fn a_rollup_is_known_when_its_kinds_are() {
     assert_eq!(of_rollup(&world), unknown(&widgets, None));
 }
 
-/// One of the same name in the other API, or in no namespace, would be another one.
+/// The other API group, or no namespace, means another object.
 #[test]
-fn the_kind_says_which_is_meant() {
+fn group_and_namespace_are_part_of_the_identity() {
     let world = World::with([app_of_kinds("web"), widget("a", Some("True"))]);
     let old = GroupKind::new("app.k8s.io", "Application");
     assert_eq!(

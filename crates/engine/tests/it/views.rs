@@ -1,4 +1,4 @@
-//! What can be read in the cluster, in the words of the stories.
+//! Reads statuses, conditions and owner references from the cluster of the tests.
 
 use bellwether_api::ApplicationStatus;
 use bellwether_conditions::Statement;
@@ -7,20 +7,18 @@ use serde_json::Value;
 
 use crate::{objects, world::World};
 
-/// What the conditions of a group say.
-pub(crate) fn said(group: &Group) -> Vec<(&'static str, Statement)> {
+pub(crate) fn statements(group: &Group) -> Vec<(&'static str, Statement)> {
     group.conditions.iter().map(|condition| (condition.type_, condition.statement.clone())).collect()
 }
 
 impl World {
-    /// The status of an Application, as the cluster has it.
     pub(crate) fn status(&self, name: &str) -> ApplicationStatus {
         let (kind, name) = objects::key("Application.bellwether.dev", name);
         let object = self.server.get(&kind, &name).expect("the Application is there");
         serde_json::from_value(object["status"].clone()).expect("a status")
     }
 
-    /// A condition of an object, in a line: `True ComponentsReady: All components ready`.
+    /// In a line: `True ComponentsReady: All components ready`.
     pub(crate) fn condition(&self, kind: &str, name: &str, condition: &str) -> String {
         let (kind, name) = objects::key(kind, name);
         let object = self.server.get(&kind, &name).expect("the object is there");
@@ -33,12 +31,12 @@ impl World {
         )
     }
 
-    /// A condition of an Application, in a line.
+    /// In a line.
     pub(crate) fn of_app(&self, name: &str, condition: &str) -> String {
         self.condition("Application.bellwether.dev", name, condition)
     }
 
-    /// The names of the owners of an object, in a line.
+    /// In a line.
     pub(crate) fn owners(&self, kind: &str, name: &str) -> String {
         let (kind, name) = objects::key(kind, name);
         let object = self.server.get(&kind, &name).expect("the object is there");

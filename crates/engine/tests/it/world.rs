@@ -1,4 +1,5 @@
-//! A small cluster in memory, and the engine that looks after it: every feed, every write and the clock are in our hands.
+//! A cluster in memory, the engine and its outbox. The test controls every watch event, every write and the
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
@@ -12,91 +13,83 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{
-    known::Hearer,
+    known::Received,
     objects,
-    server::{Server, Told},
-    writes::{Fault, Flight},
+    server::{FeedMessage, Server},
+    writes::{Fault, InFlightWrite},
 };
 
-/// So many things may happen at one moment before it looks as if they never end.
-const MOST_AT_ONCE: usize = 20_000;
+/// More steps at one moment look like an endless loop.
+const MAX_STEPS: usize = 20_000;
 
-/// One kind that the engine follows.
 pub(crate) struct Feed {
     pub(crate) kind: GroupKind,
-    /// What has been told so far.
-    pub(crate) told: Hearer,
+    pub(crate) received: Received,
     lens: Arc<Lens>,
-    queue: VecDeque<Told>,
+    queue: VecDeque<FeedMessage>,
 }
 
 impl Feed {
-    /// What its lens sees of an object.
     fn look(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
-        let has_status = self.told.known.served.as_ref().map(|served| served.has_status);
+        let has_status = self.received.known.served.as_ref().map(|served| served.has_status);
         object.seen(&self.lens, LookContext { now, has_status }).expect("an object")
     }
 }
 
-/// A cluster, and the engine.
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) now: Timestamp,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
-    /// Where the engine wanted anything, ever.
-    places: BTreeSet<Slot>,
-    /// What was written, and how that ended.
+    /// Every slot that the engine ever announced.
+    slots: BTreeSet<Slot>,
     pub(crate) writes: Vec<(Slot, Change, Outcome)>,
-    /// Everything that the engine ever asked for.
     pub(crate) effects: Vec<Effect>,
-    pub(crate) turns: Vec<Transition>,
+    pub(crate) transitions: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
-    /// What goes wrong with the writes to come, one by one; then nothing does.
+    /// For the next writes, one by one; then none.
     pub(crate) faults: VecDeque<Fault>,
-    /// Kinds whose news are held back.
+    /// Kinds whose watch events are held back.
     pub(crate) held: BTreeSet<GroupKind>,
-    /// Whether the engine's wishes come true.
     pub(crate) writing: bool,
-    /// Whether writes take their time: they leave, are made and are answered at different moments.
+    /// Whether sending, applying and responding are separate steps.
     pub(crate) slow: bool,
-    /// The writes that are under way.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) in_flight: Vec<InFlightWrite>,
     pub(crate) engine: Engine,
     pub(crate) outbox: Outbox,
     unreadable: BTreeMap<GroupKind, Unreadable>,
     wake: Option<Timestamp>,
-    /// Decides which feed is first to tell; without it, the oldest is.
-    dice: Option<u64>,
+    /// Chooses the feed that delivers next; without it, the oldest does.
+    rng: Option<u64>,
 }
 
 impl World {
-    /// A cluster that serves the kinds of [`objects::kinds`] and has no objects, and an engine that knows nothing yet.
+    /// A cluster that serves the kinds of [`objects::kinds`], and an empty engine.
     pub(crate) fn new() -> Self {
         let mut outbox = Outbox::new(4);
-        outbox.lead(true);
+        outbox.set_leading(true);
         Self {
             server: Server::new(),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             feeds: BTreeMap::new(),
-            places: BTreeSet::new(),
+            slots: BTreeSet::new(),
             writes: Vec::new(),
             effects: Vec::new(),
-            turns: Vec::new(),
+            transitions: Vec::new(),
             warnings: Vec::new(),
             faults: VecDeque::new(),
             held: BTreeSet::new(),
             writing: true,
             slow: false,
-            flights: Vec::new(),
+            in_flight: Vec::new(),
             engine: Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)),
             outbox,
             unreadable: BTreeMap::new(),
             wake: None,
-            dice: None,
+            rng: None,
         }
     }
 
-    /// A cluster with these objects, after the engine has done what there is to do.
+    /// With these objects, settled.
     pub(crate) fn with(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut world = Self::new();
         for object in objects {
@@ -106,28 +99,28 @@ impl World {
         world
     }
 
-    /// The feeds tell in an order of their own from now on.
+    /// Feeds deliver in a random order from now on.
     pub(crate) fn shuffle(&mut self, seed: u64) {
-        self.dice = Some(seed | 1);
+        self.rng = Some(seed | 1);
     }
 
-    /// Another engine takes over, and knows nothing of what went before.
+    /// Failover: a new engine without any state.
     pub(crate) fn restart(&mut self) {
         let fresh = Self::new();
         self.engine = fresh.engine;
         self.outbox = fresh.outbox;
         self.wake = None;
         self.feeds.clear();
-        self.flights.clear();
+        self.in_flight.clear();
     }
 
-    /// Creates or replaces an object, and lets follow what follows.
+    /// And settles.
     pub(crate) fn put(&mut self, object: Value) -> &mut Self {
         self.server.put(object);
         self.settle()
     }
 
-    /// Changes an object in the namespace of all stories, and lets follow what follows.
+    /// And settles. The object is in the namespace of all tests.
     pub(crate) fn edit(&mut self, kind: &str, name: &str, edit: impl FnOnce(&mut Value)) -> &mut Self {
         let (kind, name) = objects::key(kind, name);
         assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
@@ -135,7 +128,7 @@ impl World {
         self.settle()
     }
 
-    /// Deletes an object in the namespace of all stories, and lets follow what follows.
+    /// And settles. The object is in the namespace of all tests.
     pub(crate) fn delete(&mut self, kind: &str, name: &str) -> &mut Self {
         let (kind, name) = objects::key(kind, name);
         assert!(self.server.get(&kind, &name).is_some(), "there is no {kind} {name}");
@@ -143,7 +136,7 @@ impl World {
         self.settle()
     }
 
-    /// A kind cannot be read any more, or can be again.
+    /// Makes a kind unreadable, or readable again.
     pub(crate) fn unreadable(&mut self, kind: &str, why: Option<Unreadable>) {
         let kind = objects::kind(kind);
         match why {
@@ -153,7 +146,7 @@ impl World {
         self.relist(&kind);
     }
 
-    /// The watch of a kind breaks: what has not been told is skipped, and all is listed again.
+    /// Breaks the watch of a kind: pending events are lost, and a relist follows.
     pub(crate) fn relist(&mut self, kind: &GroupKind) {
         self.distribute();
         let list = self.list(kind);
@@ -162,15 +155,14 @@ impl World {
         }
     }
 
-    /// Lets follow what follows, words that wait for a second included.
+    /// Until nothing is left to do, postponed message changes included.
     pub(crate) fn settle(&mut self) -> &mut Self {
         self.pass(SignedDuration::from_secs(2))
     }
 
-    /// Lets time pass, and happen what happens until then.
     pub(crate) fn pass(&mut self, time: SignedDuration) -> &mut Self {
         let end = self.now + time;
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_STEPS {
             self.settle_now();
             let writing = self.outbox.next().filter(|_| self.writing);
             let Some(next) = [writing, self.wake].into_iter().flatten().min().filter(|next| *next <= end)
@@ -184,7 +176,6 @@ impl World {
         panic!("time does not pass: {:?}, {:?}", self.outbox, self.wake);
     }
 
-    /// Somebody sets the clock.
     pub(crate) fn set_clock(&mut self, by: SignedDuration) -> &mut Self {
         self.now += by;
         self.engine.clock_set(by);
@@ -193,48 +184,46 @@ impl World {
         self
     }
 
-    /// Lets happen what happens at this moment.
+    /// Does everything that can happen without time passing.
     pub(crate) fn settle_now(&mut self) {
         if self.feeds.is_empty() {
             self.step(Event::Tick);
         }
-        for _ in 0..MOST_AT_ONCE {
-            if !self.happen() {
+        for _ in 0..MAX_STEPS {
+            if !self.advance() {
                 return;
             }
         }
         panic!("it never ends: {:?}", self.writes.last());
     }
 
-    /// Something happens, if anything can.
-    pub(crate) fn happen(&mut self) -> bool {
+    /// Does one thing, if anything can happen.
+    pub(crate) fn advance(&mut self) -> bool {
         if !self.slow {
-            return self.tell() || self.write();
+            return self.deliver() || self.write();
         }
-        let first = self.throw(3);
+        let first = self.random(3);
         (0..3).any(|number| match (first + number) % 3 {
-            0 => self.tell(),
-            1 => self.depart(),
-            _ => self.move_on(),
+            0 => self.deliver(),
+            1 => self.send(),
+            _ => self.advance_write(),
         })
     }
 
-    /// One feed tells one thing, if there is anything to be told.
-    pub(crate) fn tell(&mut self) -> bool {
+    /// Delivers one message of one feed, if there is any.
+    pub(crate) fn deliver(&mut self) -> bool {
         self.distribute();
         let has_news = |feed: &Feed| !feed.queue.is_empty() && !self.held.contains(&feed.kind);
         let ready: Vec<_> = self.feeds.iter().filter(|(_, feed)| has_news(feed)).map(|(id, _)| *id).collect();
-        let Some(id) = ready.get(self.throw(ready.len())).copied() else { return false };
-        self.tell_of(id);
+        let Some(id) = ready.get(self.random(ready.len())).copied() else { return false };
+        self.deliver_from(id);
         true
     }
 
-    /// What the engine wants, and has not had yet.
     pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
-        self.places.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
+        self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
 
-    /// What the engine wants in a place.
     pub(crate) fn wanted(&self, slot: &Slot) -> Option<Change> {
         self.engine.change(self.now, slot)
     }
@@ -253,7 +242,7 @@ impl World {
                     let queue = self.list(kind);
                     let feed = self.feeds.entry(*feed).or_insert_with(|| Feed {
                         kind: kind.clone(),
-                        told: Hearer::default(),
+                        received: Received::default(),
                         lens: Arc::clone(lens),
                         queue: VecDeque::new(),
                     });
@@ -264,13 +253,13 @@ impl World {
                     assert_eq!(*cluster, Cluster::hub(), "{feed} is left in another cluster");
                     self.feeds.remove(feed).expect("only what is followed is left");
                 }
-                Effect::Want(slot, haste) => {
+                Effect::Want(slot, urgency) => {
                     assert_eq!(slot.object.cluster, Cluster::hub(), "{} is wanted", slot.object);
-                    self.outbox.want(self.now, slot, *haste);
-                    self.places.insert(slot.clone());
+                    self.outbox.want(self.now, slot, *urgency);
+                    self.slots.insert(slot.clone());
                 }
                 Effect::Changed(..) => {}
-                Effect::Record(turn) => self.turns.push(turn.clone()),
+                Effect::Record(transition) => self.transitions.push(transition.clone()),
                 Effect::Warn(warning) => self.warnings.push(warning.clone()),
                 Effect::Wake(time) => self.wake = *time,
             }
@@ -278,10 +267,10 @@ impl World {
         self.effects.extend(effects);
     }
 
-    /// A feed tells again what it has told before, of an object that it knows.
+    /// Delivers an old version of a known object again.
     pub(crate) fn repeat(&mut self, object: &Object) {
         let knows = |feed: &Feed| {
-            let known = feed.told.known.objects.get(&object.name);
+            let known = feed.received.known.objects.get(&object.name);
             let is_known =
                 |known: &Rc<Object>| known.uid() == object.uid() && known.version() >= object.version();
             feed.kind == object.kind && known.is_some_and(is_known)
@@ -291,58 +280,56 @@ impl World {
         self.step(Event::Feed(*id, FeedEvent::Applied(name, Box::new(seen))));
     }
 
-    fn tell_of(&mut self, id: FeedId) {
+    fn deliver_from(&mut self, id: FeedId) {
         let Some(feed) = self.feeds.get_mut(&id) else { return };
-        let Some(told) = feed.queue.pop_front() else { return };
-        feed.told.hear(&told);
-        let news = match told {
-            Told::Served(served) => FeedEvent::Served(served),
-            Told::Unreadable(why) => FeedEvent::Unreadable(why),
-            Told::Listing => FeedEvent::ListStarted,
-            Told::Listed => FeedEvent::ListCompleted,
-            Told::Gone(name) => FeedEvent::Deleted(name),
-            Told::Set(object) => {
+        let Some(message) = feed.queue.pop_front() else { return };
+        feed.received.receive(&message);
+        let event = match message {
+            FeedMessage::Served(served) => FeedEvent::Served(served),
+            FeedMessage::Unreadable(why) => FeedEvent::Unreadable(why),
+            FeedMessage::Listing => FeedEvent::ListStarted,
+            FeedMessage::Listed => FeedEvent::ListCompleted,
+            FeedMessage::Gone(name) => FeedEvent::Deleted(name),
+            FeedMessage::Set(object) => {
                 let (name, seen) = feed.look(&object, self.now);
-                feed.told.look(&name, seen.facts.operator.is_none());
+                feed.received.note(&name, seen.facts.operator.is_none());
                 FeedEvent::Applied(name, Box::new(seen))
             }
         };
-        self.step(Event::Feed(id, news));
+        self.step(Event::Feed(id, event));
     }
 
-    /// Hands out what has changed to those who follow it.
+    /// Queues new changes for the feeds of their kinds.
     fn distribute(&mut self) {
-        for (kind, told) in self.server.changes() {
+        for (kind, message) in self.server.changes() {
             if self.unreadable.contains_key(&kind) || !self.server.kinds.contains_key(&kind) {
                 continue;
             }
             for feed in self.feeds.values_mut().filter(|feed| feed.kind == kind) {
-                feed.queue.push_back(told.clone());
+                feed.queue.push_back(message.clone());
             }
         }
     }
 
-    /// What a feed of a kind is told first.
-    fn list(&mut self, kind: &GroupKind) -> Vec<Told> {
-        // What has changed before is in the list; those who follow already are told first.
+    fn list(&mut self, kind: &GroupKind) -> Vec<FeedMessage> {
+        // Changes before the list go to the existing feeds first.
         self.distribute();
         let Some(served) = self.server.kinds.get(kind) else {
-            return vec![Told::Unreadable(Unreadable::NotServed)];
+            return vec![FeedMessage::Unreadable(Unreadable::NotServed)];
         };
         if let Some(why) = self.unreadable.get(kind) {
-            return vec![Told::Unreadable(why.clone())];
+            return vec![FeedMessage::Unreadable(why.clone())];
         }
-        let objects = self.server.of_kind(kind).map(|object| Told::Set(Rc::clone(object)));
-        let begin = [Told::Served(served.clone()), Told::Listing];
-        begin.into_iter().chain(objects).chain([Told::Listed]).collect()
+        let objects = self.server.of_kind(kind).map(|object| FeedMessage::Set(Rc::clone(object)));
+        let begin = [FeedMessage::Served(served.clone()), FeedMessage::Listing];
+        begin.into_iter().chain(objects).chain([FeedMessage::Listed]).collect()
     }
 
-    /// A number below the given one.
-    pub(crate) fn throw(&mut self, below: usize) -> usize {
-        let Some(dice) = &mut self.dice else { return 0 };
-        *dice ^= *dice << 13;
-        *dice ^= *dice >> 7;
-        *dice ^= *dice << 17;
-        usize::try_from(*dice >> 33).unwrap_or_default() % below.max(1)
+    pub(crate) fn random(&mut self, below: usize) -> usize {
+        let Some(rng) = &mut self.rng else { return 0 };
+        *rng ^= *rng << 13;
+        *rng ^= *rng >> 7;
+        *rng ^= *rng << 17;
+        usize::try_from(*rng >> 33).unwrap_or_default() % below.max(1)
     }
 }

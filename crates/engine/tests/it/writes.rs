@@ -1,99 +1,93 @@
-//! What becomes of the engine's writes on their way to the cluster and back.
+//! The path of a write to the API server and back, with faults: 409 conflict, 404, timeout, lost response.
 
 use bellwether_engine::{Change, Event, Outcome, Part, Slot};
 
 use crate::world::World;
 
-/// What goes wrong with a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing: it is made, and the answer comes before the feed tells.
+    /// Written; the response comes before the watch event.
     None,
-    /// The feed tells before the answer comes.
-    EchoFirst,
-    /// The API server will not have it.
+    /// Written; the watch event comes before the response.
+    WatchFirst,
     Refuse,
-    /// It does not get through.
+    /// Not written, no response.
     Fail,
-    /// It is made, and the answer is lost.
-    Lose,
-    /// Somebody else was quicker.
+    LoseResponse,
+    /// Another writer was faster.
     Conflict,
-    /// Nobody was, whatever the API server says.
-    LieOfConflict,
-    /// The API server that is asked does not know of it.
-    Absent,
-    /// It is made, and the answer does not say in which version.
+    /// A 409 without another writer.
+    FalseConflict,
+    /// A 404 from another replica of the API server.
+    NotFound,
+    /// Written; the response has no resourceVersion.
     NoVersion,
 }
 
-/// A write that is under way.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlightWrite {
     slot: Slot,
     change: Change,
     fault: Fault,
-    /// How it ended, if it has been made.
+    /// Set once the API server has handled it.
     outcome: Option<Outcome>,
 }
 
 impl World {
-    /// Makes the writes that are due, from first to last.
+    /// Sends, applies and responds to all writes that are due.
     pub(crate) fn write(&mut self) -> bool {
-        let departed = self.depart();
-        while let Some(flight) = self.flights.first() {
-            let echo_first = flight.fault == Fault::EchoFirst;
-            self.land(0);
-            while echo_first && self.tell() {}
-            self.answer(0);
+        let sent = self.send();
+        while let Some(flight) = self.in_flight.first() {
+            let echo_first = flight.fault == Fault::WatchFirst;
+            self.arrive(0);
+            while echo_first && self.deliver() {}
+            self.respond(0);
         }
-        departed
+        sent
     }
 
-    /// Whether owners are being written.
-    pub(crate) fn owners_are_under_way(&self) -> bool {
-        self.flights.iter().any(|flight| flight.slot.part == Part::Owners)
+    pub(crate) fn owners_in_flight(&self) -> bool {
+        self.in_flight.iter().any(|flight| flight.slot.part == Part::Owners)
     }
 
-    /// The writes that are due leave.
-    pub(crate) fn depart(&mut self) -> bool {
+    pub(crate) fn send(&mut self) -> bool {
         if !self.writing {
             return false;
         }
         let due = self.outbox.take(self.now, |slot| self.engine.change(self.now, slot));
-        let departed = !due.is_empty();
+        let sent = !due.is_empty();
         for (slot, change) in due {
             let fault = self.faults.pop_front().unwrap_or(Fault::None);
-            self.flights.push(Flight { slot, change, fault, outcome: None });
+            self.in_flight.push(InFlightWrite { slot, change, fault, outcome: None });
         }
-        departed
+        sent
     }
 
-    /// One of the writes that are under way is made, or answered.
-    pub(crate) fn move_on(&mut self) -> bool {
-        if self.flights.is_empty() {
+    /// Applies or responds to a random write.
+    pub(crate) fn advance_write(&mut self) -> bool {
+        if self.in_flight.is_empty() {
             return false;
         }
-        let at = self.throw(self.flights.len());
-        if self.flights[at].outcome.is_none() {
-            self.land(at);
+        let at = self.random(self.in_flight.len());
+        if self.in_flight[at].outcome.is_none() {
+            self.arrive(at);
         } else {
-            self.answer(at);
+            self.respond(at);
         }
         true
     }
 
-    /// A write reaches the API server, if it does.
-    pub(crate) fn land(&mut self, at: usize) {
-        let Flight { slot, change, fault, .. } = &self.flights[at];
+    /// The write reaches the API server, unless its fault prevents that.
+    pub(crate) fn arrive(&mut self, at: usize) {
+        let InFlightWrite { slot, change, fault, .. } = &self.in_flight[at];
         let no_answer = || Outcome::Failed("no answer".into());
         let outcome = match fault {
-            Fault::None | Fault::EchoFirst => self.server.perform(slot, change),
+            Fault::None | Fault::WatchFirst => self.server.perform(slot, change),
             Fault::Refuse => Outcome::Refused("not today".into()),
-            Fault::LieOfConflict => Outcome::Conflict,
-            Fault::Absent => Outcome::Absent,
+            Fault::FalseConflict => Outcome::Conflict,
+            Fault::NotFound => Outcome::Absent,
             Fault::Fail => no_answer(),
-            Fault::Lose => {
+            Fault::LoseResponse => {
                 self.server.perform(slot, change);
                 no_answer()
             }
@@ -108,12 +102,12 @@ impl World {
                 self.server.perform(slot, change)
             }
         };
-        self.flights[at].outcome = Some(outcome);
+        self.in_flight[at].outcome = Some(outcome);
     }
 
-    /// The answer to a write arrives.
-    pub(crate) fn answer(&mut self, at: usize) {
-        let Flight { slot, change, outcome, .. } = self.flights.remove(at);
+    /// The response reaches the engine.
+    pub(crate) fn respond(&mut self, at: usize) {
+        let InFlightWrite { slot, change, outcome, .. } = self.in_flight.remove(at);
         let outcome = outcome.expect("it has been made");
         self.writes.push((slot.clone(), change.clone(), outcome.clone()));
         self.outbox.done(self.now, &slot, &outcome, None);

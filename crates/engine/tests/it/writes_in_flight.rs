@@ -1,4 +1,5 @@
-//! What happens while a status is on its way to the cluster, or back.
+//! Status writes in flight: 409 conflicts, lost and late responses, overwritten statuses, resourceVersion,
+//! failover.
 
 use bellwether_engine::{NamespacedName, Outcome, Part};
 use jiff::{SignedDuration, Timestamp};
@@ -16,17 +17,17 @@ const APP: &str = "Application.bellwether.dev";
 const RULE: &str = "HealthRule.bellwether.dev";
 const READY: &str = "True ComponentsReady: All components ready";
 
-/// An Application of one Deployment that is not ready, a minute later.
+/// An Application with one Deployment that is not ready, a minute later.
 fn waiting() -> World {
     let mut world = World::with([app_of_kinds("web"), deployment("front", 1, 3)]);
     world.pass(SignedDuration::from_mins(1));
     world
 }
 
-/// Something happens in the cluster, and what follows from it at this moment.
+/// Changes an object and delivers the watch events, without writes.
 fn meanwhile(world: &mut World, object: Value) {
     world.server.put(object);
-    while world.tell() {}
+    while world.deliver() {}
 }
 
 fn in_the_end(world: &mut World) -> String {
@@ -43,9 +44,9 @@ fn conflicts(world: &World) -> usize {
     world.writes.iter().filter(|(_, _, outcome)| *outcome == Outcome::Conflict).count()
 }
 
-/// Words wait for a second after the last write; a turn does not.
+/// Message changes wait for a second after the last write, transitions do not.
 #[test]
-fn a_turn_is_written_at_once_and_words_are_not() {
+fn transitions_are_immediate_and_message_changes_wait() {
     let mut world = waiting();
     world.put(deployment("front", 2, 3));
     meanwhile(&mut world, deployment("front", 1, 3));
@@ -53,39 +54,38 @@ fn a_turn_is_written_at_once_and_words_are_not() {
     let before = world.writes.len();
     meanwhile(&mut world, deployment("front", 2, 3));
     world.settle_now();
-    assert_eq!(world.writes.len(), before, "words wait");
+    assert_eq!(world.writes.len(), before, "message changes wait");
     meanwhile(&mut world, deployment("front", 3, 3));
     world.settle_now();
     assert_eq!(world.of_app("web", "Ready"), READY);
 }
 
-/// What turns back while the turn is being written is written as soon as that is answered, and has the time at which it
-/// turned back.
+/// A transition back while the first is in flight is written right after the response, with its own time.
 #[rstest]
 #[case::soon(300)]
 #[case::later(2000)]
-fn what_turns_back_on_the_way_is_written_at_once(#[case] milliseconds: i64) {
+fn a_transition_back_during_a_write_is_written_at_once(#[case] milliseconds: i64) {
     let wait = SignedDuration::from_millis(milliseconds);
     let mut world = waiting();
     world.held.insert(kind(APP));
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     world.now += wait;
     let back = world.now;
     meanwhile(&mut world, deployment("front", 1, 3));
     world.now += wait;
-    world.answer(0);
+    world.respond(0);
     world.settle_now();
     assert!(world.of_app("web", "Ready").starts_with("False "), "{}", world.of_app("web", "Ready"));
     assert_eq!(turned_at(&world, "Ready").as_second(), back.as_second());
-    let turns: Vec<_> = world.turns.iter().map(|turn| turn.good).collect();
-    assert_eq!(turns, [false, true, false]);
+    let transitions: Vec<_> = world.transitions.iter().map(|it| it.good).collect();
+    assert_eq!(transitions, [false, true, false]);
 }
 
-/// As long as nobody has told what a status conflicts with, it is tried again only now and then.
+/// Until a watch event shows the newer version, the write is not repeated.
 #[test]
-fn a_conflict_is_met_once() {
+fn a_409_is_not_repeated_before_the_watch_event() {
     let mut world = waiting();
     world.held.insert(kind(APP));
     world.faults = [Fault::Conflict].into();
@@ -97,39 +97,39 @@ fn a_conflict_is_met_once() {
     assert_eq!(conflicts(&world), 1);
 }
 
-/// Whoever says that there is a conflict may be wrong.
+/// A 409 without a newer version on the watch is retried after a timeout.
 #[test]
-fn a_conflict_that_nobody_tells_of_is_tried_again() {
+fn a_409_without_a_newer_version_is_retried() {
     let mut world = waiting();
     world.faults = [Fault::Conflict].into();
     world.put(deployment("front", 3, 3));
     world.relist(&kind(APP));
     assert_eq!(in_the_end(&mut world), READY);
     let mine = objects::annotated(deployment("front", 3, 3), "web");
-    world.faults = [Fault::None, Fault::LieOfConflict].into();
+    world.faults = [Fault::None, Fault::FalseConflict].into();
     world.put(mine);
     assert_eq!(world.owners("Deployment.apps", "front"), "");
     in_the_end(&mut world);
     assert_eq!(world.owners("Deployment.apps", "front"), "web");
 }
 
-/// The feed may tell of the other version before the answer says that there is one.
+/// The watch event with the newer version comes before the 409.
 #[test]
-fn a_conflict_that_is_known_already_is_tried_again_at_once() {
+fn a_409_after_the_watch_event_is_retried_at_once() {
     let mut world = waiting();
     world.faults = [Fault::Conflict].into();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    world.answer(0);
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    world.respond(0);
     world.settle_now();
     assert_eq!((world.of_app("web", "Ready").as_str(), conflicts(&world)), (READY, 1));
 }
 
-/// What has been written is known from the answer: the next write does not wait for the feed to tell.
+/// The response has the new resourceVersion, so the next write need not wait for the watch.
 #[test]
-fn one_write_follows_the_other_without_the_feed() {
+fn consecutive_writes_do_not_wait_for_the_watch() {
     let mut world = waiting();
     world.held.insert(kind(APP));
     for ready in [3, 1, 2, 3] {
@@ -138,28 +138,28 @@ fn one_write_follows_the_other_without_the_feed() {
     assert_eq!((world.of_app("web", "Ready").as_str(), conflicts(&world)), (READY, 0));
 }
 
-/// A turn whose answer is lost is told once, whether the next attempt or the feed is first to find out.
+/// A lost response: the transition is announced once, by the next attempt or by the watch event.
 #[test]
-fn a_turn_is_told_once_when_its_answer_is_lost() {
+fn a_lost_response_announces_the_transition_once() {
     for held in [false, true] {
         let mut world = waiting();
-        let before = world.turns.len();
+        let before = world.transitions.len();
         if held {
             world.held.insert(kind(APP));
         }
-        world.faults = [Fault::Lose].into();
+        world.faults = [Fault::LoseResponse].into();
         world.put(deployment("front", 3, 3));
         world.held.clear();
         assert_eq!(in_the_end(&mut world), READY);
-        assert_eq!(world.turns.len() - before, 1, "{:?}", world.turns);
+        assert_eq!(world.transitions.len() - before, 1, "{:?}", world.transitions);
     }
 }
 
-/// Whoever led before may have written the same, and has told of it.
+/// The previous leader wrote the same transition, and announced it.
 #[test]
-fn a_turn_that_somebody_else_has_written_is_not_told() {
+fn a_transition_of_another_replica_is_not_announced() {
     let mut world = waiting();
-    let before = world.turns.len();
+    let before = world.transitions.len();
     world.held.insert(kind(APP));
     world.faults = [Fault::Fail].into();
     meanwhile(&mut world, deployment("front", 3, 3));
@@ -171,70 +171,70 @@ fn a_turn_that_somebody_else_has_written_is_not_told() {
     });
     world.held.clear();
     assert_eq!(in_the_end(&mut world), READY);
-    assert_eq!(world.turns.len(), before);
+    assert_eq!(world.transitions.len(), before);
 }
 
-/// The feed may also tell of the first attempt while the second is under way.
+/// The watch event of the first attempt comes while the second is in flight.
 #[rstest]
-fn a_turn_that_was_tried_twice_is_told_once(#[values(false, true)] overturned: bool) {
+fn a_retried_transition_is_announced_once(#[values(false, true)] overturned: bool) {
     let mut world = waiting();
-    let before = world.turns.len();
+    let before = world.transitions.len();
     world.faults = [Fault::Fail].into();
     world.slow = true;
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    world.answer(0);
+    world.send();
+    world.arrive(0);
+    world.respond(0);
     world.now += SignedDuration::from_secs(1);
-    assert!(world.depart(), "it is tried again");
-    world.land(0);
-    while world.tell() {}
-    assert_eq!(world.turns.len(), before + 1, "it is stored, whichever attempt that was");
+    assert!(world.send(), "the write is retried");
+    world.arrive(0);
+    while world.deliver() {}
+    assert_eq!(world.transitions.len(), before + 1, "stored by either attempt");
     if overturned {
         let (kind, name) = objects::key(APP, "web");
         world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = "False".into());
-        while world.tell() {}
+        while world.deliver() {}
     }
-    world.answer(0);
-    assert_eq!(world.turns.len(), before + 1);
+    world.respond(0);
+    assert_eq!(world.transitions.len(), before + 1);
     world.slow = false;
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(
-        world.turns.len(),
+        world.transitions.len(),
         before + 1 + usize::from(overturned),
-        "what was turned over turns once more"
+        "the overwritten condition makes another transition"
     );
 }
 
-/// The feed may tell that it was written before it is known that no answer comes.
+/// The watch event comes before the request fails.
 #[test]
-fn a_turn_is_told_once_when_the_feed_is_quicker_than_the_loss() {
+fn a_watch_event_before_the_lost_response_announces_once() {
     let mut world = waiting();
-    let before = world.turns.len();
-    world.faults = [Fault::Lose].into();
+    let before = world.transitions.len();
+    world.faults = [Fault::LoseResponse].into();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    assert_eq!(world.turns.len(), before, "nobody knows who wrote it");
-    world.answer(0);
-    assert_eq!(world.turns.len(), before + 1);
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    assert_eq!(world.transitions.len(), before, "another writer could have written it");
+    world.respond(0);
+    assert_eq!(world.transitions.len(), before + 1);
     assert_eq!(in_the_end(&mut world), READY);
-    assert_eq!(world.turns.len(), before + 1);
+    assert_eq!(world.transitions.len(), before + 1);
 }
 
-/// One of several API servers may not know of a kind, or of an object, yet.
+/// A 404 from a replica of the API server that does not know the object yet.
 #[test]
-fn what_is_said_to_be_absent_is_written_if_it_is_there() {
+fn a_404_from_another_replica_is_retried() {
     let mut world = waiting();
-    world.faults = [Fault::Absent].into();
+    world.faults = [Fault::NotFound].into();
     world.put(deployment("front", 3, 3));
     assert_eq!(in_the_end(&mut world), READY);
 }
 
-/// Somebody overwrites what we wrote: what is true is written again, and has turned when it was overwritten.
+/// An overwritten condition is written again, with the time of the overwrite as its transition.
 #[test]
-fn what_somebody_overwrites_is_written_again() {
+fn an_overwritten_condition_is_written_again() {
     let mut world = waiting();
     world.put(deployment("front", 3, 3));
     let once = turned_at(&world, "Ready");
@@ -250,10 +250,9 @@ fn what_somebody_overwrites_is_written_again() {
     assert!(turned_at(&world, "Ready") >= again && again > once);
 }
 
-/// A status that is put back to what it was when it was last seen is written again, although it looks as if nothing had
-/// happened.
+/// Another writer restores the status that we observed last: it looks unchanged, but is not what we wrote.
 #[test]
-fn what_is_put_back_behind_our_back_is_written_again() {
+fn a_restored_old_status_is_written_again() {
     let mut world = waiting();
     let (kind, name) = objects::key(APP, "web");
     let before = world.server.get(&kind, &name).expect("it is there")["status"].clone();
@@ -266,9 +265,9 @@ fn what_is_put_back_behind_our_back_is_written_again() {
     assert_eq!(in_the_end(&mut world), READY);
 }
 
-/// The same for what is said of a rule.
+/// The same for a HealthRule.
 #[test]
-fn what_is_said_of_a_rule_is_written_again() {
+fn an_overwritten_rule_status_is_written_again() {
     let rule = json!({
         "apiVersion": "bellwether.dev/v1alpha1", "kind": "HealthRule", "metadata": {"name": "own"},
         "spec": {"for": {"group": "acme.io", "kind": "Widget"}, "cel": [{"when": "true", "state": "Ready"}]},
@@ -283,36 +282,36 @@ fn what_is_said_of_a_rule_is_written_again() {
     world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = json!("False"));
     assert_eq!(valid(world.settle()), "True");
 
-    // The feed tells of the other version before the answer says that there is one.
+    // The watch event with the newer version comes before the 409.
     world.pass(SignedDuration::from_mins(1)).faults = [Fault::Conflict].into();
     world.server.edit(&kind, &name, |it| it["status"] = json!({}));
-    while world.tell() {}
-    world.depart();
-    world.land(0);
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.send();
+    world.arrive(0);
+    while world.deliver() {}
+    world.respond(0);
     world.pass(SignedDuration::from_hours(1));
     assert_eq!((valid(&world).as_str(), conflicts(&world)), ("True", 1));
 }
 
-/// What the feed has told is newer than an answer that comes after it.
+/// The watch has shown a newer version than the response.
 #[test]
-fn an_answer_that_comes_late_does_not_count() {
+fn a_late_response_does_not_overwrite_a_newer_version() {
     let mut world = waiting();
     meanwhile(&mut world, deployment("front", 3, 3));
-    world.depart();
-    world.land(0);
+    world.send();
+    world.arrive(0);
     let (kind, name) = objects::key(APP, "web");
     world.server.edit(&kind, &name, |it| it["status"]["objects"] = json!([]));
-    while world.tell() {}
-    world.answer(0);
+    while world.deliver() {}
+    world.respond(0);
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(world.status("web").objects.len(), 1);
 }
 
-/// What was to be written is not, once the spec asks for a kind of which nothing is known yet.
+/// The spec names a new kind while a write is pending.
 #[test]
-fn nothing_is_written_while_a_kind_is_being_listed() {
+fn nothing_is_written_while_a_new_kind_is_listed() {
     let kinds = json!([{"group": "apps", "kind": "Deployment"}]);
     let mut world = World::with([app("web", &json!({"componentKinds": kinds})), deployment("front", 1, 3)]);
     world.pass(SignedDuration::from_mins(1)).writing = false;
@@ -334,14 +333,13 @@ fn nothing_is_written_while_a_kind_is_being_listed() {
     );
 }
 
-/// Two that see the same at different moments need not agree on since when: what is written stands, and whoever takes over
-/// writes nothing.
+/// Failover: two replicas saw a change at different moments; the new leader keeps the stored times.
 #[rstest]
-fn whoever_takes_over_finds_nothing_to_write(#[values(false, true)] held: bool) {
+fn a_new_leader_finds_nothing_to_write(#[values(false, true)] held: bool) {
     let mut world = World::new();
     world.writing = false;
     if held {
-        // The status is seen before the objects are.
+        // The status is observed before the objects.
         world.held.insert(kind("Deployment.apps"));
     }
     world.put(objects::app_of("web", &["front"]));

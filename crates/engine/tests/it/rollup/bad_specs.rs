@@ -1,4 +1,4 @@
-//! Specs that cannot be had as they are written: one clear condition each, and the rest is looked after.
+//! Invalid specs of Rollups: Resolved is False with one reason each, and the other components still count.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -48,7 +48,11 @@ fn selector() -> Value {
     "False ClusterScoped: spec.components[0]: Store.ops.example is cluster-scoped: remove the namespace",
     ["False", "Unknown", "Unknown"]
 )]
-fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case] triple: [&str; 3]) {
+fn an_invalid_entry_makes_resolved_false(
+    #[case] components: Value,
+    #[case] resolved: &str,
+    #[case] triple: [&str; 3],
+) {
     let world = world([
         rollup(&components, &json!({})),
         virt("a", &conditions(HEALTHY)),
@@ -59,7 +63,7 @@ fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case
     assert!(world.umbrella().component_count <= Some(2));
 }
 
-/// Who cannot be asked whether they object to an upgrade may: nobody is told that they do not.
+/// A component that cannot be evaluated may object to an upgrade.
 #[rstest]
 #[case::circle(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "low"}]), "ComponentCycle")]
 #[case::itself(json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), "ComponentCycle")]
@@ -67,31 +71,31 @@ fn one_clear_condition(#[case] components: Value, #[case] resolved: &str, #[case
     json!([{"group": "ops.example", "kind": "Virt", "name": "a", "selector": selector()}]),
     "NameAndSelector"
 )]
-fn what_cannot_be_had_may_object_to_an_upgrade(#[case] components: Value, #[case] reason: &str) {
+fn upgradeable_is_unknown_with_invalid_entries(#[case] components: Value, #[case] reason: &str) {
     let upgradeable = json!({"upgradeable": true});
     let mut low =
         rollup(&json!([{"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]), &upgradeable);
     low["metadata"]["name"] = "low".into();
     let world = world([rollup(&components, &upgradeable), low]);
-    let said = world.of_umbrella("Upgradeable");
-    assert!(said.starts_with(&format!("Unknown {reason}: ")), "{said}");
+    let condition = world.of_umbrella("Upgradeable");
+    assert!(condition.starts_with(&format!("Unknown {reason}: ")), "{condition}");
 }
 
-/// Entries that mean the same in other words are one; others that only sound alike are two.
+/// Equal selectors are duplicates; similar texts need not be equal selectors.
 #[test]
-fn selectors_that_sound_alike() {
+fn selectors_with_equal_texts_may_differ() {
     let selects = |values: Value| {
         let expression = json!({"key": "tier", "operator": "In", "values": values});
         json!({"group": "ops.example", "kind": "Virt", "selector": {"matchExpressions": [expression]}})
     };
     let world = world([rollup(&json!([selects(json!(["x,y"])), selects(json!(["x", "y"]))]), &json!({}))]);
-    let said = "Virt/tier in (x,y): no object matches the selector";
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {said}; {said}"));
+    let text = "Virt/tier in (x,y): no object matches the selector";
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown NoObjectsSelected: {text}; {text}"));
 }
 
-/// Rollups that are components of one another would keep each other from ever being well again.
+/// Without cycle detection, the Rollups would keep each other unhealthy for ever.
 #[test]
-fn a_circle_says_so_and_opens() {
+fn a_cycle_is_reported_and_resolved() {
     let named = |name: &str, others: Value| {
         let mut it = rollup(&others, &json!({}));
         it["metadata"]["name"] = name.into();
@@ -116,5 +120,5 @@ fn a_circle_says_so_and_opens() {
     assert_eq!(world.triple(), ["False", "True", "False"]);
     assert!(world.of_umbrella("Resolved").starts_with("True"));
     world.put(virt("a", &conditions(HEALTHY)));
-    assert_eq!(world.triple(), HEALTHY, "it is well again");
+    assert_eq!(world.triple(), HEALTHY, "healthy again");
 }

@@ -1,4 +1,4 @@
-//! Which objects are components: named one by one, or by their labels, anywhere in the cluster.
+//! Components of Rollups by name or by label selector, and how a lens is widened to deliver conditions.
 
 use bellwether_engine::{Effect, Event, Unreadable};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn names(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn by_name_in_a_namespace_or_in_none_and_by_labels_anywhere() {
+fn components_by_name_and_by_selector() {
     let components = json!([
         virt_named("kept"), {"group": "ops.example", "kind": "Store", "name": "disks"}, selected("Net"),
     ]);
@@ -45,12 +45,12 @@ fn by_name_in_a_namespace_or_in_none_and_by_labels_anywhere() {
     assert_eq!(
         world.of_umbrella("Available"),
         "False InstallSucceeded: Net/west/bridge: works",
-        "two have the name: the namespace tells them apart"
+        "the namespace distinguishes components of one name"
     );
 }
 
 #[test]
-fn a_selector_can_be_kept_to_a_namespace() {
+fn a_selector_with_a_namespace() {
     let mut west = selected("Net");
     west["namespace"] = "west".into();
     let world = world([
@@ -62,7 +62,7 @@ fn a_selector_can_be_kept_to_a_namespace() {
 }
 
 #[test]
-fn labels_come_and_go() {
+fn labels_are_added_and_removed() {
     let mut world = world([
         rollup(&json!([selected("Virt")]), &json!({})),
         virt("a", &conditions(HEALTHY)),
@@ -75,9 +75,8 @@ fn labels_come_and_go() {
     assert_eq!(world.triple(), HEALTHY);
 }
 
-/// A selector that matches nothing is said, and is not green.
 #[test]
-fn nothing_selected() {
+fn an_unmatched_selector_is_unknown() {
     let mut world = world([
         rollup(&json!([virt_named("a"), selected("Net")]), &json!({})),
         virt("a", &conditions(HEALTHY)),
@@ -106,8 +105,8 @@ fn one_that_is_named_and_selected_counts_once() {
     ]);
     assert_eq!(world.umbrella().component_count, Some(1));
     world.put(labelled(virt("a", &conditions(HEALTHY)), None));
-    assert_eq!(world.umbrella().component_count, Some(1), "it is named still");
-    assert_eq!(world.triple(), ["Unknown"; 3], "and nothing is selected");
+    assert_eq!(world.umbrella().component_count, Some(1), "still named");
+    assert_eq!(world.triple(), ["Unknown"; 3], "but the selector matches nothing");
     world.remove("Virt", "virt", "a");
     assert_eq!(
         world.of_umbrella("Available"),
@@ -115,9 +114,10 @@ fn one_that_is_named_and_selected_counts_once() {
     );
 }
 
-/// A kind that an Application looks at already is looked at more closely; until that is done, nothing is said.
+/// The kind is watched for an Application already. Until the relist through the wider lens, no status is
+/// written.
 #[test]
-fn a_lens_widens() {
+fn a_relist_widens_the_lens() {
     let operator = |name: &str| {
         with(widget(name, Some("True")), &json!({"status": {"conditions": conditions(HEALTHY)}}))
     };
@@ -125,19 +125,19 @@ fn a_lens_widens() {
     world.held.insert(kind("Widget.acme.io"));
     let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
     world.put(rollup(&widgets, &json!({})));
-    assert!(world.umbrella().conditions.is_empty(), "nobody has looked at the conditions yet");
+    assert!(world.umbrella().conditions.is_empty(), "the conditions are not delivered yet");
     world.held.clear();
     world.settle();
     assert_eq!(world.triple(), HEALTHY);
-    assert!(world.of_app("web", "Ready").starts_with("True"), "the Application is looked after as before");
+    assert!(world.of_app("web", "Ready").starts_with("True"), "the Application is not affected");
     world.put(rollup(&json!([virt_named("a")]), &json!({})));
-    assert!(world.of_app("web", "Ready").starts_with("True"), "and the kind is followed for it still");
+    assert!(world.of_app("web", "Ready").starts_with("True"), "and its kind is still watched");
     assert!(world.feeds.values().any(|feed| feed.kind == kind("Widget.acme.io")));
 }
 
-/// A kind that cannot be read any more by the time that it should be looked at more closely.
+/// The kind becomes unreadable before the relist through the wider lens.
 #[test]
-fn a_lens_that_comes_too_late() {
+fn a_kind_becomes_unreadable_before_its_lens_is_widened() {
     let mut world = world([app_of_kinds("web"), widget("w", Some("True"))]);
     world.held.insert(kind("Widget.acme.io"));
     let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
@@ -148,9 +148,8 @@ fn a_lens_that_comes_too_late() {
     assert_eq!(world.of_umbrella("Available"), "Unknown Forbidden: Widget/w: forbidden");
 }
 
-/// What nobody needs any more is followed no longer.
 #[test]
-fn kinds_are_left() {
+fn unused_kinds_are_no_longer_watched() {
     let mut world = world([
         rollup(&json!([virt_named("a"), selected("Net")]), &json!({})),
         virt("a", &conditions(HEALTHY)),
@@ -171,7 +170,7 @@ fn kinds_are_left() {
 }
 
 #[test]
-fn what_cannot_be_read_is_unknown() {
+fn components_of_an_unreadable_kind_are_unknown() {
     let mut world = world([
         rollup(&json!([virt_named("a"), selected("Net")]), &json!({})),
         virt("a", &conditions(HEALTHY)),

@@ -1,4 +1,4 @@
-//! Kinds that cannot be read or come back, generations that are left out, and who comes after: where two rules meet.
+//! Edge cases of Rollups: unreadable kinds that come back, unset generations, failover.
 
 use bellwether_api::ComponentPresence;
 use bellwether_engine::{Change, Unreadable};
@@ -23,9 +23,9 @@ fn upgradeable() -> Value {
     json!({"upgradeable": true})
 }
 
-/// Whoever cannot be asked may have an objection, whether it was known before or not.
+/// An unreadable component may object, whether it was read before or not.
 #[test]
-fn what_cannot_be_read_may_object_to_an_upgrade() {
+fn upgradeable_is_unknown_with_unreadable_components() {
     let mut world = world([rollup(&json!([virt_named("a"), selected("Virt")]), &upgradeable())]);
     world.put(virt("a", &conditions(HEALTHY)));
     assert!(world.of_umbrella("Upgradeable").starts_with("True AllAsExpected"));
@@ -37,18 +37,18 @@ fn what_cannot_be_read_may_object_to_an_upgrade() {
     assert!(world.of_umbrella("Upgradeable").starts_with("Unknown Forbidden: "));
 }
 
-/// A selector means nobody in particular: where there is no kind, nobody is missed, and nobody can tell.
+/// A selector for a kind that is not served is Unknown: no particular object is missing.
 #[test]
 fn a_selector_of_a_kind_that_is_not_served_is_unknown() {
     let components = json!([virt_named("a"), {"group": "typo.example", "kind": "Virt", "selector": {"matchLabels": {"a": "b"}}}]);
     let world = world([rollup(&components, &upgradeable()), virt("a", &conditions(HEALTHY))]);
     assert_eq!(world.triple(), ["Unknown"; 3]);
     assert!(world.of_umbrella("Resolved").starts_with("False NotServed"));
-    assert!(world.of_umbrella("Upgradeable").starts_with("True"), "there is nobody to object");
+    assert!(world.of_umbrella("Upgradeable").starts_with("True"), "no component can object");
     assert_eq!(world.umbrella().component_count, Some(1));
 }
 
-/// What is told while a kind comes back is there already: it is not missed at the same time.
+/// A component that the running relist has delivered is not missing at the same time.
 #[test]
 fn a_component_of_a_kind_that_comes_back_counts_once() {
     let mut world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &conditions(HEALTHY))]);
@@ -60,16 +60,16 @@ fn a_component_of_a_kind_that_comes_back_counts_once() {
     );
     assert_eq!(world.umbrella().components[0].presence, Some(ComponentPresence::NotServed));
     world.unreadable(VIRT, None);
-    // That it is served, that a list begins, and the object: but not that it is all.
+    // Served, list started, and the object, but not the end of the list.
     for _ in 0..3 {
-        world.tell();
+        world.deliver();
     }
     let patches = world.wants().into_values().filter_map(|change| match change {
         Change::Status { patch, .. } => Some(patch),
         _ => None,
     });
     for patch in patches {
-        assert_eq!(patch.get("componentCount"), None, "there is one still: {patch}");
+        assert_eq!(patch.get("componentCount"), None, "still one component: {patch}");
         assert_eq!(patch["components"].as_array().map(Vec::len), Some(1));
     }
     world.settle();
@@ -77,25 +77,21 @@ fn a_component_of_a_kind_that_comes_back_counts_once() {
     assert_eq!(world.triple(), HEALTHY);
 }
 
-/// A kind that was looked at for other reasons, and cannot be read any more, is not waited for.
+/// An unreadable kind delivers no conditions, so the Rollup does not wait for them.
 #[test]
-fn nobody_waits_for_a_closer_look_at_what_cannot_be_read() {
+fn an_unreadable_kind_is_not_waited_for() {
     let mut world = world([app_of_kinds("web"), widget("w", Some("True"))]);
-    world.unreadable("Widget.acme.io", Some(Unreadable::Failing { why: "it is tired".into() }));
+    world.unreadable("Widget.acme.io", Some(Unreadable::Failing { why: "overloaded".into() }));
     world.settle();
     let widgets = json!([{"group": "acme.io", "kind": "Widget", "namespace": "shop", "name": "w"}]);
     world.put(rollup(&widgets, &json!({})));
-    assert_eq!(
-        world.of_umbrella("Available"),
-        "Unknown NotReadable: Widget/w: API server error: it is tired"
-    );
+    assert_eq!(world.of_umbrella("Available"), "Unknown NotReadable: Widget/w: API server error: overloaded");
     world.unreadable("Widget.acme.io", None);
     world.settle();
     assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Widget/w: no Available condition");
 }
 
-/// Since when nothing is selected is not written anywhere, so it cannot be what changed last: who begins anew would think
-/// that it was now.
+/// An unmatched selector has no stored time, so it must not give the reason: a restart would change it.
 #[test]
 fn a_restart_changes_no_reason() {
     let components = json!([selected("Net"), virt_named("a"), {
@@ -111,8 +107,8 @@ fn a_restart_changes_no_reason() {
     assert_eq!((world.of_umbrella("Available"), world.writes.len()), (before, writes));
 }
 
-/// A standby replica that learns of a deletion after the leader has written of it takes the leader's time over, also where it
-/// knew of another lack before. Else it would write the same again with another time as soon as it leads.
+/// A standby replica that sees the deletion after the leader's write takes over the stored time. Otherwise it
+/// would write its own time once it leads.
 #[rstest]
 #[case::it_was_there(false)]
 #[case::its_kind_was_not_served(true)]
@@ -130,8 +126,8 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     leader.remove("Virt", "virt", "a");
     leader.unreadable(VIRT, None);
     leader.settle();
-    let said = leader.umbrella();
-    assert_eq!(said.components[0].presence, Some(ComponentPresence::Missing));
+    let status = leader.umbrella();
+    assert_eq!(status.components[0].presence, Some(ComponentPresence::Missing));
 
     let mut standby = begin();
     let writes = standby.writes.len();
@@ -139,20 +135,20 @@ fn a_standby_takes_over_since_when_a_component_is_missing(#[case] unserved: bool
     standby.held.insert(objects::kind(VIRT));
     standby.remove("Virt", "virt", "a");
     standby.unreadable(VIRT, None);
-    standby.edit(ROLLUP, "umbrella", |it| it["status"] = json!(said));
+    standby.edit(ROLLUP, "umbrella", |it| it["status"] = json!(status));
     standby.pass(SignedDuration::from_mins(5));
     standby.held.clear();
     standby.settle();
     standby.writing = true;
     standby.settle();
-    assert_eq!(standby.umbrella().components[0].since, said.components[0].since);
+    assert_eq!(standby.umbrella().components[0].since, status.components[0].since);
     assert_eq!(standby.writes.len(), writes);
 }
 
-/// An operator may report in the words that a Rollup has for a missing component. If the object goes while no controller runs,
-/// it is missing since the next one noticed, not since the operator wrote.
+/// An operator may report a message that Rollups use for a missing component. After a restart, `since` must
+/// not come from that.
 #[test]
-fn the_words_of_an_operator_are_not_taken_for_a_missing_component() {
+fn a_reported_message_is_not_taken_for_a_missing_component() {
     let reported = [condition("Available", "False", "InstallFailed", "not found", 1)];
     let mut world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &reported)]);
     let before = world.umbrella().components[0].clone();
@@ -167,7 +163,7 @@ fn the_words_of_an_operator_are_not_taken_for_a_missing_component() {
     assert!(after.since > before.since, "{after:?}");
 }
 
-/// Zero is how programs in Go leave a generation out: then that of the status counts.
+/// Go programs write zero for an unset generation; then that of the status counts.
 #[test]
 fn a_generation_of_zero_is_none() {
     let mut conditions = conditions(HEALTHY);
@@ -184,12 +180,12 @@ fn a_generation_of_zero_is_none() {
 }
 
 #[test]
-fn that_there_are_two_is_said_without_a_gap() {
+fn a_duplicate_condition_without_a_message() {
     let twice = [
         condition("Available", "False", "InstallFailed", "", 1),
         condition("Available", "True", "InstallSucceeded", "", 1),
     ];
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
-    let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("(2 Available conditions: the first counts)"));
+    let message = world.umbrella().components[0].message.clone();
+    assert_eq!(message.as_deref(), Some("(2 Available conditions: the first counts)"));
 }

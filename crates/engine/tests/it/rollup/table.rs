@@ -1,5 +1,5 @@
-//! Every state of one component and every pair of two, against the rules of the document that asked for this, put down here
-//! as plainly as they stand there.
+//! Every state of one component, and every pair of two, against the rules of the HyperConverged Cluster
+//! Operator (HCO), written down as plainly as its document has them.
 
 use bellwether_api::RollupHealth;
 use rstest::rstest;
@@ -9,10 +9,9 @@ use super::{condition, conditions, rollup, virt, virt_named, world};
 
 const MODES: [&str; 3] = ["Matrix", "AnyTrue", "WorstIsFalse"];
 
-/// What a component reports in Available, Progressing and Degraded; nothing where it does not report it.
+/// Available, Progressing and Degraded; `None` if not reported.
 type Reported = [Option<&'static str>; 3];
 
-/// All states that can be made of these.
 fn states(of: &[Option<&'static str>]) -> Vec<Reported> {
     let mut all = Vec::new();
     for a in of {
@@ -25,8 +24,8 @@ fn states(of: &[Option<&'static str>]) -> Vec<Reported> {
 
 fn reports(reported: Reported) -> Vec<Value> {
     let kinds = ["Available", "Progressing", "Degraded"];
-    let said = kinds.into_iter().zip(reported).filter_map(|(kind, status)| Some((kind, status?)));
-    said.map(|(kind, status)| condition(kind, status, "Said", "said so", 1)).collect()
+    let pairs = kinds.into_iter().zip(reported).filter_map(|(kind, status)| Some((kind, status?)));
+    pairs.map(|(kind, status)| condition(kind, status, "Said", "said so", 1)).collect()
 }
 
 /// "If the HCO notices that a component CR is missing condition fields, the HCO will assume the status of
@@ -35,8 +34,9 @@ fn assumed([available, progressing, degraded]: Reported) -> [&'static str; 3] {
     [available.unwrap_or("False"), progressing.unwrap_or("Unknown"), degraded.unwrap_or("Unknown")]
 }
 
-/// "The HCO's `ConditionType`s will always represent the _worst_ `Status`": Available False, Degraded True. For Progressing
-/// the table says False, and the matrix why: not available, not progressing and degraded needs a human.
+/// "The HCO's `ConditionType`s will always represent the _worst_ `Status`": Available False, Degraded True.
+/// For Progressing the table says False; by the matrix, because such a component requires manual
+/// intervention.
 fn worst(components: &[Reported], mode: &str) -> [&'static str; 3] {
     let components: Vec<_> = components.iter().map(|reported| assumed(*reported)).collect();
     let any = |index: usize, status: &str| components.iter().any(|component| component[index] == status);
@@ -78,8 +78,8 @@ fn every_state_of_one_component(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
         let status = world.umbrella();
         assert_eq!(status.health, Some(health(expected)), "{state:?} {mode}");
         let [component] = &status.components[..] else { panic!("there is one component: {status:?}") };
-        let said = [component.available, component.progressing, component.degraded];
-        assert_eq!(said.map(|status| format!("{status:?}")), assumed(state), "{state:?} {mode}");
+        let statuses = [component.available, component.progressing, component.degraded];
+        assert_eq!(statuses.map(|status| format!("{status:?}")), assumed(state), "{state:?} {mode}");
     }
 }
 
@@ -98,7 +98,7 @@ fn every_pair_of_two_components(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
     }
 }
 
-/// The columns of the matrix, and the two that it leaves out.
+/// The columns of the matrix, and two combinations that it does not have.
 #[rstest]
 #[case(["True", "False", "False"], "Component is 100% healthy and the Operator is idle")]
 #[case(["True", "True", "False"], "Component is functional but, either upgrading or healing")]
@@ -108,7 +108,7 @@ fn every_pair_of_two_components(#[values("Matrix", "AnyTrue", "WorstIsFalse")] m
 #[case(["False", "True", "False"], "Operator is deploying the component")]
 #[case(["True", "False", "True"], "Component is functioning below capacity and the Operator is idle")]
 #[case(["False", "False", "False"], "Component is not available and the Operator is idle")]
-fn what_the_three_mean_together(#[case] triple: [&str; 3], #[case] meaning: &str) {
+fn the_meaning_of_every_combination(#[case] triple: [&str; 3], #[case] meaning: &str) {
     for mode in MODES {
         let world = world([
             rollup(&json!([virt_named("a")]), &json!({ "progressing": mode })),
@@ -119,12 +119,12 @@ fn what_the_three_mean_together(#[case] triple: [&str; 3], #[case] meaning: &str
     }
 }
 
-/// One component is being upgraded, another rests, a third needs a human: the three ways to see it.
+/// One component upgrades, another is idle, a third requires intervention: by policy.
 #[rstest]
 #[case::upgrade(&[["True", "True", "False"], ["True", "False", "False"]], ["True", "True", "False"])]
-#[case::stuck(&[["True", "True", "False"], ["False", "False", "True"]], ["False", "True", "False"])]
-#[case::all_at_work(&[["True", "True", "False"], ["True", "True", "False"]], ["True", "True", "True"])]
-fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progressing: [&str; 3]) {
+#[case::requires_intervention(&[["True", "True", "False"], ["False", "False", "True"]], ["False", "True", "False"])]
+#[case::all_progressing(&[["True", "True", "False"], ["True", "True", "False"]], ["True", "True", "True"])]
+fn progressing_by_policy(#[case] components: &[[&str; 3]], #[case] progressing: [&str; 3]) {
     for (mode, expected) in MODES.into_iter().zip(progressing) {
         let names = ["a", "b"].map(virt_named);
         let objects =
@@ -134,21 +134,25 @@ fn three_ways_to_see_progress(#[case] components: &[[&str; 3]], #[case] progress
     }
 }
 
-/// Upgradeable is rolled up where it is asked for: False wins, and what is missing is fine.
+/// With `spec.upgradeable`, False wins, and a missing condition is fine.
 #[rstest]
 #[case::not_asked_for(false, &[Some("False")], "")]
-#[case::nobody_objects(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
+#[case::none_reports(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
 #[case::all_agree(true, &[Some("True"), None], "True Said: No component objects to an upgrade")]
 #[case::one_objects(true, &[Some("True"), Some("False")], "False Said: Virt/b: not now")]
-#[case::nobody_can_tell(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
-fn upgradeable(#[case] asked: bool, #[case] said: &[Option<&str>], #[case] expected: &str) {
-    let names: Vec<_> = ["a", "b"].into_iter().take(said.len()).collect();
+#[case::one_unknown(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
+fn upgradeable(#[case] enabled: bool, #[case] reported: &[Option<&str>], #[case] expected: &str) {
+    let names: Vec<_> = ["a", "b"].into_iter().take(reported.len()).collect();
     let named: Vec<_> = names.iter().map(|name| virt_named(name)).collect();
-    let objects = names.iter().zip(said).map(|(name, said)| {
-        let upgradeable = said.map(|status| condition("Upgradeable", status, "Said", "not now", 5));
+    let objects = names.iter().zip(reported).map(|(name, status)| {
+        let upgradeable = status.map(|status| condition("Upgradeable", status, "Said", "not now", 5));
         virt(name, &[conditions(super::HEALTHY), upgradeable.into_iter().collect()].concat())
     });
-    let world = world([rollup(&json!(named), &json!({ "upgradeable": asked }))].into_iter().chain(objects));
+    let world = world([rollup(&json!(named), &json!({ "upgradeable": enabled }))].into_iter().chain(objects));
     assert_eq!(world.of_umbrella("Upgradeable"), expected);
-    assert_eq!(world.umbrella().health, Some(RollupHealth::Healthy), "it is no matter of health");
+    assert_eq!(
+        world.umbrella().health,
+        Some(RollupHealth::Healthy),
+        "Upgradeable does not change the health"
+    );
 }

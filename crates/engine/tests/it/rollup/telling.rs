@@ -1,4 +1,4 @@
-//! What is said, in which words, since when, and how often.
+//! Reasons, messages, transition times and limits of the status of a Rollup.
 
 use bellwether_api::{ComponentPresence, RollupHealth};
 use jiff::SignedDuration;
@@ -17,7 +17,7 @@ fn two(one: [&str; 3], other: [&str; 3]) -> World {
 }
 
 #[test]
-fn all_is_well() {
+fn all_components_are_healthy() {
     let world = two(HEALTHY, HEALTHY);
     assert_eq!(world.of_umbrella("Available"), "True InstallSucceeded: All components are available");
     assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: No component is progressing");
@@ -28,7 +28,7 @@ fn all_is_well() {
     assert_eq!(status.observed_generation, Some(1));
 }
 
-/// Every deciding component is named, not just the last one; the reason is that of the one that changed last.
+/// The message names every deciding component; the reason is that of the latest transition.
 #[test]
 fn the_reason_is_the_most_recent_and_the_message_names_all() {
     let down = |reason: &str, message: &str, minute| {
@@ -52,7 +52,7 @@ fn the_reason_is_the_most_recent_and_the_message_names_all() {
 }
 
 #[test]
-fn a_component_that_needs_a_human_is_named_for_progressing() {
+fn progressing_names_components_that_require_intervention() {
     let world = two(["False", "False", "True"], ["True", "True", "False"]);
     assert_eq!(
         world.of_umbrella("Progressing"),
@@ -83,28 +83,28 @@ fn missing_conditions_are_named_one_by_one() {
     assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Virt/b: is down");
 }
 
-/// Nobody guesses what a status means that is none, and whoever wrote it is told.
+/// An invalid condition status counts as Unknown, and the message quotes it.
 #[rstest]
 #[case::another_case(json!("true"), "works", "invalid status \"true\": must be True, False or Unknown: works")]
-#[case::without_a_word(json!("yes"), "", "invalid status \"yes\": must be True, False or Unknown")]
+#[case::without_a_message(json!("yes"), "", "invalid status \"yes\": must be True, False or Unknown")]
 #[case::another_type(json!(true), "works", "status required: True, False or Unknown: works")]
-#[case::none_at_all(Value::Null, "", "status required: True, False or Unknown")]
-fn what_is_no_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] said: &str) {
+#[case::missing(Value::Null, "", "status required: True, False or Unknown")]
+fn an_invalid_condition_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] text: &str) {
     let mut available = condition("Available", "", "Works", message, 1);
     available["status"] = status;
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &[available])]);
-    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: Virt/a: {said}"));
+    assert_eq!(world.of_umbrella("Available"), format!("Unknown Works: Virt/a: {text}"));
 }
 
 #[test]
-fn a_component_that_is_not_there() {
+fn a_missing_component() {
     let mut world = two(HEALTHY, HEALTHY);
     world.pass(SignedDuration::from_mins(5));
     world.remove("Virt", "virt", "b");
     assert_eq!(world.triple(), ["False", "Unknown", "Unknown"]);
     assert_eq!(world.of_umbrella("Available"), "False InstallInvalid: Virt/b: not found");
     let status = world.umbrella();
-    assert_eq!(status.component_count, Some(2), "it is a component still");
+    assert_eq!(status.component_count, Some(2), "a missing component still counts");
     let (b, since) = (&status.components[0], status.components[0].since.clone());
     assert_eq!((b.name.as_str(), b.message.as_deref()), ("b", Some("not found")));
     assert_eq!((b.presence, status.components[1].presence), (Some(ComponentPresence::Missing), None));
@@ -116,7 +116,7 @@ fn a_component_that_is_not_there() {
 }
 
 #[test]
-fn a_condition_that_lags_behind_its_object_says_nothing() {
+fn a_condition_with_a_stale_observed_generation_is_unknown() {
     let mut world = two(HEALTHY, HEALTHY);
     let mut behind = virt("b", &conditions(HEALTHY));
     behind["spec"]["size"] = 2.into();
@@ -133,7 +133,7 @@ fn a_condition_that_lags_behind_its_object_says_nothing() {
     }
     world.put(behind.clone());
     assert_eq!(world.triple(), HEALTHY);
-    // Where conditions do not say so themselves, their status does.
+    // Without an observedGeneration of the condition, that of the status counts.
     behind["spec"]["size"] = 3.into();
     behind["status"] = json!({"observedGeneration": 2, "conditions": conditions(HEALTHY)});
     world.put(behind);
@@ -141,16 +141,16 @@ fn a_condition_that_lags_behind_its_object_says_nothing() {
 }
 
 #[test]
-fn of_two_conditions_of_a_type_the_first_counts_and_it_is_said() {
+fn of_duplicate_conditions_the_first_counts() {
     let twice = [conditions(HEALTHY), conditions(["False", "True", "True"])].concat();
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     assert_eq!(world.triple(), HEALTHY);
-    let said = world.umbrella().components[0].message.clone();
-    assert_eq!(said.as_deref(), Some("works (2 Available conditions: the first counts)"));
+    let message = world.umbrella().components[0].message.clone();
+    assert_eq!(message.as_deref(), Some("works (2 Available conditions: the first counts)"));
 }
 
 #[test]
-fn times_change_with_the_status_only_and_survive_a_restart() {
+fn transition_times_change_with_the_status_only_and_survive_a_restart() {
     let since = |world: &World| {
         let status = world.umbrella();
         let times = status.conditions.iter().map(|it| (it.type_.clone(), it.last_transition_time.0));
@@ -166,31 +166,30 @@ fn times_change_with_the_status_only_and_survive_a_restart() {
     }
     world.pass(SignedDuration::from_mins(1));
     world.put(virt("b", &conditions(["True", "True", "False"])));
-    assert_eq!(since(&world), second, "only words have changed");
+    assert_eq!(since(&world), second, "only messages have changed");
     let writes = world.writes.len();
     world.restart();
     world.pass(SignedDuration::from_mins(10));
     assert_eq!((since(&world), world.writes.len()), (second, writes), "a restart changes nothing");
 }
 
-/// People are told of each flip, and whether it is a good one.
 #[test]
-fn flips_are_told() {
+fn transitions_are_announced() {
     let mut world = two(HEALTHY, HEALTHY);
-    world.turns.clear();
+    world.transitions.clear();
     world.put(virt("a", &conditions(["True", "True", "True"])));
     world.put(virt("a", &conditions(HEALTHY)));
-    let turns: Vec<_> =
-        world.turns.iter().map(|turn| format!("{} {:?} {}", turn.condition, turn.to, turn.good)).collect();
+    let transitions: Vec<_> =
+        world.transitions.iter().map(|it| format!("{} {:?} {}", it.condition, it.to, it.good)).collect();
     assert_eq!(
-        turns,
+        transitions,
         ["Progressing True true", "Degraded True false", "Progressing False true", "Degraded False true"]
     );
 }
 
-/// What is being deleted is never taken for something at rest.
+/// A terminating component is Progressing.
 #[test]
-fn a_component_that_is_being_deleted() {
+fn a_terminating_component() {
     let mut going = virt("b", &conditions(HEALTHY));
     going["metadata"]["deletionTimestamp"] = "2026-11-14T10:00:00Z".into();
     let world = world([
@@ -202,9 +201,9 @@ fn a_component_that_is_being_deleted() {
     assert_eq!(world.of_umbrella("Progressing"), "True Terminating: Virt/b: being deleted");
 }
 
-/// Those that decide come before those that are only at work, however many there are of these.
+/// Failed components come first in the list, however many others there are.
 #[test]
-fn what_decides_is_not_cut_off() {
+fn deciding_components_are_not_cut_off() {
     let busy = (0..150).map(|number| virt(&format!("a{number:03}"), &conditions(["True", "True", "False"])));
     let all =
         json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
@@ -215,12 +214,11 @@ fn what_decides_is_not_cut_off() {
     assert_eq!((status.components.len(), status.component_count), (100, Some(151)));
 }
 
-/// However long and however strange what they say.
 #[test]
 fn a_status_never_outgrows_its_limit() {
     let message = "\"\\".repeat(2_000);
-    let says = [condition("Available", "False", "HealFailed", &message, 1)];
-    let objects = (0..200).map(|number| virt(&format!("v{number:03}"), &says));
+    let conditions = [condition("Available", "False", "HealFailed", &message, 1)];
+    let objects = (0..200).map(|number| virt(&format!("v{number:03}"), &conditions));
     let all =
         json!([{"group": "ops.example", "kind": "Virt", "selector": {"matchLabels": {"tier": "core"}}}]);
     let world = world([rollup(&all, &json!({}))].into_iter().chain(objects));
@@ -249,7 +247,7 @@ fn ten_thousand_components_fit() {
     assert_eq!(rest, format!("{} more", 10_000 - shown));
 }
 
-/// Rollups may be components of Rollups, and are explained down to the object that decides.
+/// Messages lead down to the deciding object.
 #[test]
 fn a_rollup_of_rollups() {
     let mut inner = rollup(&json!([virt_named("a")]), &json!({}));
