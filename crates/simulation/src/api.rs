@@ -1,4 +1,4 @@
-//! What an API server answers to requests that change something, or that look at one object.
+//! An API server for requests about one object. Lists and watches are in `world/reading.rs`.
 
 use std::rc::Rc;
 
@@ -9,19 +9,18 @@ use serde_json::{Value, json};
 
 use crate::{object::Object, store::Store};
 
-/// An answer, whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiResponse {
     pub(crate) parts: Parts,
     pub(crate) body: Vec<u8>,
 }
 
-/// What a request has done.
+/// What a request changed.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestEffect {
-    /// An object is another than before; none was before if it was created.
+    /// `before` is None if the object was created.
     Changed { before: Option<Rc<Object>>, after: Rc<Object> },
-    /// An object is deleted, or is about to be.
+    /// The object was deleted, or has a deletion timestamp now.
     Deleted(Rc<Object>),
 }
 
@@ -41,7 +40,7 @@ impl ApiResponse {
         Self { parts, body: body.to_string().into_bytes() }
     }
 
-    /// Of the object as it is: its metadata.
+    /// The object's metadata.
     fn of(object: &Object) -> Self {
         let metadata = json!({
             "uid": object.uid(), "resourceVersion": object.metadata()["resourceVersion"],
@@ -61,7 +60,7 @@ impl ApiResponse {
     }
 }
 
-/// Where a request goes.
+/// The target of a request, parsed from its URI.
 struct Address {
     kind: GroupKind,
     namespace: String,
@@ -73,24 +72,24 @@ struct Address {
 impl Address {
     fn read(store: &Store, request: &Request<Vec<u8>>) -> Option<Self> {
         let uri = request.uri();
-        let mut words = uri.path().split('/').skip(1);
-        let group = if words.next()? == "api" { "" } else { words.next()? };
-        words.next()?;
-        let (namespace, plural) = match words.next()? {
-            "namespaces" => (words.next()?.to_owned(), words.next()?),
+        let mut segments = uri.path().split('/').skip(1);
+        let group = if segments.next()? == "api" { "" } else { segments.next()? };
+        segments.next()?;
+        let (namespace, plural) = match segments.next()? {
+            "namespaces" => (segments.next()?.to_owned(), segments.next()?),
             plural => (String::new(), plural),
         };
         let is_it = |kind: &GroupKind, plurals: &str| *kind.group == *group && plurals == plural;
         let kind = store.kinds.iter().find(|(kind, served)| is_it(kind, &served.plural))?.0.clone();
-        let name = words.next().map(str::to_owned);
+        let name = segments.next().map(str::to_owned);
         let subresource =
-            if words.next() == Some("status") { Subresource::Status } else { Subresource::None };
+            if segments.next() == Some("status") { Subresource::Status } else { Subresource::None };
         let dry_run = uri.query().is_some_and(|query| query.contains("dryRun=All"));
         Some(Self { kind, namespace, name, subresource, dry_run })
     }
 }
 
-/// Does what a request asks, and answers it.
+/// Handles a request. The effect is None if it changed nothing.
 pub(crate) fn handle(
     store: &mut Store,
     request: &Request<Vec<u8>>,
@@ -126,7 +125,7 @@ fn answer(
     let before = Rc::clone(store.get(kind, &name).ok_or(Rejection::NotFound)?);
     Ok(match *request.method() {
         Method::GET => (ApiResponse::of(&before), None),
-        // It has no field managers.
+        // The store has no field managers.
         Method::PATCH if is_apply(request) => {
             (ApiResponse::status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", ""), None)
         }

@@ -1,4 +1,4 @@
-//! What there is to say of Applications of `app.k8s.io`, worked out from scratch.
+//! The oracle for Applications of `app.k8s.io`: computes a status from scratch.
 
 use bellwether_engine::{Dialect, GroupKind, NamespacedName};
 use bellwether_model::State;
@@ -10,13 +10,13 @@ use crate::{
     oracle::{Oracle, selects},
 };
 
-/// All of them that have been told of.
+/// All known Applications of `app.k8s.io`.
 pub fn applications<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o NamespacedName, &'o Object)> {
     let known = oracle.kinds.get(&Dialect::AppK8sIo.kind());
     known.into_iter().flat_map(|known| &known.objects).map(|(name, object)| (name, &**object))
 }
 
-/// The kinds that one asks for, in its order. The stories write their groups as they are.
+/// The kinds of `spec.componentKinds`, in order. Unlike users, tests always write the right group.
 pub fn wishes(app: &Object) -> Vec<GroupKind> {
     let kinds = app.value["spec"]["componentKinds"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -28,13 +28,13 @@ fn selector(app: &Object) -> Option<LabelSelector> {
     serde_json::from_value(app.value["spec"]["selector"].clone()).ok()?
 }
 
-/// Its components, how many are ready, and its conditions without their words; nothing while it is not known what there is.
+/// Components, counts and conditions without messages. None while a kind is unknown or torn.
 pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
-    let (mut components, mut troubles) = (Vec::new(), false);
+    let (mut components, mut has_errors) = (Vec::new(), false);
     let rules = oracle.rules();
     for kind in wishes(app) {
         let known = oracle.kinds.get(&kind).filter(|known| known.is_known() && !known.is_torn())?;
-        troubles |= known.unreadable.is_some();
+        has_errors |= known.unreadable.is_some();
         let has_status = known.served.as_ref().map(|served| served.has_status);
         let mut objects: Vec<_> = known.objects.values().filter(|object| belongs(app, object)).collect();
         objects.sort_by_key(|object| object.name.name.clone());
@@ -51,19 +51,19 @@ pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
     }
     let of = |status: &str| components.iter().filter(|component| component[3] == status).count();
     let total = components.len();
-    let ready = match (troubles, of("InProgress"), of("Unknown")) {
+    let ready = match (has_errors, of("InProgress"), of("Unknown")) {
         (false, 1.., _) => "False ComponentsNotReady",
         (false, 0, 0) if total > 0 => "True ComponentsReady",
         _ => "Unknown ComponentsReadyUnknown",
     };
-    let error = if troubles { "True ErrorSeen" } else { "False NoError" };
+    let error = if has_errors { "True ErrorSeen" } else { "False NoError" };
     Some(json!({
         "observedGeneration": app.metadata()["generation"], "componentsReady": format!("{}/{total}", of("Ready")),
         "components": components, "Ready": ready, "Error": error,
     }))
 }
 
-/// A status in that shape.
+/// A stored status in the form of [`status`].
 pub fn shape(status: &Value) -> Value {
     let condition = |kind: &str| {
         let mut conditions = status["conditions"].as_array().into_iter().flatten();
@@ -81,7 +81,7 @@ pub fn shape(status: &Value) -> Value {
     })
 }
 
-/// What is in no namespace belongs to all whose selector it matches.
+/// A cluster-scoped object is a member of every Application whose selector matches.
 fn belongs(app: &Object, object: &Object) -> bool {
     let namespace = &object.name.namespace;
     let is_near = *namespace == app.name.namespace || namespace.is_empty();

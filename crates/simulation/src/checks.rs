@@ -1,4 +1,4 @@
-//! What must be so at every write.
+//! Checks of every write, when the API server applies it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,8 @@ use crate::{
     violation::{Violation, difference},
 };
 
-/// What there is to say of an Application or a Rollup by what is known; nothing if it is not known itself.
+/// The status that a write must have, computed by the oracle from what the controller knew. None if the
+/// controller did not know the object.
 pub(crate) fn expected(
     views: &BTreeMap<GroupKind, Known>,
     (slot, change): (&Slot, &Change),
@@ -37,28 +38,26 @@ pub(crate) fn expected(
         return Ok(None);
     };
     let expected = oracle.status(app);
-    must!(expected.is_some(), "something is said of {name} before all that it needs is known");
+    must!(expected.is_some(), "{name} is evaluated before all kinds it uses are known");
     Ok(expected)
 }
 
-/// What a write is judged by.
+/// What a write is checked against.
 pub(crate) struct Context<'a> {
-    /// What had been when it was sent, and has been since.
     pub(crate) past: Past<'a>,
     pub(crate) change: &'a Change,
-    /// What had changed by the time when it was sent.
+    /// The store's revision when it was sent.
     pub(crate) sent: u64,
     pub(crate) expected: Option<&'a Value>,
-    /// When the controller that sends it began, unless its clock was put back since.
+    /// When the controller started, by its clock. None if that was set back since.
     pub(crate) began: Option<Timestamp>,
-    /// What it had told those who asked about the object.
+    /// What the controller had answered to queries about the object.
     pub(crate) told: &'a ReportedStatuses,
 }
 
 impl Context<'_> {
-    /// Whether what was done is right.
-    pub(crate) fn check(&self, deed: &RequestEffect) -> Result<(), Violation> {
-        match (deed, self.change) {
+    pub(crate) fn check(&self, effect: &RequestEffect) -> Result<(), Violation> {
+        match (effect, self.change) {
             (RequestEffect::Changed { before: Some(before), after }, Change::Status { .. }) => {
                 self.status(before, after)
             }
@@ -67,7 +66,7 @@ impl Context<'_> {
             }
             (RequestEffect::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
             (RequestEffect::Deleted(object), Change::Delete { .. }) => self.deleted(object),
-            (deed, change) => Err(Violation::new(format!("{deed:?} came of {change:?}"))),
+            (effect, change) => Err(Violation::new(format!("unexpected effect of {change:?}: {effect:?}"))),
         }
     }
 
@@ -75,16 +74,16 @@ impl Context<'_> {
         let name = &before.name;
         must!(
             before.value != after.value,
-            "the status of {} {name} was written, and nothing changed",
+            "the write of the status of {} {name} changed nothing",
             before.kind
         );
         must!(
             foreign_conditions(before) == foreign_conditions(after),
-            "conditions of others were lost in the status of {name}"
+            "conditions of other writers changed in the status of {name}"
         );
         must!(
             kept(before, after) == kept(after, before),
-            "conditions have changed their places in the status of {name}"
+            "the order of conditions changed in the status of {name}"
         );
         if after.application().is_none() && after.rollup().is_none() {
             return Ok(());
@@ -106,24 +105,28 @@ impl Context<'_> {
                 Some([before, then]) if *before == status => {
                     must!(
                         *then == since,
-                        "{kind} of {name} is {status} as before, and has turned at {since}"
+                        "{kind} of {name} is still {status}, but lastTransitionTime changed to {since}"
                     );
                 }
-                _ => self.has_turned(&kind, &status, &since)?,
+                _ => self.check_transition_time(&kind, &status, &since)?,
             }
         }
         let (observed, generation) = (&status["observedGeneration"], &after.metadata()["generation"]);
         must!(
             observed == generation,
-            "what is said of {name} is about generation {observed}, not {generation}"
+            "the status of {name} has observedGeneration {observed}, want {generation}"
         );
         if let Some(expected) = self.expected {
-            let said = if after.rollup().is_some() {
+            let actual = if after.rollup().is_some() {
                 rollup_oracle::shape(status, expected)
             } else {
                 shape(status, expected)
             };
-            must!(said == *expected, "by what was known, {name} says{}", difference(&said, expected));
+            must!(
+                actual == *expected,
+                "the status of {name} differs from the oracle:{}",
+                difference(&actual, expected)
+            );
         }
         if let Some(rollup) = after.rollup().filter(|_| status["health"] == "Healthy") {
             return self.past.is_healthy(rollup);
@@ -134,17 +137,20 @@ impl Context<'_> {
         if is_ready { self.past.is_ready(app) } else { Ok(()) }
     }
 
-    /// A condition that turns says when: not before the controller first said so to those who asked, nor later than now. By a
-    /// clock that was put back, nobody can tell. The first time it is, because what a component says of the future may hold
-    /// a turn back that was told already.
-    fn has_turned(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Violation> {
+    /// Checks `lastTransitionTime`: not before the controller first reported the new status to a query, and
+    /// not after now. Skipped if its clock was set back. The first report counts, not the last: a component
+    /// that reports a time in the future can make damping hold back a transition that a query already showed.
+    fn check_transition_time(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Violation> {
         let Some(began) = self.began else { return Ok(()) };
-        let told = self.told.get(kind).into_iter().flatten().find(|(told, _)| json!(told) == *status);
-        let (first, last) = (told.map_or(began, |(_, since)| *since), self.past.now);
-        let says: Option<Timestamp> = since.as_str().and_then(|since| since.parse().ok());
+        let reported = self.told.get(kind).into_iter().flatten().find(|(other, _)| json!(other) == *status);
+        let (first, last) = (reported.map_or(began, |(_, since)| *since), self.past.now);
+        let actual: Option<Timestamp> = since.as_str().and_then(|since| since.parse().ok());
         // Conditions have whole seconds.
-        let is_right = says.is_some_and(|says| first.as_second() <= says.as_second() && says <= last);
-        must!(is_right, "{kind} turns {status} between {first} and {last}, and says {since}");
+        let is_right = actual.is_some_and(|at| first.as_second() <= at.as_second() && at <= last);
+        must!(
+            is_right,
+            "{kind} became {status} between {first} and {last}, but lastTransitionTime is {since}"
+        );
         Ok(())
     }
 
@@ -153,7 +159,7 @@ impl Context<'_> {
         let owners =
             |object: &Object| object.metadata()["ownerReferences"].as_array().cloned().unwrap_or_default();
         let (old, new) = (owners(before), owners(after));
-        must!(old != new, "the owners of {kind} {name} were written, and nothing changed");
+        must!(old != new, "the write of the owner references of {kind} {name} changed nothing");
         let mut bare = [before, after].map(|object| object.value.clone());
         for value in &mut bare {
             let metadata = value["metadata"].as_object_mut().into_iter();
@@ -162,69 +168,69 @@ impl Context<'_> {
                 metadata.remove("resourceVersion");
             });
         }
-        must!(bare[0] == bare[1], "more than the owners of {kind} {name} was written");
+        must!(bare[0] == bare[1], "a write of the owner references of {kind} {name} changed other fields");
         let foreign = |owners: &[Value]| -> Vec<Value> {
             owners.iter().filter(|owner| owner["kind"] != "Application").cloned().collect()
         };
-        must!(foreign(&old) == foreign(&new), "owners of {kind} {name} that are none of ours were changed");
+        must!(foreign(&old) == foreign(&new), "foreign owner references of {kind} {name} changed");
         for added in new.iter().filter(|owner| !old.iter().any(|other| other["uid"] == owner["uid"])) {
             let uid = added["uid"].as_str().unwrap_or_default();
             must!(
-                self.was_so(
+                self.was_true(
                     uid,
                     |app, stays| stays && owns(app, before),
                     self.past.knew(&GroupKind::own("Application"))
                 ),
-                "{kind} {name} is given to {uid}, which has no right to it"
+                "{kind} {name} was adopted by {uid}, which must not own it"
             );
             self.was_announced(uid, kind)?;
-            // It was looked at after this was sent.
+            // The attempt checks that the owner exists after it was sent.
             must!(
-                self.was_so(uid, |_, stays| stays, self.sent),
-                "{kind} {name} is given to {uid}, which was gone before"
+                self.was_true(uid, |_, stays| stays, self.sent),
+                "{kind} {name} was adopted by {uid}, which was deleted before"
             );
         }
         for removed in old.iter().filter(|owner| !new.iter().any(|other| other["uid"] == owner["uid"])) {
             let uid = removed["uid"].as_str().unwrap_or_default();
-            must!(uid != "f1", "{kind} {name} is taken from somebody else");
+            must!(uid != "f1", "the foreign owner of {kind} {name} was removed");
             must!(
-                self.was_so(
+                self.was_true(
                     uid,
                     |app, stays| !stays || !owns(app, before),
                     self.past.knew(&GroupKind::own("Application"))
                 ),
-                "{kind} {name} is taken from {uid}, which has a right to it"
+                "{kind} {name} was released by {uid}, which must own it"
             );
         }
         Ok(())
     }
 
-    /// Whether the status of an Application has named a kind before something of it came to be owned.
+    /// Checks that `status.ownedKinds` of an Application named the kind before an object of it is owned.
     fn was_announced(&self, uid: &str, kind: &GroupKind) -> Result<(), Violation> {
         must!(
-            self.was_so(
+            self.was_true(
                 uid,
                 |app, _| is_announced(app, kind),
                 self.past.knew(&GroupKind::own("Application"))
             ),
-            "{uid} owns something of {kind}, and does not say where to look for it"
+            "{uid} owns a {kind}, but its status.ownedKinds does not name that kind"
         );
         Ok(())
     }
 
-    /// Whether something was so of the Application of this uid at some moment since this change. One that is gone does
-    /// not stay.
-    fn was_so(&self, uid: &str, is_so: impl Fn(&Application, bool) -> bool, since: u64) -> bool {
+    /// Whether `holds` was true of an Application at some point since a revision. Its second argument is
+    /// false if the Application was deleted or being deleted.
+    fn was_true(&self, uid: &str, holds: impl Fn(&Application, bool) -> bool, since: u64) -> bool {
         let entries: Vec<_> = self.past.store.log.iter().filter(|entry| entry.object.uid() == uid).collect();
         let first = entries.partition_point(|entry| entry.revision <= since).saturating_sub(1);
         entries[first.min(entries.len())..].iter().any(|entry| {
             let stays = !entry.gone && !entry.object.is_deleting();
-            entry.object.application().is_some_and(|app| is_so(app, stays))
+            entry.object.application().is_some_and(|app| holds(app, stays))
         })
     }
 
     fn deleted(&self, pod: &Object) -> Result<(), Violation> {
-        must!(pod.is_check(), "{} {} is deleted, which is not ours", pod.kind, pod.name);
+        must!(pod.is_check(), "{} {} was deleted, but is not a health-check Pod", pod.kind, pod.name);
         let uid = pod.owners().next().unwrap_or_default();
         let asks_for_it = |app: &Application| {
             app.spec
@@ -235,72 +241,75 @@ impl Context<'_> {
         let has_ended = ["Succeeded", "Failed"].iter().any(|phase| pod.value["status"]["phase"] == *phase);
         must!(
             has_ended
-                || self.was_so(
+                || self.was_true(
                     uid,
                     |app, stays| !stays || !asks_for_it(app),
                     self.past.knew(&GroupKind::own("Application"))
                 ),
-            "{} is deleted, and {uid} needs it",
+            "{} was deleted, but {uid} needs it",
             pod.name
         );
         Ok(())
     }
 
     fn created(&self, after: &Object) -> Result<(), Violation> {
-        must!(after.is_check(), "{} {} is created, which is none of ours", after.kind, after.name);
+        must!(after.is_check(), "{} {} was created, but is not a health-check Pod", after.kind, after.name);
         let uid = after.owners().next().unwrap_or_default();
         let has_check = |app: &Application, stays: bool| stays && app.spec.health_check.is_some();
         must!(
-            self.was_so(uid, has_check, self.past.knew(&GroupKind::own("Application"))),
-            "{} is created for {uid}, which has no check",
+            self.was_true(uid, has_check, self.past.knew(&GroupKind::own("Application"))),
+            "{} was created for {uid}, which has no health check",
             after.name
         );
         self.was_announced(uid, &GroupKind::pod())
     }
 }
 
-/// How often people were told of a turn in one life of a controller. One that begins anew with a list from the past may
-/// take the turn that the last one has told for its own.
+/// Number of Events for each transition, per start of a controller. They are not counted over all starts: a
+/// controller that restarts and gets a stale list may record a transition that was recorded before.
 #[derive(Debug, Default)]
 pub(crate) struct EventCounts(BTreeMap<(Life, Box<str>, &'static str, String), usize>);
 
-/// A controller, and how often it has been started.
+/// A controller and its epoch.
 type Life = (usize, u64);
 
 impl EventCounts {
-    /// People are told of a turn: not more often than there were turns.
-    pub(crate) fn note(&mut self, life: Life, turn: &Transition, store: &Store) -> Result<(), Violation> {
-        let to = json!(turn.to);
-        let told = self.0.entry((life, turn.uid.clone(), turn.condition, to.to_string())).or_default();
-        *told += 1;
-        let entries = store.log.iter().filter(|entry| *entry.object.uid() == *turn.uid && !entry.gone);
-        let (mut turns, mut before) = (0, &Value::Null);
+    /// Counts an Event and checks that there are not more Events than transitions in the store.
+    pub(crate) fn note(
+        &mut self,
+        life: Life,
+        transition: &Transition,
+        store: &Store,
+    ) -> Result<(), Violation> {
+        let Transition { object, uid, condition, .. } = transition;
+        let to = json!(transition.to);
+        let events = self.0.entry((life, uid.clone(), *condition, to.to_string())).or_default();
+        *events += 1;
+        let entries = store.log.iter().filter(|entry| *entry.object.uid() == **uid && !entry.gone);
+        let (mut transitions, mut before) = (0, &Value::Null);
         for entry in entries {
             let conditions = entry.object.value["status"]["conditions"].as_array().into_iter().flatten();
-            let ready = conditions.filter(|it| it["type"] == turn.condition).map(|it| &it["status"]).next();
-            let ready = ready.unwrap_or(&Value::Null);
-            turns += usize::from(*ready == to && *before != to);
-            before = ready;
+            let status = conditions.filter(|it| it["type"] == *condition).map(|it| &it["status"]).next();
+            let status = status.unwrap_or(&Value::Null);
+            transitions += usize::from(*status == to && *before != to);
+            before = status;
         }
         must!(
-            *told <= turns,
-            "{} of {} turned {to} {turns} times, and people were told {told} times",
-            turn.condition,
-            turn.object
+            *events <= transitions,
+            "{condition} of {object} became {to} {transitions} times, but {events} Events were recorded"
         );
         Ok(())
     }
 }
 
-/// Which objects were given to whom, by us.
+/// The adoptions by controllers: UID of the object, UID of the owner.
 #[derive(Debug, Default)]
 pub(crate) struct Adopted(BTreeSet<(String, String)>);
 
 impl Adopted {
-    /// Takes note of what was done.
-    pub(crate) fn note(&mut self, deed: &RequestEffect, change: &Change) {
+    pub(crate) fn note(&mut self, effect: &RequestEffect, change: &Change) {
         if let (RequestEffect::Changed { before: Some(before), after }, Change::Owners { .. }) =
-            (deed, change)
+            (effect, change)
         {
             let new = after.owners().filter(|uid| !before.owners().any(|other| other == *uid));
             self.0.extend(new.map(|uid| (after.uid().to_owned(), uid.to_owned())));
@@ -312,13 +321,13 @@ impl Adopted {
     }
 }
 
-/// Whether an Application may own objects of a kind, by its spec.
+/// Whether the spec of an Application allows it to own objects of a kind.
 pub(crate) fn may_own(app: &Application, kind: &GroupKind) -> bool {
     app.spec.ownership == Ownership::Adopt && is_counted(app, kind)
         || app.spec.health_check.is_some() && *kind == GroupKind::pod()
 }
 
-/// Whether an object is an Application's own.
+/// Whether an Application must own an object.
 fn owns(app: &Application, object: &Object) -> bool {
     let annotation = &object.metadata()["annotations"][bellwether_api::APPLICATION_ANNOTATION];
     app.spec.ownership == Ownership::Adopt
@@ -327,7 +336,8 @@ fn owns(app: &Application, object: &Object) -> bool {
         && belongs(app, object)
 }
 
-/// Whether a request asks for no more than it has to: API servers ignore the rest of some of them, and not of others.
+/// Checks that a request has the fields that its change needs, and no other. API servers ignore other fields
+/// in some requests, but not in all.
 pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), Violation> {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let fields = |value: &Value| -> Vec<String> {
@@ -342,11 +352,16 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), V
         (Part::Existence(_), _) => true,
         (Part::Applied(_), _) => all == ["apiVersion", "kind", "metadata", "status"],
     };
-    must!(is_modest, "{:?} of {} is written as {body}", slot.part, slot.object);
+    must!(
+        is_modest,
+        "the request for {:?} of {} has missing or extra fields: {body}",
+        slot.part,
+        slot.object
+    );
     Ok(())
 }
 
-/// The types of the conditions of one state of an object that another has, too, in their order.
+/// The types of conditions that two states of an object have in common, in the order of the first.
 fn kept<'a>(object: &'a Object, other: &Object) -> Vec<&'a Value> {
     let types = |object: &'a Object| {
         let conditions = object.value["status"]["conditions"].as_array().into_iter().flatten();

@@ -1,59 +1,58 @@
-//! A kind that a controller follows, and what its engine must know of it.
+//! A kind that a controller follows, and what the engine must know of it.
 
 use bellwether_engine::{FeedEvent, Served, Unreadable};
 use bellwether_wire::Reflector;
 
 use crate::site::Site;
 
-/// One kind that is followed.
 pub(crate) struct Feed {
     pub(crate) site: Site,
     pub(crate) follower: Reflector,
-    /// What was asked last. Answers to what was asked before are dropped.
+    /// Number of the last request. Responses to earlier requests are dropped.
     pub(crate) ticket: u64,
-    /// Whether an answer is awaited, or a watch is open.
+    /// Whether a request is in flight, a back-off runs or a watch is open.
     pub(crate) busy: bool,
     pub(crate) view: View,
 }
 
-/// What the engine must know of a kind by now.
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+/// What the engine must know of a kind, derived from the events it was given.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     pub(crate) served: Option<Served>,
     pub(crate) unreadable: Option<Unreadable>,
     pub(crate) listed: bool,
-    /// Whether a list is being told.
+    /// Whether a list has started and has not completed.
     pub(crate) telling: bool,
-    /// Whether a group wants more of its objects than was kept, and the kind is not listed again yet.
+    /// Whether the lens was widened and the relist has not completed.
     pub(crate) refocused: bool,
-    /// Everything is known up to this change.
+    /// The store's revision up to which the engine knows the kind.
     pub(crate) revision: u64,
-    /// Whether the kind was gone, and is not listed anew yet.
+    /// Whether the kind stopped being served and was not listed since.
     pub(crate) empty: bool,
-    /// A list that was believed although it is older than what was known.
+    /// Revision of a list that was accepted although the engine already knew a newer one: a violation.
     pub(crate) old_list: Option<u64>,
-    /// Whether it could be read and then not, or the other way round.
+    /// Whether the kind changed between readable and unreadable.
     pub(crate) fickle: bool,
 }
 
 impl View {
-    /// Whether all of it is known, and of one time; or that this cannot be.
+    /// Whether all objects are known and from one point in time, or the kind is unreadable.
     pub(crate) fn is_whole(&self) -> bool {
         (self.listed && !self.telling) || self.unreadable.is_some()
     }
 
-    /// Whether all is known besides that anybody wants to know of its objects.
+    /// Whether, in addition, the objects were decoded with the current lens.
     pub(crate) fn is_in_focus(&self) -> bool {
         self.is_whole() && (!self.refocused || self.unreadable.is_some())
     }
 
-    /// The engine is told, and knows everything up to this change then.
-    pub(crate) fn hear(&mut self, news: &FeedEvent, revision: Option<u64>) {
-        match news {
+    /// Applies an event that the engine takes. `revision` is what the engine knows after it.
+    pub(crate) fn hear(&mut self, event: &FeedEvent, revision: Option<u64>) {
+        match event {
             FeedEvent::Served(served) => self.served = Some(served.clone()),
             FeedEvent::Unreadable(why) => {
-                // A list that broke off has told something all the same.
+                // The pages of a list that broke off stay in the engine, so the kind stays torn.
                 if *why == Unreadable::NotServed {
                     (self.empty, self.telling) = (true, false);
                 }

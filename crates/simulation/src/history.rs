@@ -1,5 +1,5 @@
-//! Histories that went wrong once. Each is a file with the shrunk plan itself, so that it stays the same history when plans are
-//! drawn from seeds in another way.
+//! Plans that failed once, as regression tests. A file has the shrunk plan itself, so it stays valid when the
+//! code that draws plans from seeds changes.
 
 use std::{
     fs,
@@ -11,25 +11,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{plan::Plan, search::try_out};
 
-/// Where the histories of this repository are.
+/// The stored histories of this repository.
 pub const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/histories");
 
-/// The seed of a plan decides how long requests take. A change to the simulation makes other times of it, so a history is run
-/// with so many seeds.
+/// Number of seeds that each history runs with. The seed decides durations, and a change to the simulation
+/// changes what a seed means.
 const SEEDS: u64 = 32;
 
-/// A plan that went wrong once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct History {
-    /// What went wrong.
+    /// What the plan does and what failed, for readers.
     pub shows: String,
-    /// What has to happen for that.
     pub plan: Plan,
 }
 
 impl History {
-    /// Reads one from a file.
     pub fn read(file: &Path) -> Result<Self> {
         let name = file.display();
         let text = fs::read(file).with_context(|| format!("cannot read the history {name}"))?;
@@ -39,25 +36,24 @@ impl History {
         Ok(history)
     }
 
-    /// Writes it to a file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(file, text).with_context(|| format!("cannot write the history {}", file.display()))
     }
 
-    /// Runs it with its own seed and with others. Gives the first plan that goes wrong, and how.
+    /// Runs the plan with its own seed and with others. An error is the first failing plan and its violation.
     pub fn run(&self) -> Result<(), Box<(Plan, String)>> {
         for seed in (0..SEEDS).map(|number| self.plan.seed ^ number) {
             let plan = Plan { seed, ..self.plan.clone() };
-            if let Err(wrong) = try_out(&plan) {
-                return Err(Box::new((plan, wrong)));
+            if let Err(violation) = try_out(&plan) {
+                return Err(Box::new((plan, violation)));
             }
         }
         Ok(())
     }
 }
 
-/// All histories of a directory, in the order of their names.
+/// All histories of a directory, by file name.
 pub fn stored(directory: &Path) -> Result<Vec<(PathBuf, History)>> {
     let context = || format!("cannot read the directory {}", directory.display());
     let mut files = Vec::new();
@@ -70,7 +66,7 @@ pub fn stored(directory: &Path) -> Result<Vec<(PathBuf, History)>> {
 }
 
 impl Plan {
-    /// Whether a plan that somebody has written can be run.
+    /// Checks a plan that was read from a file.
     fn validate(&self) -> Result<()> {
         ensure!(self.processes > 0, "plan.processes is 0, want at least 1");
         for (number, (moment, deed)) in self.deeds.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is known of a kind, kept the simplest way.
+//! What a controller knows of one kind, in the simplest form.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -6,28 +6,24 @@ use bellwether_engine::{NamespacedName, Served, Unreadable};
 
 use crate::object::Object;
 
-/// What is known of a kind.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// How it is served.
     pub served: Option<Served>,
-    /// Why it cannot be read.
     pub unreadable: Option<Unreadable>,
-    /// Whether all its objects have been told once.
+    /// Whether a list of the kind completed at least once.
     pub listed: bool,
-    /// Whether a list has begun and is not complete.
+    /// Whether a list has started and has not completed.
     pub listing: bool,
-    /// Its objects.
     pub objects: BTreeMap<NamespacedName, Rc<Object>>,
 }
 
 impl Known {
-    /// Whether it is known what there is, or that this cannot be known.
+    /// Whether the kind was listed, or is known to be unreadable.
     pub fn is_known(&self) -> bool {
         self.listed || self.unreadable.is_some()
     }
 
-    /// Whether a part of a list has been told, and the rest is as it was before.
+    /// Whether a relist is in progress, so that objects are from two points in time.
     pub fn is_torn(&self) -> bool {
         self.listing && self.unreadable.is_none()
     }

@@ -1,9 +1,11 @@
-//! A cluster, its faults and the controllers that look after it, in one process and by one seed.
+//! Simulates controllers, clusters and faults in one process, from one seed.
 //!
-//! The controllers are the real thing as far as it is pure: the engine and its outbox, the followers that list and watch,
-//! the requests and what answers to them mean, the election. Around them is a store with versions and a log, API servers
-//! that may be behind, a network that is slow and loses things, clocks that jump, and a garbage collector. What happens,
-//! and when, is drawn from a seed: a run that goes wrong can be run again, and made shorter until it can be read.
+//! The engine, its outbox, the reflectors, the write attempts and the leader election are real. The stores,
+//! the API servers, the network, the clocks and the garbage collector are simulated. Every write, every
+//! answer to a query and the end state are checked against oracles: naive second implementations. The seed
+//! decides all events and durations, so a run that fails can be repeated and minimised.
+
+#![allow(missing_docs)]
 
 pub mod app_k8s_io_oracle;
 pub mod history;
@@ -40,19 +42,18 @@ pub use world::Tally;
 
 use world::World;
 
-/// Lets a plan happen.
 pub fn run(plan: &Plan) -> Result<Tally, Violation> {
     World::new(plan, false).run()
 }
 
-/// Lets a plan happen, and tells all of it.
+/// Runs a plan and returns one line per event. The last line is the result.
 pub fn story(plan: &Plan) -> Vec<String> {
     let mut world = World::new(plan, true);
     let end = search::caught(|| world.run());
     let mut story = world.into_story();
     story.push(match end {
-        Ok(_) => "all is well".to_owned(),
-        Err(wrong) => format!("wrong: {wrong}"),
+        Ok(_) => "ok: no violation".to_owned(),
+        Err(violation) => format!("violation: {violation}"),
     });
     story
 }

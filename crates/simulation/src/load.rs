@@ -1,4 +1,4 @@
-//! What people and other controllers do to a cluster, by chance.
+//! Random changes by users and other controllers.
 
 use std::{borrow::Cow, fmt, rc::Rc};
 
@@ -17,54 +17,51 @@ use crate::{
     store::Store,
 };
 
-/// A word of a plan, which is drawn from those of this program or read from a file.
+/// Static in a plan that was drawn, owned in one that was read from a file.
 pub(crate) type Text = Cow<'static, str>;
 
-/// An object of the cluster: its kind and its name.
+/// Kind and name of an object.
 pub(crate) type ObjectRef = (Text, Text);
 
-/// The kind of Applications.
 pub(crate) const APP: &str = "Application.bellwether.dev";
 
-/// The kind of Rollups.
 pub(crate) const ROLLUP: &str = "Rollup.bellwether.dev";
 
 const APPS: [&str; 3] = ["a", "b", "c"];
 const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
-/// Something that somebody does to an object.
+/// An action on one object. Part of the file format of histories, like `Plan`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum UserAction {
-    /// Creates or replaces it. Its owners stay, and what others say in its status.
+    /// Creates or replaces the object. Owner references stay, and so does the status unless one is given.
     Put(Value),
-    /// Deletes it.
     Delete(ObjectRef),
-    /// Deletes it, and creates it anew at once.
+    /// Deletes and creates the object, so that it has another UID.
     Recreate(ObjectRef),
-    /// Deletes it; a finalizer keeps it.
+    /// Sets the deletion timestamp. A finalizer keeps the object.
     Mark(ObjectRef),
-    /// Makes an Application its owner.
+    /// Makes an Application the only owner.
     Own(ObjectRef, Text),
-    /// Says something of one's own in the status of one of ours.
+    /// Sets a foreign condition in the status of a group.
     Remark(ObjectRef, bool),
-    /// Turns a condition in the status of one of ours over.
+    /// Flips a condition in the status of a group.
     Overwrite(ObjectRef, Text),
-    /// Clears the status of one of ours, or all of it except for what it says of its owning.
+    /// Clears the status of a group; if false, all but `ownedKinds`.
     Clear(ObjectRef, bool),
-    /// Gives one of ours the spec that it had before.
+    /// Restores the previous spec of a group.
     Revert(ObjectRef),
-    /// An operator says this of it.
+    /// Merges into the status, as the operator of the object does.
     Say(ObjectRef, Value),
-    /// Gives it this tier, or takes it away.
+    /// Sets or removes the label `tier`.
     Label(ObjectRef, Option<Text>),
-    /// Changes something that means nothing to us.
+    /// Sets an annotation that has no meaning for Bellwether.
     Annotate(ObjectRef, u32),
 }
 
 impl UserAction {
-    /// Something, by chance.
+    /// A random action on an Application or an object that may be a member.
     pub(crate) fn draw(chance: &mut impl Rng) -> Self {
         match chance.random_range(0..37) {
             0..8 => Self::Put(application(chance)),
@@ -85,7 +82,7 @@ impl UserAction {
         }
     }
 
-    /// Does it, as far as there is anything to do it to.
+    /// Applies the action. Does nothing if the object does not exist.
     pub(crate) fn apply(&self, store: &mut Store, now: Timestamp) {
         let key = |(kind, name): &ObjectRef| objects::key(kind, name);
         match self {
@@ -161,32 +158,32 @@ impl fmt::Display for UserAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = |(kind, name): &ObjectRef| format!("{kind} {name}");
         match self {
-            Self::Put(value) => write!(f, "puts {value}"),
-            Self::Delete(target) => write!(f, "deletes {}", one(target)),
-            Self::Recreate(target) => write!(f, "deletes {} and creates it anew", one(target)),
-            Self::Mark(target) => write!(f, "deletes {}, which a finalizer keeps", one(target)),
-            Self::Own(target, app) => write!(f, "makes {app} the owner of {}", one(target)),
+            Self::Put(value) => write!(f, "put {value}"),
+            Self::Delete(target) => write!(f, "delete {}", one(target)),
+            Self::Recreate(target) => write!(f, "delete and recreate {}", one(target)),
+            Self::Mark(target) => write!(f, "delete {}, blocked by a finalizer", one(target)),
+            Self::Own(target, app) => write!(f, "make Application {app} the owner of {}", one(target)),
             Self::Remark(target, good) => {
-                write!(f, "says in the status of {} that it was reviewed: {good}", one(target))
+                write!(f, "set condition example.com/Reviewed of {} to {good}", one(target))
             }
-            Self::Overwrite(target, kind) => write!(f, "turns the {kind} of {} over", one(target)),
-            Self::Clear(target, true) => write!(f, "clears the status of {}", one(target)),
+            Self::Overwrite(target, kind) => write!(f, "flip condition {kind} of {}", one(target)),
+            Self::Clear(target, true) => write!(f, "clear the status of {}", one(target)),
             Self::Clear(target, false) => {
-                write!(f, "clears the status of {}, but for what it owns", one(target))
+                write!(f, "clear the status of {} except ownedKinds", one(target))
             }
-            Self::Revert(target) => write!(f, "gives {} the spec that it had before", one(target)),
-            Self::Say(target, status) => write!(f, "says of {}: {status}", one(target)),
-            Self::Label(target, tier) => write!(f, "gives {} the tier {tier:?}", one(target)),
-            Self::Annotate(target, number) => write!(f, "annotates {} with {number}", one(target)),
+            Self::Revert(target) => write!(f, "restore the previous spec of {}", one(target)),
+            Self::Say(target, status) => write!(f, "report status of {}: {status}", one(target)),
+            Self::Label(target, tier) => write!(f, "set label tier of {} to {tier:?}", one(target)),
+            Self::Annotate(target, number) => write!(f, "annotate {} with {number}", one(target)),
         }
     }
 }
 
-/// A condition of somebody else's.
+/// Sets a condition of another writer.
 fn remark(status: &mut Value, good: bool) {
     let condition = json!({
         "type": "example.com/Reviewed", "status": if good { "True" } else { "False" }, "reason": "Reviewed",
-        "message": "somebody has had a look", "lastTransitionTime": "2026-11-14T10:00:00Z",
+        "message": "reviewed by a colleague", "lastTransitionTime": "2026-11-14T10:00:00Z",
     });
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
@@ -198,7 +195,7 @@ fn remark(status: &mut Value, good: bool) {
     });
 }
 
-/// The same, with times instead of how many seconds ago they were.
+/// Replaces numbers, seconds before `now`, by timestamps. Plans have no absolute times.
 pub(crate) fn dated(value: &Value, now: Timestamp) -> Value {
     let mut value = value.clone();
     let date = |time: &mut Value| {
@@ -219,7 +216,7 @@ pub(crate) fn dated(value: &Value, now: Timestamp) -> Value {
     value
 }
 
-/// Creates or replaces an object. An API server has no place for one whose kind it does not serve.
+/// Creates or replaces an object, if its kind is served.
 fn put(store: &mut Store, mut value: Value) {
     let (kind, name) = identity(&value);
     if !store.kinds.contains_key(&kind) {
@@ -260,12 +257,11 @@ fn app_target(chance: &mut impl Rng) -> ObjectRef {
     (APP.into(), pick(chance, &APPS).into())
 }
 
-/// An object, or an Application.
 fn any(chance: &mut impl Rng) -> ObjectRef {
     if chance.random() { target(chance) } else { app_target(chance) }
 }
 
-/// An Application. Its selector depends on its name alone, because selectors do not change.
+/// A random Application. Its selector depends only on its name, because selectors are immutable.
 pub(crate) fn application(chance: &mut impl Rng) -> Value {
     let name = pick(chance, &APPS);
     let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
@@ -282,7 +278,7 @@ pub(crate) fn application(chance: &mut impl Rng) -> Value {
         let kind = objects::kind(pick(chance, &["Deployment.apps", "Widget.acme.io", "Service"]));
         named[key] = json!({"group": *kind.group, "kind": *kind.kind});
     }
-    let dependencies: Vec<_> = ["a", "b", "c", "nobody"].choose_multiple(chance, 4).collect();
+    let dependencies: Vec<_> = ["a", "b", "c", "no-app"].choose_multiple(chance, 4).collect();
     let dependencies = &dependencies[..[0, 0, 0, 1, 2][chance.random_range(0..5)]];
     let selector = match name {
         "a" => json!({"matchLabels": {"app": "web"}}),
@@ -305,14 +301,14 @@ pub(crate) fn application(chance: &mut impl Rng) -> Value {
         _ => json!({}),
     };
     let app = app(name, &with(spec, &check));
-    // Some belong to another one.
+    // Some are members of another Application.
     if chance.random_bool(0.3) { with(app, &belongings(chance)) } else { app }
 }
 
-/// What makes an object belong to an Application, or not.
+/// A label and an annotation that may make an object a member of an Application.
 pub(crate) fn belongings(chance: &mut impl Rng) -> Value {
     let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
-    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("nobody")]);
+    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("no-app")]);
     json!({"metadata": {"labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}}})
 }
 

@@ -1,4 +1,4 @@
-//! The kinds that have to be followed, by all that has been told.
+//! The kinds that a controller must follow, according to the oracle.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use bellwether_engine::{Dialect, GroupKind};
 
 use crate::{app_k8s_io_oracle, oracle::Oracle, rollup_oracle};
 
-/// The kinds that Applications ask for.
+/// The kinds that Applications of `bellwether.dev` use.
 pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<GroupKind> {
     oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
 }
 
-/// The kinds that our own work and that of all Applications and Rollups need.
+/// The own kinds, and the kinds that Applications and Rollups use.
 pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = GroupKind> {
     let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
     let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);

@@ -1,4 +1,4 @@
-//! An object as an API server stores it, with what the oracles work out of it.
+//! A stored object, with a cache of what the oracles parse and compute from it.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use memory::{identity, merge};
 
-/// An object in one of its versions. It does not change; what is worked out of it is kept.
+/// An object at one resourceVersion. It never changes, so results are cached.
 #[derive(Debug)]
 pub struct Object {
     stored: memory::Object,
@@ -29,7 +29,7 @@ pub struct Object {
     verdict: RefCell<Option<CachedVerdict>>,
 }
 
-/// A verdict, and what it was reached by.
+/// A verdict and the inputs that it was computed from.
 #[derive(Debug)]
 struct CachedVerdict {
     now: Timestamp,
@@ -39,7 +39,7 @@ struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// Whether the same would be said at this time, by these rules.
+    /// Whether these inputs give the same verdict. A verdict holds until its `later`.
     fn holds(&self, rules: &[Arc<CompiledRule>], now: Timestamp, has_status: Option<bool>) -> bool {
         let are_same = self.rules.len() == rules.len()
             && self.rules.iter().zip(rules).all(|(one, other)| Arc::ptr_eq(one, other));
@@ -70,12 +70,10 @@ impl Deref for Object {
 }
 
 impl Object {
-    /// The object that is written so.
     pub fn new(value: Value) -> Self {
         memory::Stored::keep(memory::Object::new(value))
     }
 
-    /// What it says, if it is an Application.
     pub fn application(&self) -> Option<&Application> {
         let read = || serde_json::from_value(self.value.clone()).ok();
         self.application
@@ -83,13 +81,12 @@ impl Object {
             .as_deref()
     }
 
-    /// What it says, if it is a Rollup.
     pub fn rollup(&self) -> Option<&Rollup> {
         let read = || serde_json::from_value(self.value.clone()).ok();
         self.rollup.get_or_init(|| (self.kind == GroupKind::own("Rollup")).then(read).flatten()).as_deref()
     }
 
-    /// The rule that it is, if it is a HealthRule that is valid.
+    /// None if the object is not a HealthRule or does not compile.
     pub fn health_rule(&self) -> Option<&Arc<CompiledRule>> {
         let read = || {
             let rule: HealthRule = serde_json::from_value(self.value.clone()).ok()?;
@@ -100,41 +97,41 @@ impl Object {
         rule.as_ref()
     }
 
-    /// How it is at this time, where its kind has a status or has none.
+    /// The verdict of built-in and generic rules. `has_status`: whether the kind has a status subresource.
     pub fn verdict(&self, now: Timestamp, has_status: Option<bool>) -> Verdict {
         self.verdict_by(&[], now, has_status)
     }
 
-    /// The same, by these rules of users before all others.
+    /// The verdict with HealthRules, which take precedence over all other rules.
     pub fn verdict_by(
         &self,
         rules: &[Arc<CompiledRule>],
         now: Timestamp,
         has_status: Option<bool>,
     ) -> Verdict {
-        if let Some(judged) = &*self.verdict.borrow()
-            && judged.holds(rules, now, has_status)
+        if let Some(cached) = &*self.verdict.borrow()
+            && cached.holds(rules, now, has_status)
         {
-            return judged.verdict.clone();
+            return cached.verdict.clone();
         }
         let user_rules = (!rules.is_empty()).then(|| UserRules::new(rules.iter().cloned()));
         let context = Context { has_status, rules: user_rules.as_ref(), ..Context::at(now) };
         let verdict = match Read::from_json(self.text(), &Plan::whole()) {
             Ok(object) => bellwether_health::assess(&object, &context),
-            Err(error) => unreachable!("what was written can be read: {error}"),
+            Err(error) => unreachable!("cannot decode a stored object: {error}"),
         };
-        let judged = CachedVerdict { now, has_status, rules: rules.into(), verdict: verdict.clone() };
-        *self.verdict.borrow_mut() = Some(judged);
+        let cached = CachedVerdict { now, has_status, rules: rules.into(), verdict: verdict.clone() };
+        *self.verdict.borrow_mut() = Some(cached);
         verdict
     }
 
-    /// Whether it is a Pod that checks the health of an Application.
+    /// Whether the object is the health-check Pod of an Application.
     pub fn is_check(&self) -> bool {
         self.kind == GroupKind::pod() && !self.metadata()["labels"]["bellwether.dev/health-check"].is_null()
     }
 }
 
-/// A rule as its user wrote it, read without the engine.
+/// Translates a HealthRule without the code of the engine.
 fn user_rule(name: &str, rule: HealthRule) -> UserRule {
     let spec = rule.spec;
     let form = if let Some(clauses) = spec.cel {

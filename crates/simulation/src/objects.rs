@@ -1,5 +1,4 @@
-//! The objects of the stories. They live in the namespace `shop` and carry the label `app: web`, unless a story says
-//! otherwise.
+//! Objects for tests and simulated clusters, by default in namespace `shop` with label `app: web`.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +9,8 @@ use serde_json::{Value, json};
 
 use crate::object::merge;
 
-/// The namespace of all stories.
 pub const NAMESPACE: &str = "shop";
 
-/// The kinds that the cluster serves.
 pub fn kinds() -> BTreeMap<GroupKind, Served> {
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
@@ -31,17 +28,17 @@ pub fn kinds() -> BTreeMap<GroupKind, Served> {
     .into()
 }
 
-/// The kind that kubectl writes like this: `Deployment.apps`.
+/// Parses a kind in the form of kubectl, such as `Deployment.apps`.
 pub fn kind(text: &str) -> GroupKind {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
     GroupKind::new(group, kind)
 }
 
-/// An object of the stories.
+/// The identity of an object in namespace `shop`, or without a namespace if its kind is cluster-scoped.
 pub fn key(text: &str, name: &str) -> (GroupKind, NamespacedName) {
     let kind = kind(text);
-    let is_nowhere = matches!(&*kind.kind, "HealthRule" | "ClusterRole" | "Rollup" | "Platform");
-    let namespace = if is_nowhere { "" } else { NAMESPACE };
+    let is_cluster_scoped = matches!(&*kind.kind, "HealthRule" | "ClusterRole" | "Rollup" | "Platform");
+    let namespace = if is_cluster_scoped { "" } else { NAMESPACE };
     (kind, NamespacedName::new(namespace, name))
 }
 
@@ -53,25 +50,25 @@ fn object(api_version: &str, kind: &str, name: &str) -> Value {
     })
 }
 
-/// The same object, with these fields besides.
+/// Merges fields into an object.
 pub fn with(mut object: Value, fields: &Value) -> Value {
     merge(&mut object, fields);
     object
 }
 
-/// An Application that selects `app: web`, with this spec besides.
+/// An Application that selects `app: web`. `spec` is merged.
 pub fn app(name: &str, spec: &Value) -> Value {
     let object = object(&format!("{GROUP}/{VERSION}"), "Application", name);
     let object = with(object, &json!({"metadata": {"labels": null}}));
     with(object, &json!({"spec": with(json!({"selector": {"matchLabels": {"app": "web"}}}), spec)}))
 }
 
-/// An Application of `app.k8s.io` that selects `app: web`, with this spec besides.
+/// The same as [`app`] in `app.k8s.io`.
 pub fn old_app(name: &str, spec: &Value) -> Value {
     with(app(name, spec), &json!({"apiVersion": "app.k8s.io/v1beta1"}))
 }
 
-/// An Application of all Deployments and Widgets with `app: web`.
+/// An Application that selects Deployments and Widgets with `app: web`.
 pub fn app_of_kinds(name: &str) -> Value {
     app(
         name,
@@ -79,14 +76,14 @@ pub fn app_of_kinds(name: &str) -> Value {
     )
 }
 
-/// An Application that names these Deployments.
+/// An Application with these Deployments as components.
 pub fn app_of(name: &str, deployments: &[&str]) -> Value {
     let component = |name: &&str| ((*name).to_owned(), json!({"group": "apps", "kind": "Deployment"}));
     let components: serde_json::Map<_, _> = deployments.iter().map(component).collect();
     app(name, &json!({ "components": components }))
 }
 
-/// A Deployment with so many ready replicas.
+/// A Deployment with `ready` of `of` replicas ready.
 pub fn deployment(name: &str, ready: i64, of: i64) -> Value {
     let status = json!({
         "observedGeneration": 1, "replicas": of, "updatedReplicas": of, "readyReplicas": ready, "availableReplicas": ready,
@@ -96,43 +93,42 @@ pub fn deployment(name: &str, ready: i64, of: i64) -> Value {
     with(object("apps/v1", "Deployment", name), &fields)
 }
 
-/// A custom resource with a Ready condition of this status, or without any.
+/// A custom resource with a Ready condition of this status, or without conditions.
 pub fn widget(name: &str, ready: Option<&str>) -> Value {
     let condition = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "Working", "message": "cogs turn"}]});
     let fields = json!({"spec": {"size": 1}, "status": ready.map_or(json!({}), condition)});
     with(object("acme.io/v2", "Widget", name), &fields)
 }
 
-/// A custom resource that is in no namespace.
+/// A cluster-scoped custom resource.
 pub fn platform(name: &str) -> Value {
     let fields = json!({"metadata": {"namespace": null}, "spec": {"size": 1}});
     with(object("acme.io/v1", "Platform", name), &fields)
 }
 
-/// A Rollup with this spec.
 pub fn rollup(name: &str, spec: &Value) -> Value {
     let fields = json!({"metadata": {"namespace": null, "labels": null}, "spec": spec});
     with(object(&format!("{GROUP}/{VERSION}"), "Rollup", name), &fields)
 }
 
-/// A Service, which is ready as soon as it is there.
+/// A Service, which is Ready as soon as it exists.
 pub fn service(name: &str) -> Value {
     with(object("v1", "Service", name), &json!({"spec": {"type": "ClusterIP"}}))
 }
 
-/// The same object, handed over to an Application by its annotation.
+/// Assigns an object to an Application by annotation.
 pub fn annotated(object: Value, app: &str) -> Value {
     with(object, &json!({"metadata": {"annotations": {APPLICATION_ANNOTATION: app}}}))
 }
 
-/// A health check with this container image. Without any, no API server accepts it.
+/// A spec with a health check. API servers reject it if the image is empty.
 pub fn health_check(image: &str) -> Value {
     let container =
         json!({"name": "check", "image": image, "readinessProbe": {"exec": {"command": ["true"]}}});
     json!({"healthCheck": {"template": {"spec": {"containers": [container]}}}})
 }
 
-/// A Pod that runs, ready or not.
+/// A running Pod.
 pub fn pod(name: &str, ready: bool) -> Value {
     let status = if ready { "True" } else { "False" };
     let status = json!({
@@ -144,7 +140,7 @@ pub fn pod(name: &str, ready: bool) -> Value {
     with(object("v1", "Pod", name), &fields)
 }
 
-/// A Pod for which no node has been found since the beginning of the stories.
+/// A Pod that is unschedulable since 10:00.
 pub fn unschedulable_pod(name: &str) -> Value {
     let condition = json!({
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node is large enough",

@@ -1,4 +1,4 @@
-//! Rollups, what operators say of their components, and what becomes of both, by chance.
+//! Random Rollups, components with the conditions that operators report, and changes to both.
 
 use jiff::Timestamp;
 use rand::{Rng, SeedableRng as _, rngs::SmallRng};
@@ -11,21 +11,21 @@ use crate::{
 
 const ROLLUPS: [&str; 3] = ["r", "s", "t"];
 const KINDS: [&str; 4] = ["Widget.acme.io", "Widget.acme.io", "Deployment.apps", "Platform.acme.io"];
-/// Most have one of the first two names, so that they are often there.
+/// `x` and `y` are more likely than `z`, so that a drawn name often exists.
 const NAMES: [&str; 5] = ["x", "x", "y", "y", "z"];
 const TYPES: [&str; 4] = ["Available", "Progressing", "Degraded", "Upgradeable"];
 
-/// A Rollup, by a number.
+/// A random Rollup; the number is the seed.
 pub fn any_rollup(number: u64) -> Value {
     some_rollup(&mut SmallRng::seed_from_u64(number))
 }
 
-/// An object that an operator has spoken of at about this time, by a number.
+/// A random component; the number is the seed. Its times are close to `now`.
 pub fn any_component(number: u64, now: Timestamp) -> Value {
     dated(&component(&mut SmallRng::seed_from_u64(number)), now)
 }
 
-/// Something that concerns Rollups.
+/// A random action on a Rollup or a component.
 pub(crate) fn draw(chance: &mut impl Rng) -> UserAction {
     match chance.random_range(0..40) {
         0..9 => UserAction::Put(some_rollup(chance)),
@@ -38,27 +38,28 @@ pub(crate) fn draw(chance: &mut impl Rng) -> UserAction {
         28..30 => UserAction::Delete(target(chance)),
         30 => UserAction::Recreate(target(chance)),
         31 => UserAction::Mark(any(chance)),
-        32 => UserAction::Delete(one(chance)),
-        33 => UserAction::Recreate(one(chance)),
-        34 => UserAction::Remark(one(chance), chance.random()),
-        35..37 => {
-            UserAction::Overwrite(one(chance), pick(chance, &["Available", "Progressing", "Degraded"]).into())
-        }
-        37 => UserAction::Clear(one(chance), true),
-        38 => UserAction::Revert(one(chance)),
+        32 => UserAction::Delete(rollup_target(chance)),
+        33 => UserAction::Recreate(rollup_target(chance)),
+        34 => UserAction::Remark(rollup_target(chance), chance.random()),
+        35..37 => UserAction::Overwrite(
+            rollup_target(chance),
+            pick(chance, &["Available", "Progressing", "Degraded"]).into(),
+        ),
+        37 => UserAction::Clear(rollup_target(chance), true),
+        38 => UserAction::Revert(rollup_target(chance)),
         _ => UserAction::Annotate(any(chance), chance.random_range(0..1000)),
     }
 }
 
-/// What is there before anything happens: a Rollup whose components are all well, and some that are none yet.
+/// The initial objects: components with good conditions, and a Rollup that names some of them.
 pub(crate) fn beginning(chance: &mut impl Rng) -> Vec<UserAction> {
-    let there = ["Widget.acme.io x", "Widget.acme.io y", "Deployment.apps x", "Platform.acme.io x"];
+    let initial = ["Widget.acme.io x", "Widget.acme.io y", "Deployment.apps x", "Platform.acme.io x"];
     let mut actions = Vec::new();
     let mut components = Vec::new();
-    for (kind, name) in there.iter().filter_map(|one| one.split_once(' ')) {
+    for (kind, name) in initial.iter().filter_map(|one| one.split_once(' ')) {
         if chance.random_bool(0.8) {
-            let object = operated(chance, kind, name);
-            let status = all_well(chance);
+            let object = unreported(chance, kind, name);
+            let status = good_status(chance);
             actions.push(UserAction::Put(with(object, &json!({"status": status}))));
             if chance.random_bool(0.6) {
                 let (kind, name) = objects::key(kind, name);
@@ -79,12 +80,12 @@ fn target(chance: &mut impl Rng) -> ObjectRef {
     (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
 }
 
-fn one(chance: &mut impl Rng) -> ObjectRef {
+fn rollup_target(chance: &mut impl Rng) -> ObjectRef {
     (ROLLUP.into(), pick(chance, &ROLLUPS).into())
 }
 
 fn any(chance: &mut impl Rng) -> ObjectRef {
-    if chance.random_bool(0.3) { one(chance) } else { target(chance) }
+    if chance.random_bool(0.3) { rollup_target(chance) } else { target(chance) }
 }
 
 fn some_rollup(chance: &mut impl Rng) -> Value {
@@ -96,7 +97,6 @@ fn some_rollup(chance: &mut impl Rng) -> Value {
     rolled_up(chance, &components)
 }
 
-/// A Rollup of these.
 fn rolled_up(chance: &mut impl Rng, components: &[Value]) -> Value {
     let spec = json!({
         "components": components,
@@ -104,12 +104,12 @@ fn rolled_up(chance: &mut impl Rng, components: &[Value]) -> Value {
         "upgradeable": chance.random_bool(0.4),
         "degradedAfter": pick(chance, &["0s", "0s", "3s", "8s", "30s"]),
     });
-    // Some are selected by others.
+    // Other Rollups select by this label.
     let tier = pick(chance, &[None, None, Some("core")]);
     with(rollup(pick(chance, &ROLLUPS), &spec), &json!({"metadata": {"labels": {"tier": tier}}}))
 }
 
-/// Which objects: one by its name or some by their labels. Some entries cannot be had.
+/// An entry of `spec.components`, by name or by selector. Some kinds are not served.
 fn entry(chance: &mut impl Rng) -> Value {
     let text = match chance.random_range(0..20) {
         0..9 => "Widget.acme.io",
@@ -120,12 +120,12 @@ fn entry(chance: &mut impl Rng) -> Value {
         _ => "Widget.no.where",
     };
     let kind = objects::kind(text);
-    let is_nowhere = matches!(text, "Platform.acme.io" | ROLLUP);
+    let is_cluster_scoped = matches!(text, "Platform.acme.io" | ROLLUP);
     let entry = json!({"group": *kind.group, "kind": *kind.kind});
     if chance.random_bool(0.55) {
         let name = if text == ROLLUP { pick(chance, &ROLLUPS) } else { pick(chance, &NAMES) };
-        // One in ten has forgotten the namespace, or gives one that is not needed.
-        let namespace = match (chance.random_bool(0.1), is_nowhere) {
+        // In one of ten, a required namespace is missing, or a cluster-scoped kind has one.
+        let namespace = match (chance.random_bool(0.1), is_cluster_scoped) {
             (false, true) | (true, false) => None,
             (false, false) if chance.random_bool(0.1) => Some("elsewhere"),
             (false, false) | (true, true) => Some(NAMESPACE),
@@ -142,17 +142,17 @@ fn entry(chance: &mut impl Rng) -> Value {
     with(entry, &json!({"selector": selector, "namespace": namespace}))
 }
 
-/// An object that an operator looks after.
+/// A component with random conditions.
 fn component(chance: &mut impl Rng) -> Value {
     let (kind, name) = target(chance);
-    let (object, status) = (operated(chance, &kind, &name), conditions(chance));
+    let (object, status) = (unreported(chance, &kind, &name), conditions(chance));
     let is_elsewhere = !object["metadata"]["namespace"].is_null() && chance.random_bool(0.1);
     let place = if is_elsewhere { json!({"metadata": {"namespace": "elsewhere"}}) } else { json!({}) };
     with(with(object, &place), &json!({ "status": status }))
 }
 
-/// The same, before anybody has said anything.
-fn operated(chance: &mut impl Rng, kind: &str, name: &str) -> Value {
+/// A component before its operator reports conditions.
+fn unreported(chance: &mut impl Rng, kind: &str, name: &str) -> Value {
     let object = match kind {
         "Deployment.apps" => deployment(name, chance.random_range(0..=3), 3),
         "Platform.acme.io" => platform(name),
@@ -166,9 +166,9 @@ fn operated(chance: &mut impl Rng, kind: &str, name: &str) -> Value {
     with(with(object, &belongings(chance)), &fields)
 }
 
-/// A status with some conditions. Their times are so many seconds before it is written.
+/// A status with random conditions. Times are seconds before the write; see `dated`.
 fn conditions(chance: &mut impl Rng) -> Value {
-    // Many are well: else nothing ever is. Few have gaps.
+    // Without many good statuses no Rollup would ever be Healthy. A few statuses lack conditions.
     let (is_well, often) =
         pick(chance, &[(true, 1.0), (true, 1.0), (false, 1.0), (false, 1.0), (false, 0.6)]);
     let mut conditions = Vec::new();
@@ -184,8 +184,8 @@ fn conditions(chance: &mut impl Rng) -> Value {
     json!({"observedGeneration": observed, "conditions": conditions})
 }
 
-/// A status that leaves nothing to be desired.
-fn all_well(chance: &mut impl Rng) -> Value {
+/// A status in which every condition is good.
+fn good_status(chance: &mut impl Rng) -> Value {
     let mut conditions = ["Available", "Progressing", "Degraded"].map(|kind| condition(chance, kind, true));
     for condition in &mut conditions {
         condition["observedGeneration"] = Value::Null;
@@ -198,9 +198,9 @@ fn condition(chance: &mut impl Rng, kind: &str, is_well: bool) -> Value {
     let status =
         if is_well { well } else { pick(chance, &["True", "True", "False", "False", "Unknown", "Perhaps"]) };
     let reasons = ["InstallFailed", "UpgradeInProgress", "HealSucceeded", "image not found", ""];
-    let messages = ["", "cogs turn", "two cogs are jammed, and nobody has oil", "no node"];
+    let messages = ["", "cogs turn", "two cogs are jammed, and the oil is out", "no node"];
     let message = pick(chance, &messages);
-    // Now and then so long that not all have room.
+    // Sometimes so long that the message of a Rollup must be cut.
     let message = if chance.random_bool(0.05) {
         format!("{message}, again{}", " and again".repeat(45))
     } else {

@@ -1,6 +1,6 @@
-//! What there is to say of every Application, found out anew with plain loops over all that has been told.
+//! The oracle for Applications: computes a status from scratch, with plain loops over all known objects.
 //!
-//! Slow, and easy to believe. Times are left out: they depend on what was before.
+//! It is slow and simple, so that it is easy to trust. Times are left out because they depend on the past.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,41 +19,37 @@ use serde_json::{Value, json};
 
 use crate::{known::Known, object::Object};
 
-/// All that has been told, at a time.
+/// What a controller knows at a point in time.
 pub struct Oracle<'a> {
-    /// What is known of each kind.
     pub kinds: BTreeMap<GroupKind, &'a Known>,
-    /// The time.
     pub now: Timestamp,
 }
 
-/// A member, or a component that should be one.
+/// A member, or a component that is missing or unreadable.
 #[derive(Debug)]
 pub struct Part {
-    /// Its kind.
     pub kind: GroupKind,
-    /// Its name, in the namespace of the Application.
+    /// In the namespace of the Application.
     pub name: String,
-    /// Its state.
     pub state: State,
     progress: u8,
     settled: bool,
-    /// Whether it is to be owned.
+    /// Whether the Application must own it.
     handed_over: bool,
-    /// Its reason, message and rule; none where it is not the object itself that tells.
+    /// Reason, message and rule of the verdict. None if the object is missing or unreadable.
     says: Option<(String, String, String)>,
 }
 
-/// What an Application comes to: its objects of one kind, or of all kinds.
+/// The objects of an Application, of one kind or of all kinds.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// The members, and the components that are missing or cannot be read.
     pub parts: Vec<Part>,
-    /// The components that are members.
+    /// Keys of components that exist.
     pub installed: BTreeSet<String>,
-    /// The components that do not exist.
+    /// Keys of components that do not exist.
     pub missing: BTreeSet<String>,
-    /// Whether some component can neither be called installed nor missing.
+    /// Whether a component is neither installed nor missing, because its kind is unreadable.
     unclear: bool,
 }
 
@@ -68,7 +64,7 @@ impl Totals {
 }
 
 impl Part {
-    /// What the message about Ready says of it.
+    /// The text about the object in the message of Ready.
     fn in_a_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
         if self.kind == GroupKind::own("Application") {
@@ -82,21 +78,21 @@ impl Part {
 }
 
 impl Oracle<'_> {
-    /// All Applications that have been told of.
+    /// All known Applications of `bellwether.dev`.
     pub fn applications(&self) -> impl Iterator<Item = (&NamespacedName, &Application)> {
         let known = self.kinds.get(&GroupKind::own("Application"));
         let objects = known.into_iter().flat_map(|known| &known.objects);
         objects.filter_map(|(name, object)| Some((name, object.application()?)))
     }
 
-    /// Whether anything is said at all: not before all Applications, rules and Rollups are known.
+    /// Whether groups may be evaluated: all own kinds are known.
     pub fn is_open(&self) -> bool {
         ["Application", "HealthRule", "Rollup"]
             .iter()
             .all(|own| self.kinds.get(&GroupKind::own(own)).is_some_and(|known| known.is_known()))
     }
 
-    /// The kinds that an Application asks for, and the versions of each.
+    /// The kinds that an Application uses, with the versions that it names.
     pub fn wishes(spec: &ApplicationSpec) -> BTreeMap<GroupKind, BTreeSet<String>> {
         let mut wishes: BTreeMap<GroupKind, BTreeSet<String>> = BTreeMap::new();
         for component in spec.components.values() {
@@ -112,7 +108,7 @@ impl Oracle<'_> {
         wishes
     }
 
-    /// What is to be said of an Application; nothing as long as a kind that it needs is not known.
+    /// The status of an Application in the form of [`shape`]. None while a used kind is unknown or torn.
     pub fn status(&self, app: &Application) -> Option<Value> {
         let Totals { parts, mut installed, mut missing, unclear } = self.parts(app)?;
         let unresolved = self.unresolved(app);
@@ -151,11 +147,11 @@ impl Oracle<'_> {
             "Settled": settled,
             "Installed": is_installed,
             "Resolved": if unresolved == 0 { "True" } else { "False" },
-            "DependencyCycle": self.is_in_a_circle(app),
+            "DependencyCycle": self.is_in_cycle(app),
         }))
     }
 
-    /// The kinds that the status has to name, because something of them is to be owned.
+    /// `status.ownedKinds`: the kinds of objects that the Application must own.
     fn owned_kinds(&self, app: &Application, parts: &[Part]) -> Value {
         let members = parts.iter().filter(|part| part.handed_over).map(|part| part.kind.clone());
         let has_check = app.spec.health_check.is_some() && self.kinds[&GroupKind::pod()].unreadable.is_none();
@@ -163,7 +159,7 @@ impl Oracle<'_> {
         kinds.iter().map(|kind| json!({"group": *kind.group, "kind": *kind.kind})).collect()
     }
 
-    /// The members of an Application and the components that it misses, worst first.
+    /// The members of an Application and its missing components, worst first.
     fn parts(&self, app: &Application) -> Option<Totals> {
         let known = |kind: &GroupKind| self.kinds.get(kind);
         let is_known =
@@ -180,9 +176,9 @@ impl Oracle<'_> {
         Some(all)
     }
 
-    /// The members of an Application of a kind that it counts, and its components of that kind that are not members.
+    /// The members of an Application of one kind, and its components of that kind that are not members.
     ///
-    /// Nothing else has to be known than that kind and the HealthRules.
+    /// Only that kind and the HealthRules need to be known.
     pub fn share(&self, app: &Application, kind: &GroupKind) -> Totals {
         let Some(known) = self.kinds.get(kind) else { return Totals::default() };
         let mut share = Totals { parts: self.members(app, kind, known), ..Totals::default() };
@@ -195,7 +191,7 @@ impl Oracle<'_> {
                 continue;
             }
             let is_clear = match known.unreadable {
-                // One that is seen while the kind comes back is there, but all the rest is not known yet.
+                // While the kind comes back, some objects are known before the list completes.
                 Some(Unreadable::NotServed) => {
                     let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
                     !known.objects.contains_key(&NamespacedName::new(namespace, name))
@@ -221,7 +217,7 @@ impl Oracle<'_> {
         share
     }
 
-    /// Ready: three-valued, over members, expected components and the health check.
+    /// Status, reason and message of Ready. The message is null where the oracle does not know it.
     fn ready(&self, app: &Application, parts: &[Part]) -> Value {
         let (unresolved, check) = (self.unresolved(app), self.health_check(app));
         let mut all = states(parts);
@@ -229,16 +225,16 @@ impl Oracle<'_> {
         all.extend(match check {
             Some("False") => Some(State::InProgress),
             Some("Unknown") => Some(State::Unknown),
-            // Where components are asked for, it does not stand for them.
-            Some("True") if Self::asks_only_for_a_check(app) => Some(State::Ready),
+            // A passing health check counts only if the spec has no components.
+            Some("True") if Self::has_only_a_check(app) => Some(State::Ready),
             _ => None,
         });
         let (status, reason) = readiness(&all);
-        // The words of objects are known here; those for what is missing or cannot be read are not.
-        let all_speak = parts.iter().all(|part| part.says.is_some());
+        // The oracle knows the messages of verdicts, but not those for missing and unreadable components.
+        let are_texts_known = parts.iter().all(|part| part.says.is_some());
         let message = match status {
             "True" => Some("All components ready".to_owned()),
-            "False" if all_speak && check.is_none() && unresolved == 0 => {
+            "False" if are_texts_known && check.is_none() && unresolved == 0 => {
                 let worst = [State::Failed, State::Missing, State::InProgress, State::Terminating];
                 let bad: Vec<_> = worst
                     .iter()
@@ -252,11 +248,11 @@ impl Oracle<'_> {
         json!([status, reason, message])
     }
 
-    fn asks_only_for_a_check(app: &Application) -> bool {
+    fn has_only_a_check(app: &Application) -> bool {
         app.spec.components.is_empty() && app.spec.component_kinds.is_empty()
     }
 
-    /// The objects of a kind in the namespace that belong to an Application.
+    /// The members of an Application of one kind.
     fn members(&self, app: &Application, kind: &GroupKind, known: &Known) -> Vec<Part> {
         let rules = self.rules();
         let is_member = |name: &NamespacedName, object: &Object| {
@@ -271,7 +267,7 @@ impl Oracle<'_> {
         members.map(part).collect()
     }
 
-    /// The HealthRules that are in force, as far as they are valid.
+    /// The valid HealthRules.
     pub(crate) fn rules(&self) -> Vec<Arc<CompiledRule>> {
         let known = self.kinds.get(&GroupKind::own("HealthRule"));
         let objects = known.into_iter().flat_map(|known| known.objects.values());
@@ -290,7 +286,7 @@ impl Oracle<'_> {
             name: object.name.name.to_string(),
             state: if is_readable { verdict.state } else { State::Unknown },
             progress: verdict.progress,
-            // Of what cannot be read, nobody can tell.
+            // An object of an unreadable kind does not affect Settled.
             settled: !is_readable
                 || observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
             handed_over: false,
@@ -321,7 +317,7 @@ impl Oracle<'_> {
         })
     }
 
-    /// How many of its kinds cannot be had.
+    /// Number of kinds that are unreadable, cluster-scoped, or not served in a version that the spec names.
     fn unresolved(&self, app: &Application) -> usize {
         let wishes = Self::wishes(&app.spec);
         wishes.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
@@ -336,7 +332,7 @@ impl Oracle<'_> {
         known.unreadable.is_some() || !known.served.as_ref().is_some_and(serves)
     }
 
-    /// The readiness of the Pod that was made from the template, if there is to be one.
+    /// Readiness of the health-check Pod. None if the spec has no health check.
     fn health_check(&self, app: &Application) -> Option<&'static str> {
         let template = json!(app.spec.health_check.as_ref()?.template.spec);
         let known = self.kinds[&GroupKind::pod()];
@@ -378,8 +374,8 @@ impl Oracle<'_> {
         app.spec.dependencies.iter().map(dependency).collect()
     }
 
-    /// Whether the dependencies of an Application lead back to it.
-    fn is_in_a_circle(&self, app: &Application) -> bool {
+    /// Whether an Application is part of a dependency cycle.
+    fn is_in_cycle(&self, app: &Application) -> bool {
         let own = app.metadata.name.clone().unwrap_or_default();
         let mut reached: BTreeSet<String> = app.spec.dependencies.iter().cloned().collect();
         loop {
@@ -398,7 +394,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// The uids of those that should own an object, in their order; nothing if that is not ours to say.
+    /// UIDs of the owners that an object must have, in order. None if controllers must not touch its owners.
     pub fn owners(&self, kind: &GroupKind, object: &Object) -> Option<Vec<String>> {
         let metadata = object.metadata();
         if metadata["namespace"].is_null()
@@ -436,26 +432,26 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether the objects of a kind count for an Application.
+/// Whether objects of a kind can be members of an Application.
 pub(crate) fn is_counted(app: &Application, kind: &GroupKind) -> bool {
     let named = app.spec.components.values().map(|it| GroupKind::new(&it.group, &it.kind));
     let kinds = app.spec.component_kinds.iter().map(|it| GroupKind::new(&it.group, &it.kind));
     named.chain(kinds).any(|other| other == *kind)
 }
 
-/// Whether the annotation of an object hands it over to an Application that takes it.
+/// Whether an object is annotated for an Application that adopts.
 fn is_handed_over(app: &Application, object: &Object) -> bool {
     object.metadata()["annotations"][APPLICATION_ANNOTATION] == json!(app.metadata.name)
         && app.spec.ownership == Ownership::Adopt
 }
 
-/// Whether the status of an Application says that it may own objects of a kind.
+/// Whether `status.ownedKinds` of an Application names a kind.
 pub fn is_announced(app: &Application, kind: &GroupKind) -> bool {
     let mut kinds = app.status.iter().flat_map(|status| &status.owned_kinds);
     kinds.any(|named| GroupKind::new(&named.group, &named.kind) == *kind)
 }
 
-/// Whether an object of its namespace belongs to an Application.
+/// Whether an object in the namespace of an Application is a member.
 pub fn belongs(app: &Application, object: &Object) -> bool {
     let metadata = object.metadata();
     let annotation = &metadata["annotations"][APPLICATION_ANNOTATION];
@@ -487,7 +483,7 @@ pub(crate) fn selects(selector: &LabelSelector, labels: &Value) -> bool {
     exact && expressions
 }
 
-/// The status and the reason of Ready that follow from the states of members and expected components.
+/// Status and reason of Ready from the states of members and missing components.
 pub fn readiness(states: &[State]) -> (&'static str, &'static str) {
     let is_bad = |state: &State| !matches!(state, State::Ready | State::Suspended | State::Unknown);
     if states.iter().any(is_bad) {
@@ -506,7 +502,6 @@ fn states(parts: &[Part]) -> Vec<State> {
     parts.iter().map(|part| part.state).collect()
 }
 
-/// How many are in which state.
 pub fn counts(states: &[State]) -> ObjectCounts {
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let of = |wanted: State| number(states.iter().filter(|state| **state == wanted).count());
@@ -522,7 +517,8 @@ pub fn counts(states: &[State]) -> ObjectCounts {
     }
 }
 
-/// A status in the shape of the oracle's, without what the oracle cannot know.
+/// A stored status in the form of [`Oracle::status`], so that both can be compared. Null replaces what the
+/// oracle does not know.
 pub fn shape(status: &Value, expected: &Value) -> Value {
     let condition = |kind: &str| {
         let mut conditions = status["conditions"].as_array().into_iter().flatten();
@@ -546,7 +542,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
     });
     let (ready, settled) = (condition("Ready"), condition("Settled"));
     let list = |field: &str| json!(status[field].as_array().cloned().unwrap_or_default());
-    // A kind may be named for longer than something of it is to be owned.
+    // The status may name a kind for longer than an object of it is owned.
     let owned = status["ownedKinds"].as_array().cloned().unwrap_or_default().into_iter();
     let has_to_be_named =
         |kind: &Value| expected["ownedKinds"].as_array().is_some_and(|all| all.contains(kind));

@@ -1,4 +1,5 @@
-//! What was so since a controller last knew: who is said to be well must have been, at some moment.
+//! Checks of good statuses against the past: what a controller reports as good must have been good at some
+//! point since the state that it knows.
 
 use bellwether_api::{Application, Rollup, State};
 use bellwether_engine::{GroupKind, NamespacedName};
@@ -12,45 +13,45 @@ use crate::{
     violation::Violation,
 };
 
-/// What was so since a controller last knew.
+/// The past since the state that a controller knows.
 pub(crate) struct Past<'a> {
     pub(crate) store: &'a Store,
-    /// Up to which change each kind was known.
+    /// The revision up to which the controller knew each kind.
     pub(crate) knew: &'a [(GroupKind, u64)],
-    /// The time, by the clock of the controller.
+    /// By the clock of the controller.
     pub(crate) now: Timestamp,
 }
 
 impl Past<'_> {
-    /// Up to which change a kind was known.
     pub(crate) fn knew(&self, kind: &GroupKind) -> u64 {
         self.knew.iter().find(|(other, _)| other == kind).map_or(0, |(_, revision)| *revision)
     }
 
-    /// An object of a kind that has been so all the time since it was last known.
-    fn always(&self, kind: &GroupKind, is_so: impl Fn(&Object) -> bool) -> Option<&NamespacedName> {
+    /// An object of a kind for which `holds` is true in every state since the controller knew the kind.
+    fn always(&self, kind: &GroupKind, holds: impl Fn(&Object) -> bool) -> Option<&NamespacedName> {
         let names = self.store.log.iter().map(|change| &change.object).filter(|object| object.kind == *kind);
-        let was_so = |name: &&NamespacedName| {
+        let always_holds = |name: &&NamespacedName| {
             let states = self.store.since(kind, name, self.knew(kind));
-            states.iter().all(|state| state.is_some_and(|object| is_so(object)))
+            states.iter().all(|state| state.is_some_and(|object| holds(object)))
         };
-        names.map(|object| &object.name).find(was_so)
+        names.map(|object| &object.name).find(always_holds)
     }
 
-    /// Whether an Application can be ready: nothing of it was not, all the time since it was last known.
+    /// Checks that an Application can be Ready: no member was unready, and no component missing, all the time
+    /// since the controller knew it.
     pub(crate) fn is_ready(&self, app: &Application) -> Result<(), Violation> {
         let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
         let own = app.metadata.name.as_deref().unwrap_or_default();
         let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
         for kind in Oracle::wishes(&app.spec).into_keys().filter(|kind| is_counted(app, kind)) {
-            let wrong = self.always(&kind, |it| {
+            let bad = self.always(&kind, |it| {
                 *it.name.namespace == *namespace
                     && belongs(app, it)
                     && is_bad(it.verdict(self.now, Some(true)).state)
             });
-            if let Some(name) = wrong {
+            if let Some(name) = bad {
                 return Err(Violation::new(format!(
-                    "{own} is said to be ready, and {kind} {name} has not been since it was known"
+                    "{own} is reported Ready, but {kind} {name} was never ready since it was known"
                 )));
             }
         }
@@ -60,7 +61,7 @@ impl Past<'_> {
             let states = self.store.since(&kind, &name, self.knew(&kind));
             must!(
                 states.iter().any(Option::is_some),
-                "{own} is said to be ready, and there is no {kind} {name}"
+                "{own} is reported Ready, but {kind} {name} does not exist"
             );
         }
         if app.spec.health_check.is_some() {
@@ -77,25 +78,25 @@ impl Past<'_> {
                     let states = self.store.since(&pod.kind, &pod.name, knew);
                     states.iter().flatten().any(|state| was_ready(state))
                 }),
-                "{own} is said to be ready, and its check has not been since it was known"
+                "{own} is reported Ready, but its health check was never ready since it was known"
             );
         }
         Ok(())
     }
 
-    /// Whether a Rollup can be healthy: none of its components has been anything else all the time since it was last known,
-    /// as far as that may not be held back. Since when one is missed is not to be known here: where that may be held back,
-    /// it is left alone.
+    /// Checks that a Rollup can be Healthy: no component was bad all the time since the controller knew it,
+    /// unless damping may hold that back. Missing components are checked only without damping, because the
+    /// time since when they are missing is unknown here.
     pub(crate) fn is_healthy(&self, rollup: &Rollup) -> Result<(), Violation> {
         let own = rollup.metadata.name.as_deref().unwrap_or_default();
         for entry in &rollup.spec.components {
             let kind = GroupKind::new(&entry.group, &entry.kind);
-            let wrong = self.always(&kind, |it| {
+            let bad = self.always(&kind, |it| {
                 rollup_oracle::means(rollup, entry, it) && !rollup_oracle::is_well(&rollup.spec, it, self.now)
             });
-            if let Some(name) = wrong {
+            if let Some(name) = bad {
                 return Err(Violation::new(format!(
-                    "{own} is said to be healthy, and {kind} {name} has not been since it was known"
+                    "{own} is reported Healthy, but {kind} {name} was never good since it was known"
                 )));
             }
             if let Some(name) = &entry.name
@@ -105,28 +106,28 @@ impl Past<'_> {
                 let states = self.store.since(&kind, &name, self.knew(&kind));
                 must!(
                     states.iter().any(Option::is_some),
-                    "{own} is said to be healthy, and there is no {kind} {name}"
+                    "{own} is reported Healthy, but {kind} {name} does not exist"
                 );
             }
         }
         Ok(())
     }
 
-    /// Whether nobody can object to an upgrade: no component of a Rollup has all the time since it was last known.
+    /// Checks that a Rollup can be Upgradeable: no component objected in every state since it was known.
     pub(crate) fn is_upgradeable(&self, rollup: &Rollup) -> Result<(), Violation> {
         let own = rollup.metadata.name.as_deref().unwrap_or_default();
         for entry in &rollup.spec.components {
             let kind = GroupKind::new(&entry.group, &entry.kind);
-            // What Rollups say of each other does not always count.
+            // A Rollup that is part of a cycle does not count.
             if kind == GroupKind::own("Rollup") {
                 continue;
             }
-            let wrong = self.always(&kind, |it| {
+            let bad = self.always(&kind, |it| {
                 rollup_oracle::means(rollup, entry, it) && rollup_oracle::objects_to_upgrades(it)
             });
-            if let Some(name) = wrong {
+            if let Some(name) = bad {
                 return Err(Violation::new(format!(
-                    "{own} is said to be upgradeable, and {kind} {name} has objected since it was known"
+                    "{own} is reported Upgradeable, but {kind} {name} objected since it was known"
                 )));
             }
         }

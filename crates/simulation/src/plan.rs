@@ -1,4 +1,5 @@
-//! What happens in a run, and when: all of it drawn from one seed, and each piece of it can be left out.
+//! The plan of a run: actions of users and faults with their times, drawn from one seed. `shrink` can leave
+//! out any of them.
 
 use std::fmt;
 
@@ -10,89 +11,84 @@ use crate::{
     operators,
 };
 
-/// Milliseconds since the beginning.
+/// Milliseconds since the start of the run, or a duration in milliseconds.
 pub(crate) type Moment = u64;
 
-/// What happens in a run.
+/// A plan. It is stored in `histories/`, so names of fields and variants are a file format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
-    /// Decides how long everything takes, and which way it goes where more than one is possible.
+    /// Decides durations, and whether a possible loss or error occurs.
     pub seed: u64,
-    /// How many controllers there are.
+    /// Number of controllers.
     pub(crate) processes: usize,
-    /// Whether all Applications and Rollups are deleted in the end.
+    /// Whether to delete all Applications and Rollups at the end.
     pub(crate) sweep: bool,
-    /// Whether in the end all controllers begin anew.
+    /// Whether to restart all controllers at the end.
     pub(crate) encore: bool,
-    /// What happens, in its order.
+    /// Actions and faults, ordered by time.
     pub(crate) deeds: Vec<(Moment, PlannedAction)>,
 }
 
-/// Something that happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum PlannedAction {
-    /// Somebody does something to an object.
     Act(UserAction),
-    /// Something goes wrong.
     Fault(Fault),
-    /// One of both, in the other cluster.
+    /// An action or a fault in the second cluster.
     Elsewhere(Box<PlannedAction>),
 }
 
-/// Where a controller ends.
+/// Where a controller crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Point {
-    /// Where it stands.
     Now,
-    /// Before its next write leaves.
+    /// Before it sends its next write.
     BeforeWrite,
-    /// After its next write is made, and before it knows.
+    /// After an API server applies its next write, before the response.
     AfterWrite,
-    /// After it knows.
+    /// After the response to its next write.
     AfterAnswer,
 }
 
-/// Something that goes wrong; where it lasts, for so many milliseconds.
+/// A fault. `lasts` is its duration in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) enum Fault {
-    /// A controller is killed, and another started in its place.
+    /// A controller is killed and restarted after `down` milliseconds.
     Crash { process: usize, point: Point, down: Moment },
-    /// A controller stands still.
+    /// A controller is suspended.
     Freeze { process: usize, lasts: Moment },
-    /// The clock of a controller jumps by so many seconds.
+    /// The wall clock of a controller is set forward or back.
     Jump { process: usize, seconds: i64 },
-    /// All watches of a kind are closed, within a line or between two.
+    /// All watches of a kind, or of all kinds, are closed. `torn`: within a line.
     Cut { kind: Option<Text>, torn: bool },
-    /// The watches of a kind fall silent, and nobody closes them.
+    /// The watches of a kind fall silent without being closed.
     Silence { kind: Text },
-    /// The API server that one half of the requests meets learns nothing new.
+    /// One of two API servers gets no updates. It serves half of the requests.
     Lag { lasts: Moment },
-    /// What watches tell is late by so much.
+    /// Watch events are delayed by `by` milliseconds.
     Late { by: Moment, lasts: Moment },
-    /// What has changed so far is forgotten: no watch can begin before.
+    /// The store is compacted: older watches expire.
     Compact,
-    /// No API server answers, and all connections are closed.
+    /// No API server responds, and all connections are closed.
     Outage { lasts: Moment },
-    /// Some requests are answered with this code.
+    /// Some requests fail with this status code.
     Errors { code: u16, lasts: Moment },
-    /// Some requests get lost on the way.
+    /// Some requests are lost.
     LoseRequests { lasts: Moment },
-    /// Some answers get lost on the way.
+    /// Some responses are lost.
     LoseAnswers { lasts: Moment },
-    /// A kind may not be read.
+    /// Reading a kind is forbidden.
     Forbid { kind: Text, lasts: Moment },
-    /// A kind is not served, and its objects are gone. It may come back in other versions.
+    /// A kind is not served, and its objects are removed. `changes`: its preferred version is another then.
     Unserve { kind: Text, lasts: Moment, changes: bool },
-    /// Nothing may be written.
+    /// All writes are rejected as invalid.
     Refuse { lasts: Moment },
 }
 
 impl Plan {
-    /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
         let mut chance = SmallRng::seed_from_u64(seed);
         let theme = Theme::ALL[chance.random_range(0..Theme::ALL.len())];
@@ -100,7 +96,7 @@ impl Plan {
         let (acts, faults) = (chance.random_range(2..16), chance.random_range(0..7));
         let mut deeds: Vec<_> =
             (0..acts).map(|_| PlannedAction::Act(UserAction::draw(&mut chance))).collect();
-        // Rollups come on top of what Applications have to go through; now and then they are alone.
+        // Actions on Rollups are added to those on Applications. A few plans have only Rollups.
         if chance.random_bool(0.1) {
             deeds.clear();
         }
@@ -129,10 +125,11 @@ impl Plan {
             (moment, deed)
         });
         let mut deeds: Vec<_> = deeds.collect();
-        // Who ends, or takes over, knows only what is written: that must not be lost then.
-        let ends =
+        // After a crash or a change of leader, `status.ownedKinds` is the only record of owned kinds. Users
+        // must not clear it then.
+        let crashes =
             |(_, deed): &(Moment, PlannedAction)| matches!(deed, PlannedAction::Fault(Fault::Crash { .. }));
-        if processes > 1 || deeds.iter().any(ends) {
+        if processes > 1 || deeds.iter().any(crashes) {
             for (_, deed) in &mut deeds {
                 if let PlannedAction::Act(UserAction::Clear(_, whole)) = deed {
                     *whole = false;
@@ -141,29 +138,27 @@ impl Plan {
         }
         let (sweep, encore) = (chance.random_bool(0.2), chance.random_bool(0.25));
         if chance.random_bool(0.25) {
-            happen_elsewhere(&mut deeds, &mut chance);
+            add_second_cluster(&mut deeds, &mut chance);
         }
         Self { seed, processes, sweep, encore, deeds }
     }
 
-    /// Whether anything happens in the other cluster.
+    /// Whether the plan uses the second cluster.
     pub(crate) fn goes_elsewhere(&self) -> bool {
         self.deeds.iter().any(|(_, deed)| matches!(deed, PlannedAction::Elsewhere(_)))
     }
 
-    /// How many things happen.
     pub fn len(&self) -> usize {
         self.deeds.len()
     }
 
-    /// Whether nothing happens.
     pub fn is_empty(&self) -> bool {
         self.deeds.is_empty()
     }
 }
 
-/// Lets something happen in the other cluster meanwhile: to objects of the same names, and to its API servers.
-fn happen_elsewhere(deeds: &mut Vec<(Moment, PlannedAction)>, chance: &mut impl Rng) {
+/// Adds actions on objects of the same names in the second cluster, and faults of its API servers.
+fn add_second_cluster(deeds: &mut Vec<(Moment, PlannedAction)>, chance: &mut impl Rng) {
     let end = deeds.last().map_or(0, |(moment, _)| *moment);
     for _ in 0..chance.random_range(1..10) {
         let moment = chance.random_range(0..=end);
@@ -181,23 +176,22 @@ fn happen_elsewhere(deeds: &mut Vec<(Moment, PlannedAction)>, chance: &mut impl 
     }
 }
 
-/// What goes wrong together: many a mistake needs more than one fault to show.
+/// Which faults occur together. Many bugs need more than one fault to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Theme {
-    /// Anything.
     Any,
-    /// Controllers are told of the past, or miss what happens.
+    /// Stale reads and missed watch events.
     Past,
-    /// Writes end in every possible way.
+    /// All outcomes of writes.
     Writes,
-    /// More than one controller believes that it leads.
+    /// Several controllers, and faults that make more than one believe that it leads.
     Leaders,
 }
 
 impl Theme {
     const ALL: [Self; 6] = [Self::Any, Self::Any, Self::Any, Self::Past, Self::Writes, Self::Leaders];
 
-    /// A number that stands for a fault.
+    /// A number that `Fault::draw` turns into a fault.
     fn draw(self, chance: &mut impl Rng) -> u32 {
         let among: &[u32] = match self {
             Self::Any => return chance.random_range(0..40),
@@ -217,7 +211,7 @@ impl Fault {
             1..3 => chance.random_range(200..5_000),
             _ => chance.random_range(5_000..40_000),
         };
-        // Now and then for longer than anybody waits.
+        // Sometimes longer than any back-off.
         let long = if chance.random_bool(0.1) { chance.random_range(600_000..900_000) } else { lasts };
         let kinds = [
             APP,
@@ -270,14 +264,14 @@ impl fmt::Display for Plan {
             writeln!(f, "{moment:>8} ms  {deed}")?;
         }
         if self.sweep {
-            writeln!(f, "in the end all Applications and Rollups are deleted")?;
+            writeln!(f, "at the end: delete all Applications and Rollups")?;
         }
-        if self.encore { writeln!(f, "then all controllers begin anew") } else { Ok(()) }
+        if self.encore { writeln!(f, "at the end: restart all controllers") } else { Ok(()) }
     }
 }
 
 impl PlannedAction {
-    /// The controller that it concerns, if it is one alone.
+    /// The controller that a fault concerns. None for faults of clusters.
     pub(crate) fn process(&self) -> Option<usize> {
         match self {
             Self::Fault(
@@ -293,7 +287,7 @@ impl fmt::Display for PlannedAction {
         match self {
             Self::Act(action) => write!(f, "{action}"),
             Self::Fault(fault) => write!(f, "{fault:?}"),
-            Self::Elsewhere(deed) => write!(f, "elsewhere: {deed}"),
+            Self::Elsewhere(deed) => write!(f, "in the second cluster: {deed}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One controller: the real engine, the real followers and the real election, between a network and a clock that are not.
+//! One controller: the real engine, reflectors and election, with a simulated network and clock.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -23,51 +23,53 @@ use crate::{
     violation::Violation,
 };
 
-/// How many writes are under way at a time.
-const WRITES_AT_A_TIME: usize = 4;
+/// Maximum number of writes in flight.
+const MAX_WRITES: usize = 4;
 
-/// The times of the Lease, as most controllers have them.
+/// `leaseDurationSeconds` of the Lease. The three durations are the defaults of client-go.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
+/// A leader that cannot renew for this long stops writing.
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Pause between two attempts to acquire or renew, in milliseconds.
 pub(crate) const RETRY: Moment = 2_000;
 
-/// A controller.
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Process {
     pub(crate) name: usize,
-    /// Whether it looks at the other cluster, too.
+    /// Whether it observes the second cluster.
     elsewhere: bool,
     pub(crate) alive: bool,
-    /// How often it was started. What was meant for an earlier one is dropped.
+    /// Incremented at every start and end. Events for another epoch are dropped.
     pub(crate) epoch: u64,
     pub(crate) driver: Driver,
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
-    /// What waits for the engine, and how much it knows after each.
+    /// Events for the engine. The number is the store's revision up to which the engine knows the kind after
+    /// that event, where the event changes it.
     pub(crate) inbox: VecDeque<(FeedId, FeedEvent, Option<u64>)>,
-    /// The kinds that each cluster has, as far as it knows.
+    /// The result of discovery for each cluster.
     pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<GroupKind, Served>>>,
-    /// None if there is no other.
+    /// None if there is only one controller.
     pub(crate) election: Option<Election>,
-    /// When it was started, by its clock.
+    /// Time of its start, by its clock.
     pub(crate) began: Timestamp,
-    /// What it has told those who asked.
     pub(crate) answers: Answers,
-    /// Whether it may have another answer than when it was last asked: it has heard something, or says that a group has
-    /// changed.
+    /// Whether answers to queries may differ from the last ones: the engine took an event or emitted
+    /// `Effect::Changed`.
     pub(crate) has_events: bool,
-    /// How many seconds its clock is ahead.
+    /// Seconds that its clock is ahead.
     pub(crate) skew: i64,
-    /// Whether its clock was put back: then what time has made of objects is wrong for a while.
+    /// Whether its clock was set back. Verdicts that depend on time are then wrong for a while.
     pub(crate) put_back: bool,
-    /// Until when it may not have noticed that its clock was set.
+    /// Until then it may not have noticed that its clock was set.
     pub(crate) unaware: Moment,
     pub(crate) frozen_until: Moment,
-    /// Where it is to end, and how long there is none then.
+    /// A planned crash: where, and milliseconds until the restart.
     pub(crate) doom: Option<(Point, Moment)>,
-    /// When it is next to be woken.
+    /// The next scheduled wake-up.
     pub(crate) wakes: Option<Moment>,
+    /// Whether an engine step is scheduled.
     pub(crate) steps: bool,
-    /// The uids of those that it has deleted, and knows it.
+    /// UIDs of objects whose deletion by this controller succeeded and was confirmed.
     pub(crate) deleted: BTreeSet<Box<str>>,
 }
 
@@ -78,7 +80,7 @@ impl Process {
             elsewhere: plan.goes_elsewhere(),
             alive: false,
             epoch: 0,
-            driver: Driver::new(Engine::new(), WRITES_AT_A_TIME),
+            driver: Driver::new(Engine::new(), MAX_WRITES),
             feeds: BTreeMap::new(),
             inbox: VecDeque::new(),
             kinds: BTreeMap::new(),
@@ -97,7 +99,7 @@ impl Process {
         }
     }
 
-    /// It begins, and knows nothing.
+    /// Starts with an empty state.
     pub(crate) fn start(&mut self, now: Timestamp) {
         self.alive = true;
         self.began = now;
@@ -110,7 +112,7 @@ impl Process {
         } else {
             engine
         };
-        self.driver = Driver::new(engine, WRITES_AT_A_TIME);
+        self.driver = Driver::new(engine, MAX_WRITES);
         self.feeds.clear();
         self.inbox.clear();
         self.kinds.clear();
@@ -124,7 +126,6 @@ impl Process {
         self.steps = false;
     }
 
-    /// It ends.
     pub(crate) fn end(&mut self) {
         self.alive = false;
         self.epoch += 1;
@@ -132,7 +133,7 @@ impl Process {
         self.inbox.clear();
     }
 
-    /// Follows a kind, or lists it anew through another lens.
+    /// Follows a kind, or relists it with another lens.
     pub(crate) fn follow(
         &mut self,
         id: FeedId,
@@ -147,16 +148,16 @@ impl Process {
             feed.view.refocused = true;
             return;
         }
-        let follower = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
-        self.feeds.insert(id, Feed { site, follower, ticket: 0, busy: false, view: View::default() });
+        let reflector = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
+        self.feeds
+            .insert(id, Feed { site, follower: reflector, ticket: 0, busy: false, view: View::default() });
     }
 
-    /// The feeds of a cluster.
     pub(crate) fn feeds_of(&self, site: Site) -> impl Iterator<Item = &Feed> {
         self.feeds.values().filter(move |feed| feed.site == site)
     }
 
-    /// Whether a cluster serves a kind, as far as it knows.
+    /// Looks a kind up in the last discovery of a cluster.
     pub(crate) fn find(&self, site: Site, kind: &GroupKind) -> Discovered {
         match self.kinds.get(&site).map(|kinds| kinds.get(kind)) {
             Some(Some(served)) => Discovered::Served(served.clone()),
@@ -165,31 +166,31 @@ impl Process {
         }
     }
 
-    /// Takes from what waits for the engine.
+    /// Takes at most `most` events from the inbox.
     pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, FeedEvent)> {
         let count = most.min(self.inbox.len());
         self.has_events |= count > 0;
         let mut taken = Vec::with_capacity(count);
-        for (id, news, revision) in self.inbox.drain(..count) {
+        for (id, event, revision) in self.inbox.drain(..count) {
             if let Some(feed) = self.feeds.get_mut(&id) {
-                feed.view.hear(&news, revision);
+                feed.view.hear(&event, revision);
             }
-            taken.push((id, news));
+            taken.push((id, event));
         }
         taken
     }
 
-    /// Up to which change it knows each kind of the hub.
+    /// The revision up to which the engine knows each kind of the hub.
     pub(crate) fn knew(&self) -> Vec<(GroupKind, u64)> {
         self.feeds_of(Site::Hub).map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
     }
 
-    /// Whether a kind of the hub could be read and then not, or the other way round.
+    /// Whether a kind of the hub changed between readable and unreadable.
     pub(crate) fn is_fickle(&self, kind: &GroupKind) -> bool {
         self.feeds_of(Site::Hub).any(|feed| feed.follower.kind() == kind && feed.view.fickle)
     }
 
-    /// Somebody asks it about everything, unless it would say what it said before.
+    /// Queries the status of every group and checks the answers, if they may have changed.
     pub(crate) fn ask(&mut self, store: &Store, now: Timestamp) -> Result<(), Violation> {
         if !mem::take(&mut self.has_events) {
             return Ok(());
@@ -200,7 +201,7 @@ impl Process {
         self.answers.ask(&self.driver, &feeds, &knew, store, now)
     }
 
-    /// What it must know of all kinds of the hub by now.
+    /// What the engine must know of the kinds of the hub.
     pub(crate) fn views(&self, store: &Store) -> BTreeMap<GroupKind, Known> {
         let known = |feed: &Feed| {
             let (kind, view) = (feed.follower.kind(), &feed.view);

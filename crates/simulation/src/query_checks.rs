@@ -1,8 +1,8 @@
-//! What those hear who ask a controller: a probe, OLM, somebody at a terminal.
+//! Checks of the answers of a controller to queries, as probes, OLM and the command line make them.
 //!
-//! In the end it is what there is to say. On the way, who is said to be well must have been, at some moment since the
-//! controller knew, and so must who is said to be upgradeable; and it is noted since when it says what, so that nobody can
-//! say that something turned before.
+//! At the end of a run, answers must equal the oracle. During a run, a group that is reported healthy or
+//! upgradeable must have been so at some point since the state that the controller knows. The first time of
+//! each reported status is kept: `checks.rs` compares it with `lastTransitionTime`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,42 +29,41 @@ use crate::{
     violation::{Violation, difference},
 };
 
-/// What a controller has said of one object: for each condition, when it first had a status, by the clock of the controller.
+/// For each condition of one object, when the controller first reported a status, by its clock.
 pub(crate) type ReportedStatuses = BTreeMap<&'static str, Vec<(ConditionStatus, Timestamp)>>;
 
-/// What a controller has told those who asked, in one of its lives.
+/// The answers of a controller since its start.
 #[derive(Default)]
 pub(crate) struct Answers {
-    /// Of each Application and Rollup, by its uid.
-    sayings: BTreeMap<String, ReportedStatuses>,
-    /// Up to which change each kind was known when all of them last were, each of one time.
-    whole: Vec<(GroupKind, u64)>,
-    /// Of which nothing could be noted, and since when.
+    /// By UID of the Application or Rollup.
+    reported: BTreeMap<String, ReportedStatuses>,
+    /// The revision of each kind when all kinds were last complete and decoded with their current lenses.
+    complete: Vec<(GroupKind, u64)>,
+    /// Groups whose status could not be recorded, and since when.
     unclear: BTreeMap<(GroupKind, NamespacedName), Timestamp>,
-    /// The answers to a follower, which asks only about the groups that have changed.
+    /// What a subscriber knows, which queries only the groups of `Effect::Changed`.
     followed: BTreeMap<(GroupKind, NamespacedName), GroupStatus>,
-    /// The groups that have changed since they asked; without a name, all of a kind.
+    /// The groups of `Effect::Changed` since the last query of the subscriber. Without a name, all of a kind.
     changed: BTreeSet<(OwnKind, Option<NamespacedName>)>,
 }
 
-/// All that may be asked about.
+/// All groups of all plans.
 fn targets() -> impl Iterator<Item = (GroupKind, NamespacedName)> {
     let apps = ["a", "b", "c"].map(|name| objects::key(APP, name));
     apps.into_iter().chain(["r", "s", "t"].map(|name| objects::key(ROLLUP, name)))
 }
 
 impl Answers {
-    /// What was told of an object.
     pub(crate) fn of(&self, uid: &str) -> ReportedStatuses {
-        self.sayings.get(uid).cloned().unwrap_or_default()
+        self.reported.get(uid).cloned().unwrap_or_default()
     }
 
-    /// A group may be told of in other words than before; without a name, all of its kind.
+    /// Notes an `Effect::Changed`.
     pub(crate) fn changed(&mut self, kind: OwnKind, name: Option<NamespacedName>) {
         self.changed.insert((kind, name));
     }
 
-    /// Asks about those that have changed.
+    /// The subscriber queries the groups that have changed.
     pub(crate) fn follow(&mut self, driver: &Driver, now: Timestamp) {
         let changed = mem::take(&mut self.changed);
         for (kind, name) in targets() {
@@ -77,21 +76,21 @@ impl Answers {
         }
     }
 
-    /// Whether those who ask only about what has changed have heard what is said.
+    /// Checks that the subscriber knows the current status of every group.
     pub(crate) fn are_up_to_date(&self, driver: &Driver, now: Timestamp) -> Result<(), Violation> {
         for (kind, name) in targets() {
-            let (heard, says) =
+            let (subscribed, current) =
                 (self.followed.get(&(kind.clone(), name.clone())), driver.summary(now, &kind, &name));
             must!(
-                heard == Some(&says),
-                "who follows {kind} {name} has heard {heard:?}, who asks hears {says:?}"
+                subscribed == Some(&current),
+                "a subscriber of {kind} {name} has {subscribed:?}, but a query returns {current:?}"
             );
         }
         Ok(())
     }
 
-    /// Asks about everything. While a kind is being listed again, the last word counts: it must have been true when all was
-    /// last known.
+    /// Queries every group. During a relist the engine reports the last status, which is checked against the
+    /// state in which all kinds were last complete.
     pub(crate) fn ask(
         &mut self,
         driver: &Driver,
@@ -102,10 +101,10 @@ impl Answers {
     ) -> Result<(), Violation> {
         let find = |kind: &GroupKind| feeds.iter().find(|feed| feed.follower.kind() == kind);
         if feeds.iter().all(|feed| feed.view.is_in_focus()) {
-            knew.clone_into(&mut self.whole);
+            knew.clone_into(&mut self.complete);
         }
         for (kind, name) in targets() {
-            // In the middle of a list of its own kind, nobody can tell what is known of it.
+            // During a relist of its own kind, `View` does not say which state of the group the engine knows.
             let Some(own) = find(&kind) else { continue };
             if own.view.telling {
                 self.unclear.entry((kind, name)).or_insert(now);
@@ -114,18 +113,18 @@ impl Answers {
             let GroupStatus::Known(summary) = driver.summary(now, &kind, &name) else { continue };
             let Some(object) = store.get_at(&kind, &name, own.view.revision) else { continue };
             if object.is_deleting() {
-                must!(!summary.healthy, "{kind} {name} is said to be well, and is being deleted");
+                must!(!summary.healthy, "{kind} {name} is reported healthy, but is being deleted");
                 continue;
             }
             let needs = needs(object);
-            let are = |is_so: fn(&View) -> bool| {
-                needs.iter().all(|kind| find(kind).is_some_and(|feed| is_so(&feed.view)))
+            let all = |holds: fn(&View) -> bool| {
+                needs.iter().all(|kind| find(kind).is_some_and(|feed| holds(&feed.view)))
             };
-            if are(View::is_whole) {
+            if all(View::is_whole) {
                 let since = self.unclear.remove(&(kind, name)).unwrap_or(now);
                 self.note(object.uid(), &summary, since);
             }
-            let past = Past { store, knew: if are(View::is_in_focus) { knew } else { &self.whole }, now };
+            let past = Past { store, knew: if all(View::is_in_focus) { knew } else { &self.complete }, now };
             if let Some(app) = object.application().filter(|_| summary.healthy) {
                 past.is_ready(app)?;
             }
@@ -133,33 +132,33 @@ impl Answers {
             if summary.healthy {
                 past.is_healthy(rollup)?;
             }
-            // This is what OLM goes by.
-            if summary.condition("Upgradeable").is_some_and(|says| says.status == ConditionStatus::True) {
+            // OLM upgrades an operator by this condition.
+            if summary.condition("Upgradeable").is_some_and(|it| it.status == ConditionStatus::True) {
                 past.is_upgradeable(rollup)?;
             }
         }
         Ok(())
     }
 
-    /// What is said now, and was never said before, is said since then.
-    fn note(&mut self, uid: &str, summary: &StatusSummary, then: Timestamp) {
-        let sayings = self.sayings.entry(uid.to_owned()).or_default();
-        for (kind, says) in &summary.conditions {
-            let said = sayings.entry(kind).or_default();
-            if !said.iter().any(|(status, _)| *status == says.status) {
-                said.push((says.status, then));
+    /// Records the statuses that are reported for the first time.
+    fn note(&mut self, uid: &str, summary: &StatusSummary, since: Timestamp) {
+        let reported = self.reported.entry(uid.to_owned()).or_default();
+        for (kind, statement) in &summary.conditions {
+            let statuses = reported.entry(kind).or_default();
+            if !statuses.iter().any(|(status, _)| *status == statement.status) {
+                statuses.push((statement.status, since));
             }
         }
     }
 }
 
-/// The kinds that an Application or a Rollup needs.
+/// The kinds that an Application or a Rollup uses.
 fn needs(object: &Object) -> BTreeSet<GroupKind> {
     let app = object.application().map(|app| Oracle::wishes(&app.spec).into_keys().collect());
     app.or_else(|| object.rollup().map(|rollup| rollup_oracle::wishes(&rollup.spec))).unwrap_or_default()
 }
 
-/// Whether all that a controller tells in the end is what there is to say.
+/// Checks the answers at the end of a run against the oracle.
 pub(crate) fn is_right(
     oracle: &Oracle<'_>,
     driver: &Driver,
@@ -169,22 +168,22 @@ pub(crate) fn is_right(
     let groups = driver.groups(now);
     for (kind, name) in targets() {
         let object = oracle.kinds.get(&kind).and_then(|known| known.objects.get(&name));
-        let insight = driver.summary(now, &kind, &name);
+        let answer = driver.summary(now, &kind, &name);
         let group = groups.iter().find(|group| group.kind == kind && group.name == name);
-        let (summary, group) = match (object, insight, group) {
+        let (summary, group) = match (object, answer, group) {
             (None, GroupStatus::NotFound, None) => continue,
             (Some(_), GroupStatus::Known(summary), Some(group)) => (summary, group),
-            (object, insight, group) => {
-                let is_there = if object.is_some() { "it is there" } else { "there is none" };
-                let is_seen = if group.is_some() { "sees it" } else { "does not see it" };
+            (object, answer, group) => {
+                let exists = if object.is_some() { "exists" } else { "does not exist" };
+                let is_listed = if group.is_some() { "lists it" } else { "does not list it" };
                 return Err(Violation::new(format!(
-                    "who asks for {kind} {name} hears {insight:?}, who looks {is_seen}, and {is_there}"
+                    "{kind} {name} {exists}, but a query returns {answer:?} and groups() {is_listed}"
                 )));
             }
         };
         let Some(object) = object else { continue };
         let expected = if object.is_deleting() {
-            ExpectedAnswer { healthy: false, state: State::Terminating, words: json!({}), members: None }
+            ExpectedAnswer { healthy: false, state: State::Terminating, status: json!({}), members: None }
         } else if let Some(rollup) = object.rollup() {
             ExpectedAnswer::of_rollup(oracle, rollup, &object.value["status"], leads)?
         } else {
@@ -193,37 +192,37 @@ pub(crate) fn is_right(
         must!(
             (summary.healthy, summary.state, group.state)
                 == (expected.healthy, expected.state, expected.state),
-            "who asks for {kind} {name} hears that it is {:?} (well: {}) or {:?}, and it is {:?}",
+            "{kind} {name} is {:?} (healthy: {}) in a query and {:?} in groups(), want {:?}",
             summary.state,
             summary.healthy,
             group.state,
             expected.state
         );
-        let seen: Vec<_> = group.conditions.iter().map(|it| (it.type_, it.statement.clone())).collect();
-        let heard = [
-            ("asks for", &summary.conditions, summary.meaning.as_deref()),
-            ("looks at", &seen, group.meaning()),
+        let listed: Vec<_> = group.conditions.iter().map(|it| (it.type_, it.statement.clone())).collect();
+        let answers = [
+            ("a query", &summary.conditions, summary.meaning.as_deref()),
+            ("groups()", &listed, group.meaning()),
         ];
-        for (who, conditions, meaning) in heard {
-            let said = as_status(group, conditions, meaning, &expected.words);
-            let words = difference(&said, &expected.words);
-            must!(words.is_empty(), "who {who} {kind} {name} hears{words}");
+        for (source, conditions, meaning) in answers {
+            let actual = as_status(group, conditions, meaning, &expected.status);
+            let differs = difference(&actual, &expected.status);
+            must!(differs.is_empty(), "{kind} {name} in {source} differs from the oracle:{differs}");
         }
         if let Some(expected) = expected.members {
             let members = members(group);
-            must!(members == expected, "who looks at {name} sees {members:?}, and there is {expected:?}");
+            must!(members == expected, "the members of {name} are {members:?}, want {expected:?}");
         }
     }
     Ok(())
 }
 
-/// What there is to tell somebody who asks.
+/// The answer according to the oracle.
 struct ExpectedAnswer {
     healthy: bool,
     state: State,
-    /// In the shape of the status, as far as it is told.
-    words: Value,
-    /// The components of a Rollup. Those of an Application are among the words.
+    /// In the form of the oracle's status, with the fields that queries return.
+    status: Value,
+    /// The components of a Rollup. Those of an Application are part of `status`.
     members: Option<Vec<String>>,
 }
 
@@ -231,7 +230,7 @@ impl ExpectedAnswer {
     fn of_application(oracle: &Oracle<'_>, object: &Object) -> Result<Self, Violation> {
         let expected = object.application().and_then(|app| oracle.status(app));
         let Some(expected) = expected else {
-            return Err(Violation::new(format!("in the end nobody can tell of {}", object.name)));
+            return Err(Violation::new(format!("at the end, the oracle has no status for {}", object.name)));
         };
         let ready = expected["Ready"][0].as_str().unwrap_or_default();
         let counts = &expected["objectCounts"];
@@ -250,7 +249,7 @@ impl ExpectedAnswer {
         };
         let fields = ["Ready", "Settled", "Installed", "Resolved", "DependencyCycle"];
         let fields = fields.into_iter().chain(["objects", "objectCounts", "progress", "dependencies"]);
-        Ok(Self { healthy: ready == "True", state, words: only(&expected, fields), members: None })
+        Ok(Self { healthy: ready == "True", state, status: only(&expected, fields), members: None })
     }
 
     fn of_rollup(
@@ -260,16 +259,17 @@ impl ExpectedAnswer {
         leads: bool,
     ) -> Result<Self, Violation> {
         let Some(expected) = rollup_oracle::status(oracle, rollup, stored, stored) else {
-            return Err(Violation::new(format!("in the end nobody can tell of {:?}", rollup.metadata.name)));
+            let name = rollup.metadata.name.as_deref().unwrap_or_default();
+            return Err(Violation::new(format!("at the end, the oracle has no status for {name}")));
         };
         let fields = ["Available", "Progressing", "Degraded", "Upgradeable", "Resolved", "meaning"];
-        let mut words = only(&expected.status, fields);
-        // A standby may have seen a component come and go that the leader never saw. So it misses it since another time than
-        // the status says, and the reason is that of the one that changed last.
+        let mut status = only(&expected.status, fields);
+        // A standby may have seen a component come and go that the leader never saw. Then the two know
+        // different times since when it is missing, and may report the reasons of different components.
         let mut components = expected.status["components"].as_array().into_iter().flatten();
         if !leads && components.any(|it| it["presence"] == "Missing") {
             for condition in ["Available", "Progressing", "Degraded"] {
-                if let Some(reason) = words[condition].get_mut(1) {
+                if let Some(reason) = status[condition].get_mut(1) {
                     *reason = Value::Null;
                 }
             }
@@ -277,7 +277,7 @@ impl ExpectedAnswer {
         Ok(Self {
             healthy: expected.status["health"] == "Healthy",
             state: expected.state,
-            words,
+            status,
             members: Some(expected.members),
         })
     }
@@ -288,14 +288,14 @@ fn only<'a>(value: &Value, fields: impl IntoIterator<Item = &'a str>) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// What is told of a group in the shape of the oracle's.
+/// An answer in the form of the oracle's status.
 fn as_status(
     group: &Group,
     conditions: &[(&'static str, Statement)],
     meaning: Option<&str>,
     expected: &Value,
 ) -> Value {
-    let condition = |(kind, says): &(&'static str, Statement)| json!({"type": kind, "status": says.status, "reason": says.reason, "message": says.message});
+    let condition = |(kind, it): &(&'static str, Statement)| json!({"type": kind, "status": it.status, "reason": it.reason, "message": it.message});
     let conditions: Vec<_> = conditions.iter().map(condition).collect();
     let dependencies = match &group.detail {
         Detail::Application { dependencies, .. } => dependencies,
@@ -305,7 +305,7 @@ fn as_status(
     };
     let objects = group.members.iter().enumerate();
     let objects: Vec<_> =
-        objects.map(|(index, member)| listed(member, &expected["objects"][index])).collect();
+        objects.map(|(index, member)| status_object(member, &expected["objects"][index])).collect();
     let status = json!({
         "conditions": conditions, "objects": objects, "objectCounts": group.counts, "progress": group.progress,
         "dependencies": dependencies,
@@ -313,8 +313,8 @@ fn as_status(
     shape(&status, expected)
 }
 
-/// A member of an Application as its status lists it. Where it is to be found is not told.
-fn listed(member: &Member, expected: &Value) -> Value {
+/// A member of an Application as its status lists it. Answers have no link.
+fn status_object(member: &Member, expected: &Value) -> Value {
     let rule = member.rule.as_ref();
     let rule = rule.map(|rule| format!("{}/{}", json!(rule.source).as_str().unwrap_or_default(), rule.id));
     json!({
@@ -324,13 +324,12 @@ fn listed(member: &Member, expected: &Value) -> Value {
     })
 }
 
-/// The components of a Rollup in a line each, with what stands for them. What a selector that matches nothing is called is
-/// not for us to say.
+/// The components of a Rollup, one line each. The oracle does not know names of selectors without matches.
 fn members(group: &Group) -> Vec<String> {
     let line = |it: &Member| {
         let name = if it.stands_for == StandsFor::Selector { String::new() } else { it.name.to_string() };
-        let says = it.operator.map(|says| [says.available, says.progressing, says.degraded]);
-        rollup_oracle::in_a_line(&it.kind, &name, it.state, says)
+        let statuses = it.operator.map(|it| [it.available, it.progressing, it.degraded]);
+        rollup_oracle::in_a_line(&it.kind, &name, it.state, statuses)
     };
     let mut members: Vec<_> = group.members.iter().map(line).collect();
     members.sort();

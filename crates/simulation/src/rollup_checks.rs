@@ -1,4 +1,4 @@
-//! What must be so whenever something is written about a Rollup.
+//! Checks of writes to the status of a Rollup.
 
 use bellwether_engine::{Change, GroupKind, NamespacedName};
 use jiff::Timestamp;
@@ -12,8 +12,8 @@ use crate::{
     violation::Violation,
 };
 
-/// What there is to say of a Rollup by what is known; nothing if it is not known itself. What is stored counts, too: a turn
-/// for the worse may have to last before it is told.
+/// The status that a write must have, computed by the oracle. None if the controller did not know the Rollup.
+/// The stored status is an input, because damping depends on it.
 pub(crate) fn expected(
     oracle: &Oracle<'_>,
     name: &NamespacedName,
@@ -27,27 +27,27 @@ pub(crate) fn expected(
     let is_it = |it: &&Object| *it.uid() == **uid && it.version().to_string() == version.as_str();
     let stored = store.log.iter().map(|entry| &*entry.object).find(is_it);
     let stored = stored.map_or(Value::Null, |it| it.value["status"].clone());
-    let mut said = stored.clone();
-    merge(&mut said, patch);
-    let expected = rollup_oracle::status(oracle, rollup, &stored, &said);
-    must!(expected.is_some(), "something is said of {name} before all that it needs is known");
+    let mut written = stored.clone();
+    merge(&mut written, patch);
+    let expected = rollup_oracle::status(oracle, rollup, &stored, &written);
+    must!(expected.is_some(), "{name} is evaluated before all kinds it uses are known");
     Ok(expected.map(|expected| expected.status))
 }
 
-/// What is written of components that are not there, and when.
+/// Checks `since` of missing components in a status that is written.
 pub(crate) struct MissingComponents<'a> {
     pub(crate) store: &'a Store,
-    /// The Rollup.
+    /// UID of the Rollup.
     pub(crate) uid: &'a str,
-    /// When the controller that writes it began, by its clock,
+    /// When the controller started, by its clock.
     pub(crate) began: Timestamp,
-    /// and what its clock says now.
+    /// The time of the same clock.
     pub(crate) now: Timestamp,
 }
 
 impl MissingComponents<'_> {
-    /// Whether it can be since then that they are missed: as was written before, or since a moment of this life. What never
-    /// was there, and was said to be missed, is missed since then still, unless for a while nobody could tell.
+    /// `since` must equal a value that was stored before, or a time since the start of the controller. It
+    /// must not change for a component that never existed, unless its kind was unreadable for a while.
     pub(crate) fn check(
         &self,
         version: &str,
@@ -56,31 +56,31 @@ impl MissingComponents<'_> {
     ) -> Result<(), Violation> {
         let log = || self.store.log.iter().map(|entry| &entry.object);
         let mine = || log().filter(|it| *it.uid() == *self.uid);
-        let before = |miss: &MissingComponent, object: &Object| {
-            missed(&object.value["status"])
-                .find(|other| (&other.kind, &other.name) == (&miss.kind, &miss.name))
+        let in_status = |component: &MissingComponent, object: &Object| {
+            missing_components(&object.value["status"])
+                .find(|other| (&other.kind, &other.name) == (&component.kind, &component.name))
         };
-        for miss in missed(patch) {
-            let MissingComponent { kind, name, presence, since } = &miss;
+        for component in missing_components(patch) {
+            let MissingComponent { kind, name, presence, since } = &component;
             let stored = mine().find(|it| it.version().to_string() == version);
             let stored =
-                stored.and_then(|stored| before(&miss, stored)).filter(|it| it.presence == *presence);
-            let was_there = log().any(|it| it.kind == *kind && it.name == *name);
-            if let Some(stored) = stored.filter(|_| !was_there && !is_fickle(kind)) {
+                stored.and_then(|stored| in_status(&component, stored)).filter(|it| it.presence == *presence);
+            let existed = log().any(|it| it.kind == *kind && it.name == *name);
+            if let Some(stored) = stored.filter(|_| !existed && !is_fickle(kind)) {
                 let then = stored.since;
-                must!(*since == then, "{kind} {name} is missed since {then:?}, and {since:?} is said");
+                must!(*since == then, "since of missing {kind} {name} changed from {then:?} to {since:?}");
                 continue;
             }
-            let was_said = mine().any(|it| before(&miss, it).is_some_and(|other| other.since == *since));
-            let is_of_this_life =
+            let was_stored =
+                mine().any(|it| in_status(&component, it).is_some_and(|other| other.since == *since));
+            let is_after_start =
                 since.is_some_and(|since| self.began.as_second() <= since.as_second() && since <= self.now);
-            must!(was_said || is_of_this_life, "{kind} {name} cannot be missed since {since:?}");
+            must!(was_stored || is_after_start, "{kind} {name} cannot be missing since {since:?}");
         }
         Ok(())
     }
 }
 
-/// A component that is said not to be there.
 struct MissingComponent {
     kind: GroupKind,
     name: NamespacedName,
@@ -88,8 +88,8 @@ struct MissingComponent {
     since: Option<Timestamp>,
 }
 
-/// The components that a status says are not there.
-fn missed(status: &Value) -> impl Iterator<Item = MissingComponent> {
+/// The missing components of a status.
+fn missing_components(status: &Value) -> impl Iterator<Item = MissingComponent> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let components = status["components"].as_array().into_iter().flatten();
     let components = components.filter(|it| it["presence"].is_string());

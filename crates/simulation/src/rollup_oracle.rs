@@ -1,6 +1,6 @@
-//! What there is to say of every Rollup, found out anew with plain loops over all that has been told.
+//! The oracle for Rollups: computes a status from scratch, with plain loops over all known objects.
 //!
-//! The times of the Rollup's own conditions are left out: they depend on what was before.
+//! Transition times of the Rollup's own conditions are left out because they depend on the past.
 
 mod components;
 mod words;
@@ -21,34 +21,34 @@ use components::{Component, Discovered, ReportedCondition, Since, find, good, st
 pub(crate) use components::{is_well, means, objects_to_upgrades};
 use words::{joined, meaning, said_as, words};
 
-/// What is to be said of a Rollup.
+/// The expected state of a Rollup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Its status, in the shape of [`shape`].
+    /// In the form of [`shape`].
     pub status: Value,
-    /// Whether a turn for the worse is held back, so that time alone will change it.
+    /// Whether damping holds back a transition, so that the status will change with time.
     pub held: bool,
-    /// How it is in one word, for those who ask.
+    /// The state that queries return.
     pub state: State,
-    /// Its components and what stands for them, by [`in_a_line`].
+    /// Components and placeholders, formatted by [`in_a_line`].
     pub members: Vec<String>,
 }
 
-/// All Rollups that have been told of.
+/// All known Rollups.
 pub fn rollups<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o NamespacedName, &'o Rollup)> {
     let known = oracle.kinds.get(&GroupKind::own("Rollup"));
     let objects = known.into_iter().flat_map(|known| &known.objects);
     objects.filter_map(|(name, object)| Some((name, object.rollup()?)))
 }
 
-/// The kinds that one asks for. Entries that nobody can understand ask for nothing.
+/// The kinds that a Rollup uses. Invalid entries use none.
 pub fn wishes(spec: &RollupSpec) -> BTreeSet<GroupKind> {
     let entries = spec.components.iter().filter(|entry| entry.name.is_some() != entry.selector.is_some());
     entries.map(|entry| GroupKind::new(&entry.group, &entry.kind)).collect()
 }
 
-/// What is to be said of a Rollup whose status is `stored`; nothing as long as a kind that it needs is not known. `said` is
-/// the status that is to be judged, which alone can tell since when something is missed.
+/// The state of a Rollup whose status is `stored`. None while a used kind is unknown or torn. `said` is the
+/// status to check: the oracle takes from it since when components are missing, which it cannot know.
 pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value) -> Option<Expected> {
     let is_known =
         |kind: &GroupKind| oracle.kinds.get(kind).is_some_and(|known| known.is_known() && !known.is_torn());
@@ -59,7 +59,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     let kinds = wishes(&rollup.spec);
     components.sort_by_key(|it| identity(it, &kinds));
     let mode = rollup.spec.progressing;
-    let judge = |kind: &'static str, which: fn(&Component) -> Option<&ReportedCondition>| ConditionInput {
+    let input = |kind: &'static str, which: fn(&Component) -> Option<&ReportedCondition>| ConditionInput {
         kind,
         good: good(kind, mode),
         which,
@@ -67,14 +67,14 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
         kinds: &kinds,
     };
     let damping = Damping { after: rollup.spec.degraded_after.value(), stored, now: oracle.now };
-    let (available, first) = judge("Available", |it| Some(&it.available)).damped(&damping);
-    let (degraded, second) = judge("Degraded", |it| Some(&it.degraded)).damped(&damping);
+    let (available, first) = input("Available", |it| Some(&it.available)).damped(&damping);
+    let (degraded, second) = input("Degraded", |it| Some(&it.degraded)).damped(&damping);
     let held = first || second;
-    let progressing = judge("Progressing", |it| Some(&it.progressing));
+    let progressing = input("Progressing", |it| Some(&it.progressing));
     let is_stuck = mode == ProgressingPolicy::Matrix && !held && components.iter().any(is_stuck);
     let progressing = if is_stuck { progressing.stuck() } else { progressing.plain() };
     let upgradeable =
-        rollup.spec.upgradeable.then(|| judge("Upgradeable", |it| it.upgradeable.as_ref()).plain());
+        rollup.spec.upgradeable.then(|| input("Upgradeable", |it| it.upgradeable.as_ref()).plain());
     let triple = [&available, &progressing, &degraded].map(|condition| condition[0].clone());
     let ones: Vec<_> = components.iter().filter(|it| it.is_one).collect();
     let state = match state(status_of(&triple[0]), status_of(&triple[1]), status_of(&triple[2])) {
@@ -111,23 +111,28 @@ fn status_of(value: &Value) -> ConditionStatus {
     ConditionStatus::of(value.as_str().unwrap_or_default())
 }
 
-/// What is told of a component besides words. What a selector is called is not for us to say.
-pub fn in_a_line(kind: &GroupKind, name: &str, state: State, says: Option<[ConditionStatus; 3]>) -> String {
-    format!("{kind} {name} is {state:?}: {says:?}")
+/// A component without its texts. The name of a selector is empty, because the oracle does not know it.
+pub fn in_a_line(
+    kind: &GroupKind,
+    name: &str,
+    state: State,
+    statuses: Option<[ConditionStatus; 3]>,
+) -> String {
+    format!("{kind} {name} is {state:?}: {statuses:?}")
 }
 
 fn member(it: &Component) -> String {
     let is_selector = !it.is_one && !it.name.name.starts_with("spec.components[");
     let name = if is_selector { String::new() } else { it.name.to_string() };
-    let says = [it.available.status, it.progressing.status, it.degraded.status];
-    in_a_line(&it.kind, &name, it.state, Some(says))
+    let statuses = [it.available.status, it.progressing.status, it.degraded.status];
+    in_a_line(&it.kind, &name, it.state, Some(statuses))
 }
 
-/// Where a component stands among the others: its kind, with its group where two groups have it, its namespace, its name.
+/// Sort key of a component: kind, with the group if two groups have that kind; namespace; name.
 fn identity(it: &Component, kinds: &BTreeSet<GroupKind>) -> (String, String, String) {
     let is_ambiguous = kinds.iter().any(|kind| kind.kind == it.kind.kind && kind.group != it.kind.group);
     let kind = match it {
-        // An entry that cannot be understood stands before all objects.
+        // An invalid entry comes before all objects.
         _ if it.name.name.starts_with("spec.") => String::new(),
         _ if is_ambiguous => it.kind.to_string(),
         _ => it.kind.kind.to_string(),
@@ -135,22 +140,22 @@ fn identity(it: &Component, kinds: &BTreeSet<GroupKind>) -> (String, String, Str
     (kind, it.name.namespace.to_string(), it.name.name.to_string())
 }
 
-/// Not available, degraded, and nobody does anything about it.
+/// Not available and degraded, and its operator is not progressing.
 fn is_stuck(it: &Component) -> bool {
     (it.available.status, it.progressing.status, it.degraded.status) == (False, False, True)
 }
 
-/// Many conditions of one type.
+/// The conditions of one type of all components.
 struct ConditionInput<'a> {
     kind: &'static str,
     good: ConditionStatus,
     which: fn(&Component) -> Option<&ReportedCondition>,
-    /// By their identities.
+    /// Sorted by `identity`.
     components: &'a [Component],
     kinds: &'a BTreeSet<GroupKind>,
 }
 
-/// What may hold a turn for the worse back.
+/// Holds back a change for the worse until it has lasted `after`.
 struct Damping<'a> {
     after: Duration,
     stored: &'a Value,
@@ -167,7 +172,7 @@ impl ConditionInput<'_> {
         self.components.iter().filter(is_it).collect()
     }
 
-    /// The worst of them: its status, its reason and its message.
+    /// Status, reason and message without damping: the worst status of all components.
     fn plain(&self) -> Value {
         let worst = [self.bad(), Unknown, self.good].into_iter().find(|status| !self.of(*status).is_empty());
         match worst {
@@ -177,7 +182,8 @@ impl ConditionInput<'_> {
         }
     }
 
-    /// The same, and whether it is held back: something is bad, was not said to be, and has not lasted.
+    /// The same with damping, and whether it holds back: a component is bad, the stored status is not, and
+    /// `after` has not passed.
     fn damped(&self, damping: &Damping<'_>) -> (Value, bool) {
         let stored = damping.stored["conditions"].as_array().into_iter().flatten();
         let stored = stored.filter(|it| it["type"] == self.kind).map(|it| text(&it["status"])).next();
@@ -190,21 +196,21 @@ impl ConditionInput<'_> {
         for it in bad {
             match (self.which)(it).map(|says| says.since) {
                 Some(Since::At(since)) => times.push(since),
-                // Who does not say since when is not waited for.
+                // Damping needs a time: a component without one counts at once.
                 _ => return (self.plain(), false),
             }
         }
         let has_lasted = times.iter().any(|since| later(*since) <= damping.now);
-        // No clock that is so far ahead may hide anything.
-        let is_absurd = times.iter().all(|since| *since > later(damping.now));
-        if has_lasted || is_absurd {
+        // Times that are too far in the future are ignored: a wrong clock must not hide a failure.
+        let is_implausible = times.iter().all(|since| *since > later(damping.now));
+        if has_lasted || is_implausible {
             return (self.plain(), false);
         }
         let is_unknown = stored != self.good.name() || !self.of(Unknown).is_empty();
         let mut says = self.say(if is_unknown { Unknown } else { self.good });
-        // What the status does not tell yet, the words do.
+        // The message names what the status holds back.
         let until = times.iter().min().map(|since| format!("held back until {}: ", later(*since)));
-        // These words take room from the others: what has hardly enough without them is not foretold.
+        // The prefix takes room from the items. Where they hardly fit without it, no message is expected.
         let has_room = |text: &str| text.len() < 900;
         says[2] = match (until, self.named()) {
             (Some(until), Value::String(named)) if has_room(&named) => json!(until + &named),
@@ -218,12 +224,12 @@ impl ConditionInput<'_> {
         (says, true)
     }
 
-    /// Somebody has to come.
+    /// Progressing while a component is stuck.
     fn stuck(&self) -> Value {
         let stuck: Vec<_> = self.components.iter().filter(|it| is_stuck(it)).collect();
         let items = stuck.iter().map(|it| {
             let why = words(&it.degraded)?;
-            Some(format!("{}: requires manual intervention: {why}", self.called(it)?))
+            Some(format!("{}: requires manual intervention: {why}", self.display_name(it)?))
         });
         let message = joined(&items.collect::<Vec<_>>());
         json!(["False", self.reason(&stuck, "NeedsHuman"), message])
@@ -239,17 +245,18 @@ impl ConditionInput<'_> {
         json!([status, reason, self.named()])
     }
 
-    /// Those that are bad and those of which nobody can tell, in words.
+    /// The message that names bad components, then unknown ones.
     fn named(&self) -> Value {
         let named = self.of(self.bad()).into_iter().chain(self.of(Unknown));
         let items = named.map(|it| {
             let words = (self.which)(it).and_then(words)?;
-            Some(format!("{}: {words}", self.called(it)?))
+            Some(format!("{}: {words}", self.display_name(it)?))
         });
         joined(&items.collect::<Vec<_>>())
     }
 
-    /// The reason of the one that changed last; of several, of the first. Nothing if that depends on who noticed when.
+    /// The reason of the component that changed last; of several, of the first. None if that depends on a
+    /// time that the oracle does not know.
     fn reason(&self, deciding: &[&Component], otherwise: &str) -> Option<String> {
         let mut latest: Option<(Option<Timestamp>, String)> = None;
         let says: Vec<_> = deciding.iter().filter_map(|it| (self.which)(it)).collect();
@@ -260,7 +267,7 @@ impl ConditionInput<'_> {
         for says in says {
             let since = match says.since {
                 Since::At(since) => Some(since),
-                Since::Nobody | Since::Noticed => None,
+                Since::Unreported | Since::Noticed => None,
             };
             if latest.as_ref().is_none_or(|(time, _)| since > *time) {
                 latest = Some((since, says.reason.clone()));
@@ -270,18 +277,18 @@ impl ConditionInput<'_> {
         Some(legal_reason(reason).into_owned())
     }
 
-    /// What it is called: by its name, as far as that tells it from the others.
-    fn called(&self, it: &Component) -> Option<String> {
-        // What a selector that matches nothing is called is not for us to say, and it has no name that others have.
+    /// The name of a component in messages, with the namespace only if two components have the same name.
+    fn display_name(&self, it: &Component) -> Option<String> {
+        // The oracle does not know the name of a selector without matches. It cannot equal that of an object.
         if !it.is_one {
             return None;
         }
         let (kind, namespace, name) = identity(it, self.kinds);
-        let is_called_so = |other: &&Component| {
+        let has_same_name = |other: &&Component| {
             let (other_kind, _, other_name) = identity(other, self.kinds);
             other.is_one && (other_kind, other_name) == (kind.clone(), name.clone())
         };
-        let is_unique = self.components.iter().filter(is_called_so).count() == 1;
+        let is_unique = self.components.iter().filter(has_same_name).count() == 1;
         Some(if is_unique || namespace.is_empty() {
             format!("{kind}/{name}")
         } else {
@@ -300,7 +307,7 @@ impl ConditionInput<'_> {
     }
 }
 
-/// The components: those in error, those of which there is something to tell, the others.
+/// `status.components`: first those in error, then those with a warning or an objection, then the others.
 fn listed(components: &[&Component], kinds: &BTreeSet<GroupKind>, upgradeable: bool) -> Vec<Value> {
     let mut components: Vec<_> = components.to_vec();
     components.sort_by_key(|it| {
@@ -327,7 +334,7 @@ fn listed(components: &[&Component], kinds: &BTreeSet<GroupKind>, upgradeable: b
         let telling = telling.map_or(available, |(says, _)| says);
         let since = match telling.since {
             Since::At(since) => Some(since.to_string()),
-            Since::Nobody => Some(String::new()),
+            Since::Unreported => Some(String::new()),
             Since::Noticed => None,
         };
         json!({
@@ -341,7 +348,7 @@ fn listed(components: &[&Component], kinds: &BTreeSet<GroupKind>, upgradeable: b
     components.iter().map(entry).collect()
 }
 
-/// Error: not available, or degraded. Warning: progressing, or something is unknown.
+/// Error: not available, or degraded. Warning: progressing, or a status is unknown.
 fn health([available, progressing, degraded]: &[Value; 3]) -> &'static str {
     if available == "False" || degraded == "True" {
         "Error"
@@ -356,7 +363,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A status in the shape of the oracle's, without what the oracle cannot know.
+/// A stored status in the form of [`Expected::status`], so that both can be compared. Null replaces what the
+/// oracle does not know.
 pub fn shape(status: &Value, expected: &Value) -> Value {
     let unless_unknown =
         |expected: &Value, value: Value| if expected.is_null() { Value::Null } else { value };

@@ -1,4 +1,4 @@
-//! Runs many plans on all cores, and stops at the first that goes wrong.
+//! Runs many plans on several threads, until one fails.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,54 +14,48 @@ use bellwether_engine::planted::{Bug, plant};
 
 use crate::{Tally, Violation, plan::Plan, run};
 
-/// How far to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The first seed; the others follow it.
+    /// The first seed. The others are its successors.
     pub first: u64,
-    /// So many runs at most.
+    /// Maximum number of runs.
     pub runs: u64,
-    /// Not longer than this.
     pub until: Option<Instant>,
-    /// On so many threads.
     pub threads: usize,
-    /// A bug that is to be found.
+    /// A planted bug to switch on.
     pub bug: Option<Bug>,
 }
 
-/// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct SearchResult {
-    /// How many runs there were.
     pub runs: u64,
-    /// What happened in all of them.
+    /// Number of events in all runs.
     pub happenings: u64,
-    /// How many writes were made.
+    /// Number of writes in all runs.
     pub writes: u64,
-    /// The longest time from the end of all faults until everything was right, in milliseconds by the clock of its run.
+    /// Maximum of [`Tally::until_right`].
     pub longest: u64,
-    /// A seed that went wrong, and how.
+    /// A seed that failed, and its violation.
     pub wrong: Option<(u64, String)>,
 }
 
-/// Runs one plan, and counts a panic as wrong.
+/// Runs a plan. A panic is an error, too.
 pub fn try_out(plan: &Plan) -> Result<Tally, String> {
     caught(|| run(plan))
 }
 
-/// What comes of a run. A panic is wrong, too.
 pub(crate) fn caught(run: impl FnOnce() -> Result<Tally, Violation>) -> Result<Tally, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => result.map_err(|wrong| wrong.to_string()),
+        Ok(result) => result.map_err(|violation| violation.to_string()),
         Err(panic) => {
-            let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("it panics: {}", words.unwrap_or("without words")))
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panic: {}", message.unwrap_or("no message")))
         }
     }
 }
 
-/// Runs until the limits are reached or something goes wrong.
+/// Runs plans until a limit is reached or a run fails.
 pub fn hunt(limits: Limits) -> SearchResult {
     let (next, stop, total) =
         (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(SearchResult::default()));
@@ -84,8 +78,8 @@ pub fn hunt(limits: Limits) -> SearchResult {
                             own.writes += tally.writes;
                             own.longest = own.longest.max(tally.until_right);
                         }
-                        Err(wrong) => {
-                            own.wrong = Some((seed, wrong));
+                        Err(violation) => {
+                            own.wrong = Some((seed, violation));
                             stop.store(true, Ordering::Relaxed);
                         }
                     }
@@ -95,7 +89,7 @@ pub fn hunt(limits: Limits) -> SearchResult {
                 total.happenings += own.happenings;
                 total.writes += own.writes;
                 total.longest = total.longest.max(own.longest);
-                // The same seed, whichever thread is quicker.
+                // The smallest seed, so that the result does not depend on which thread is faster.
                 total.wrong = [total.wrong.take(), own.wrong].into_iter().flatten().min();
             });
         }

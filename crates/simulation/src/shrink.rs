@@ -1,17 +1,17 @@
-//! Makes a plan that goes wrong shorter, as long as it goes wrong.
+//! Minimises a failing plan.
 
 use crate::{plan::Plan, search::try_out};
 
-/// So many plans are tried.
-const MOST: usize = 5_000;
+/// Maximum number of plans to try.
+const MAX_TRIES: usize = 5_000;
 
-/// The shortest plan that was found to go wrong, of one that does.
+/// Removes actions and controllers from a failing plan, as long as it fails. Returns the smallest plan found.
 pub fn shrink(plan: &Plan) -> Plan {
     let mut best = plan.clone();
     let mut tried = 0;
     let mut attempt = |candidate: &Plan| {
         tried += 1;
-        tried <= MOST && try_out(candidate).is_err()
+        tried <= MAX_TRIES && try_out(candidate).is_err()
     };
     loop {
         let size_of = |plan: &Plan| (plan.deeds.len(), plan.processes, plan.sweep, plan.encore);
@@ -52,7 +52,8 @@ fn with_one_process(plan: &Plan) -> Plan {
     Plan { processes: 1, deeds: deeds.cloned().collect(), ..plan.clone() }
 }
 
-/// Whether a plan goes wrong, with its seed or with one of a few others: what is left out changes all that comes after it.
+/// Whether a plan fails with its seed or with one of seven others, and sets that seed. A removed action
+/// shifts all later random numbers, so the own seed alone is not enough.
 fn any_seed(plan: &mut Plan, attempt: &mut impl FnMut(&Plan) -> bool) -> bool {
     let own = plan.seed;
     for seed in (0..8).map(|number| own ^ number) {

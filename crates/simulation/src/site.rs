@@ -1,10 +1,9 @@
-//! The clusters of a run: the hub, and another one whose objects have the same names.
+//! The clusters of a run: the hub, and a second one with objects of the same names.
 
 use bellwether_engine::{Cluster, GroupKind};
 
 use crate::objects;
 
-/// A cluster of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
     Hub,
@@ -25,7 +24,7 @@ impl Site {
         }
     }
 
-    /// The kinds that are followed there, whatever groups need.
+    /// The kinds that controllers follow there independent of groups.
     pub(crate) fn observed(self) -> impl Iterator<Item = GroupKind> {
         let kinds = match self {
             Self::Hub => &[][..],

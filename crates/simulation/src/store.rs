@@ -9,14 +9,14 @@ use crate::{known::Known, object::Object, objects};
 
 pub(crate) type Store = MemoryCluster<Object>;
 
-/// A store without objects. Like etcd, it begins with revision 1.
+/// A store without objects. Like etcd's, its first revision is 1.
 pub(crate) fn empty() -> Store {
     let mut store = Store::new(objects::kinds(), |number| format!("u{number}"));
     store.revision = 1;
     store
 }
 
-/// All that there is of a kind now.
+/// A kind as a reader with complete and current knowledge sees it.
 pub(crate) fn known(store: &Store, kind: &GroupKind) -> Known {
     let served = store.kinds.get(kind).cloned();
     let objects = store.of_kind(kind).map(|object| (object.name.clone(), Rc::clone(object)));

@@ -1,16 +1,15 @@
-//! Something that must not be, and the words for it.
+//! A property that does not hold, as text for developers.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Something that must not be.
 #[derive(Clone, Debug)]
 pub struct Violation(String);
 
 impl Violation {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 }
 
@@ -20,18 +19,19 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Returns a `Violation` with the formatted text unless the condition holds.
 macro_rules! must {
-    ($so:expr, $($words:tt)+) => {
-        if !$so {
-            return Err(Violation::new(format!($($words)+)));
+    ($holds:expr, $($text:tt)+) => {
+        if !$holds {
+            return Err(Violation::new(format!($($text)+)));
         }
     };
 }
 
-/// Where two statuses differ.
-pub(crate) fn difference(said: &Value, expected: &Value) -> String {
-    let fields = expected.as_object().into_iter().flatten().filter(|(field, value)| said[field] != **value);
+/// One line for each field that differs from the expected status.
+pub(crate) fn difference(actual: &Value, expected: &Value) -> String {
+    let fields = expected.as_object().into_iter().flatten().filter(|(field, value)| actual[field] != **value);
     let lines: Vec<_> =
-        fields.map(|(field, value)| format!("\n  {field} {}, and it is {value}", said[field])).collect();
+        fields.map(|(field, value)| format!("\n  {field}: {}, want {value}", actual[field])).collect();
     lines.concat()
 }

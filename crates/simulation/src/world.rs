@@ -1,7 +1,7 @@
-//! The whole loop in one process: what comes next, and what becomes of it.
+//! The event loop of a run.
 //!
-//! Everything that takes time is on an agenda, and chance says how long it takes. Nothing else decides what happens first,
-//! so that one seed gives one history.
+//! Everything that takes time is on an agenda, ordered by time. Durations are random from the seed, and
+//! nothing else decides the order, so a seed always gives the same run.
 
 mod active_faults;
 mod clusters;
@@ -34,82 +34,86 @@ use leading::Lead;
 use reading::{Connection, Input, ReadRequest, RequestOrigin};
 use writing::{InFlightWrite, WriteStage};
 
-/// When every run begins.
+/// Start of every run, in seconds since the Unix epoch.
 const BEGINNING: i64 = 1_794_650_400;
 
-/// That a clock was set is noticed within this time.
+/// Milliseconds within which a controller notices that its clock was set.
 const NOTICED: Moment = 60_000;
 
-/// Something on the agenda.
+/// An entry of the agenda. The numbers are a controller and its epoch.
 enum ScheduledEvent {
-    /// Something of the plan.
+    /// An action of the plan, by its index.
     Planned(usize),
-    /// The plan is over, and so is all that went wrong.
+    /// The plan and all faults end.
     Calm,
-    /// A controller is started.
     Start(usize),
-    /// The engine of a controller takes what waits for it.
+    /// An engine takes events from its inbox.
     Step(usize, u64),
-    /// A controller wakes by itself.
+    /// A timer of a controller fires.
     Wake(usize, u64),
-    /// A controller learns which kinds there are in a cluster.
+    /// Discovery of a cluster completes.
     Kinds(usize, u64, Site),
-    /// A question reaches an API server.
+    /// A list or watch request reaches an API server.
     Ask(RequestOrigin, ReadRequest),
-    /// What came of it reaches the controller.
+    /// A response or watch event reaches the controller.
     Hear(RequestOrigin, Input),
-    /// What a watch has to say of its own accord.
+    /// A bookmark is due on a watch, by its connection.
     Bookmark(u64),
-    /// A write is on its way.
+    /// A write reaches an API server, or its response the controller.
     Fly(Box<InFlightWrite>, WriteStage),
-    /// The election.
     Lead(usize, u64, Lead),
-    /// The garbage collector looks.
+    /// The garbage collector runs.
     Collect,
-    /// Whoever runs Pods sees to them.
+    /// The kubelet runs.
     RunPods,
-    /// The API server that was behind is not any more.
+    /// A fault of API servers ends, so that watches may have events.
     CatchUp,
 }
 
-/// What a run came to.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// What happened.
+    /// Number of events.
     pub happenings: u64,
-    /// Writes that were made.
+    /// Number of writes that API servers applied.
     pub writes: u64,
-    /// Milliseconds from the end of all faults until everything was right, by the clock of the run.
+    /// Simulated milliseconds from the end of all faults until the state is correct.
     pub until_right: u64,
 }
 
-/// The clusters, their faults, and those who look after them.
+/// The clusters, their faults and the controllers.
 pub(crate) struct World<'p> {
     plan: &'p Plan,
     chance: SmallRng,
     now: Moment,
+    /// The monotonic clock at moment 0. Only differences count, so its real value does not matter.
     begun: Instant,
     clusters: Clusters,
     agenda: BTreeMap<(Moment, u64), ScheduledEvent>,
+    /// The last number given to an entry of the agenda or to a connection.
     number: u64,
-    /// How much of the agenda is more than the passing of time.
+    /// Number of entries of the agenda that are not background; see `ScheduledEvent::is_background`.
     foreground: usize,
     processes: Vec<Process>,
     connections: BTreeMap<u64, Connection>,
+    /// The Lease and its resourceVersion.
     lease: (Option<Record>, u64),
+    /// When all faults ended.
     calm: Option<Moment>,
+    /// Whether a run of the garbage collector is scheduled.
     collecting: bool,
+    /// Whether a run of the kubelet is scheduled.
     running_pods: bool,
     adopted: Adopted,
     told: EventCounts,
-    /// What went wrong on the way.
+    /// The first violation inside an event that cannot return it.
     wrong: Option<Violation>,
-    /// Whether everything was right once after the last fault. From then on nothing may be written.
+    /// Whether the state was correct once after the last fault. From then on any write is a violation.
     was_right: bool,
-    /// When all controllers began anew, and how much the leader had kept until then.
+    /// When all controllers were restarted, and the census of the leader before that.
     begun_anew: Option<(Moment, Census)>,
     tally: Tally,
-    /// What happens, line by line, if anybody wants to know.
+    /// One line for each event, if requested.
     story: Option<Vec<String>>,
 }
 
@@ -152,12 +156,10 @@ impl<'p> World<'p> {
         world
     }
 
-    /// What was told, line by line.
     pub(crate) fn into_story(self) -> Vec<String> {
         self.story.unwrap_or_default()
     }
 
-    /// Who leads.
     fn leader(&self) -> Option<usize> {
         (0..self.processes.len()).find(|process| self.leads(*process))
     }
@@ -169,32 +171,31 @@ impl<'p> World<'p> {
             && process.election.as_ref().is_none_or(|election| election.leads_until().is_some_and(leads))
     }
 
-    fn happen(&mut self, number: u64, happening: ScheduledEvent) -> Result<(), Violation> {
-        // Who stands still does everything later.
-        if let Some((process, epoch)) = happening.whose() {
+    fn happen(&mut self, number: u64, event: ScheduledEvent) -> Result<(), Violation> {
+        if let Some((process, epoch)) = event.recipient() {
             let process = &self.processes[process];
             if process.epoch != epoch || !process.alive {
                 return Ok(());
             }
             if process.frozen_until > self.now {
-                // In the order in which it would have.
+                // A frozen controller gets the event later. The number keeps the order of events.
                 let until = process.frozen_until;
-                self.foreground += usize::from(!happening.is_background());
-                self.agenda.insert((until, number), happening);
+                self.foreground += usize::from(!event.is_background());
+                self.agenda.insert((until, number), event);
                 return Ok(());
             }
         }
-        match happening {
+        match event {
             ScheduledEvent::Planned(number) => self.deed(Site::Hub, &self.plan.deeds[number].1),
             ScheduledEvent::Calm => self.calm(),
             ScheduledEvent::Start(process) => self.start(process),
             ScheduledEvent::Step(process, _) => return self.step(process),
             ScheduledEvent::Wake(process, _) => return self.wake(process),
             ScheduledEvent::Kinds(process, _, site) => self.learn_kinds(process, site),
-            ScheduledEvent::Ask(asker, question) => self.ask(asker, question),
-            ScheduledEvent::Hear(asker, input) => self.hear(asker, input),
+            ScheduledEvent::Ask(origin, request) => self.ask(origin, request),
+            ScheduledEvent::Hear(origin, input) => self.hear(origin, input),
             ScheduledEvent::Bookmark(connection) => self.bookmark(connection),
-            ScheduledEvent::Fly(flight, journey) => return self.fly(flight, journey),
+            ScheduledEvent::Fly(write, stage) => return self.fly(write, stage),
             ScheduledEvent::Lead(process, epoch, lead) => self.lead(process, epoch, lead),
             ScheduledEvent::Collect => self.collect(),
             ScheduledEvent::RunPods => self.run_pods(),
@@ -203,20 +204,21 @@ impl<'p> World<'p> {
         Ok(())
     }
 
-    fn schedule(&mut self, at: Moment, happening: ScheduledEvent) {
+    fn schedule(&mut self, at: Moment, event: ScheduledEvent) {
         self.number += 1;
-        if !happening.is_background() {
+        if !event.is_background() {
             self.foreground += 1;
         }
-        self.agenda.insert((at.max(self.now), self.number), happening);
+        self.agenda.insert((at.max(self.now), self.number), event);
     }
 
-    fn soon(&mut self, happening: ScheduledEvent) {
+    /// Schedules an event after a random latency.
+    fn soon(&mut self, event: ScheduledEvent) {
         let at = self.now + self.latency();
-        self.schedule(at, happening);
+        self.schedule(at, event);
     }
 
-    /// How long something takes: mostly not long.
+    /// A random latency in milliseconds, mostly short.
     fn latency(&mut self) -> Moment {
         match self.chance.random_range(0..20) {
             0..6 => 0,
@@ -230,22 +232,22 @@ impl<'p> World<'p> {
         self.begun + Duration::from_millis(self.now)
     }
 
-    /// What the clock of a controller says.
+    /// The wall clock of a controller.
     fn wall(&self, process: usize) -> Timestamp {
         let skew = self.processes[process].skew;
         Timestamp::from_millisecond((BEGINNING + skew) * 1000 + i64::try_from(self.now).unwrap_or_default())
             .unwrap_or(Timestamp::MAX)
     }
 
-    /// What both clocks of a controller say.
+    /// Both clocks of a controller.
     fn clock(&self, process: usize) -> Now {
         Now { time: self.wall(process), passed: Duration::from_millis(self.now) }
     }
 
-    /// When the clock of a controller will say so.
+    /// The moment at which the wall clock of a controller reaches a time.
     fn moment(&self, process: usize, time: Timestamp) -> Moment {
         let wait = time.duration_since(self.wall(process));
-        // Rounded up: who wakes too early has to sleep again.
+        // Rounded up: a controller that wakes too early must sleep again.
         let wait = wait.as_millis() + i128::from(wait.subsec_nanos() % 1_000_000 > 0);
         self.now + u64::try_from(wait.max(0)).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
     }
@@ -256,23 +258,22 @@ impl<'p> World<'p> {
         }
     }
 
-    /// The engine takes some of what waits for it.
+    /// The engine takes events from its inbox: nearly all, or only a few.
     fn step(&mut self, process: usize) -> Result<(), Violation> {
         self.processes[process].steps = false;
         let most = if self.chance.random_bool(0.7) { 1024 } else { self.chance.random_range(1..4) };
-        let news = self.processes[process].take(most);
+        let events = self.processes[process].take(most);
         if let Some(feed) = self.processes[process].feeds.values().find(|feed| feed.view.old_list.is_some()) {
             let kind = feed.follower.kind();
-            return Err(Violation::new(format!("controller {process} believes an old list of {kind}")));
+            return Err(Violation::new(format!("controller {process} accepted a stale list of {kind}")));
         }
         let now = self.clock(process);
-        let events = news.into_iter().map(|(feed, news)| Event::Feed(feed, news));
+        let events = events.into_iter().map(|(feed, event)| Event::Feed(feed, event));
         let effects = self.processes[process].driver.step(now, events);
         self.follow_up(process, effects);
         self.go_on(process)
     }
 
-    /// Time has passed for a controller.
     fn wake(&mut self, process: usize) -> Result<(), Violation> {
         let now = self.clock(process);
         self.processes[process].wakes = None;
@@ -286,9 +287,10 @@ impl<'p> World<'p> {
             match effect {
                 Effect::Follow { feed, cluster, kind, lens } => {
                     let Some(site) = Site::of(&cluster) else {
-                        let wrong =
-                            Violation::new(format!("{kind} is followed in {cluster:?}, which is not there"));
-                        self.wrong = self.wrong.take().or(Some(wrong));
+                        let violation = Violation::new(format!(
+                            "{kind} is followed in {cluster:?}, which does not exist"
+                        ));
+                        self.wrong = self.wrong.take().or(Some(violation));
                         continue;
                     };
                     self.close(process, feed);
@@ -300,20 +302,20 @@ impl<'p> World<'p> {
                     self.close(process, feed);
                     let left = self.processes[process].feeds.remove(&feed);
                     if left.is_none_or(|left| left.site.cluster() != cluster) {
-                        let wrong =
-                            Violation::new(format!("a feed of {cluster:?} is left that there was not"));
-                        self.wrong = self.wrong.take().or(Some(wrong));
+                        let violation =
+                            Violation::new(format!("a feed in {cluster:?} is left that does not exist"));
+                        self.wrong = self.wrong.take().or(Some(violation));
                     }
                 }
-                Effect::Record(turn) => {
+                Effect::Record(transition) => {
                     self.tell(|| {
-                        let (object, to, message) = (&turn.object, turn.to, &turn.message);
-                        format!("controller {process} tells people: {object} is {to:?}: {message}")
+                        let (object, to, message) = (&transition.object, transition.to, &transition.message);
+                        format!("controller {process} records an Event: {object} is {to:?}: {message}")
                     });
                     if self.leads(process) {
                         let life = (process, self.processes[process].epoch);
-                        self.wrong =
-                            self.wrong.take().or(self.told.note(life, &turn, &self.clusters.hub.store).err());
+                        let noted = self.told.note(life, &transition, &self.clusters.hub.store);
+                        self.wrong = self.wrong.take().or(noted.err());
                     }
                 }
                 Effect::Changed(kind, name) => {
@@ -325,7 +327,7 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Writes what is due, and sees to what is next. Before that, somebody asks.
+    /// Queries the controller, sends the writes that are due, and schedules its next step and wake-up.
     fn go_on(&mut self, process: usize) -> Result<(), Violation> {
         let now = self.wall(process);
         self.processes[process].ask(&self.clusters.hub.store, now)?;
@@ -347,7 +349,7 @@ impl<'p> World<'p> {
         Ok(())
     }
 
-    /// Passes on what has changed in a cluster: to those who watch, and to those who tidy up.
+    /// Sends changes of a cluster to watches, and schedules the garbage collector and the kubelet.
     fn pass_on(&mut self, site: Site) {
         let now = self.now;
         let trouble = &self.clusters[site].trouble;
@@ -360,12 +362,13 @@ impl<'p> World<'p> {
                 self.kinds_changed(site);
             }
         }
-        let it = &mut self.clusters[site];
-        if it.trouble.lag <= now {
-            it.behind = it.store.revision;
+        let cluster = &mut self.clusters[site];
+        if cluster.trouble.lag <= now {
+            cluster.behind = cluster.store.revision;
         }
-        let before = mem::replace(&mut it.passed_on, (it.store.revision, it.behind));
-        let after = it.passed_on;
+        let revisions = (cluster.store.revision, cluster.behind);
+        let before = mem::replace(&mut cluster.passed_on, revisions);
+        let after = cluster.passed_on;
         if before == after {
             return;
         }
@@ -384,7 +387,7 @@ impl<'p> World<'p> {
         self.pump_all(site);
     }
 
-    /// The time as the cluster has it.
+    /// The wall clock of API servers, which is always right.
     fn time(&self) -> Timestamp {
         let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
         let passed = SignedDuration::from_millis(i64::try_from(self.now).unwrap_or_default());
@@ -393,7 +396,7 @@ impl<'p> World<'p> {
 }
 
 impl ScheduledEvent {
-    /// Whether it is the passing of time alone.
+    /// Whether it also occurs in a run that has come to rest.
     fn is_background(&self) -> bool {
         match self {
             Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) => true,
@@ -402,13 +405,13 @@ impl ScheduledEvent {
         }
     }
 
-    /// The controller that it happens to.
-    fn whose(&self) -> Option<(usize, u64)> {
+    /// The controller that gets the event, with its epoch. None for events at API servers.
+    fn recipient(&self) -> Option<(usize, u64)> {
         match self {
             Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch, _) => {
                 Some((*process, *epoch))
             }
-            Self::Hear(asker, _) => Some((asker.process, asker.epoch)),
+            Self::Hear(origin, _) => Some((origin.process, origin.epoch)),
             Self::Lead(process, epoch, lead) => lead.is_at_home().then_some((*process, *epoch)),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Runs the controller against a cluster in memory, over and over, with everything going wrong that can.
+//! Runs the controller in simulated clusters with faults, one seed after another.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,44 +16,44 @@ use bellwether_simulation::{
 };
 use clap::Parser;
 
-/// Most of a run is making and dropping small objects.
+/// A run spends most of its time allocating and freeing small objects.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs the controller against a cluster in memory, over and over, with everything going wrong that can
+/// Run the controller in simulated clusters with faults, one seed after another
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Run so often at most
+    /// Maximum number of runs
     #[arg(long, default_value_t = u64::MAX)]
     runs: u64,
-    /// Stop after so many seconds
+    /// Stop after this many seconds
     #[arg(long)]
     seconds: Option<u64>,
-    /// Begin with this seed; another one every time if it is not given
+    /// First seed (default: derived from the clock)
     #[arg(long)]
     first: Option<u64>,
-    /// Run this one seed, and tell its story
+    /// Run one seed and print its events, of a minimised plan if it fails
     #[arg(long, conflicts_with_all = ["runs", "seconds", "first"])]
     seed: Option<u64>,
-    /// With a seed: tell the story as it is, however long
+    /// With --seed: do not minimise the plan
     #[arg(long, requires = "seed")]
     whole: bool,
-    /// With a seed that goes wrong: store its history in this file, so that it is run from now on
+    /// With --seed: store the minimised plan of a seed that fails as a history
     #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "whole")]
     store: Option<PathBuf>,
-    /// Run the history of this file, and tell its story
+    /// Run a stored history and print its events
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "seconds", "first", "seed"])]
     history: Option<PathBuf>,
-    /// On so many threads; on all cores if it is not given
+    /// Number of threads (default: all cores)
     #[arg(long)]
     threads: Option<usize>,
-    /// Switch on one bug after the other, and see that each is found within so many runs
+    /// Switch on one planted bug after another; fail if one is not found within this number of runs
     #[arg(long, value_name = "RUNS", conflicts_with_all = ["runs", "seconds", "seed", "history"])]
     planted: Option<u64>,
 }
 
 impl Arguments {
-    /// The first seed: one that nobody has tried, if none is given.
+    /// The clock makes it unlikely that two runs without `--first` share seeds.
     fn first(&self) -> u64 {
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.first.unwrap_or(clock.as_secs() << 24)
@@ -76,37 +76,36 @@ fn main() -> ExitCode {
     }
 }
 
-/// Gives whether all is well.
+/// Returns whether all runs pass.
 fn run(arguments: &Arguments) -> Result<bool> {
     match (&arguments.history, arguments.seed, arguments.planted) {
         (Some(file), ..) => {
             let History { shows, plan } = History::read(file)?;
             say(&format!("{}: {shows}\n", file.display()));
-            Ok(tell(&plan))
+            Ok(print_run(&plan))
         }
         (None, Some(seed), _) => match &arguments.store {
             Some(file) => store(seed, file),
-            None => Ok(tell_seed(seed, arguments.whole)),
+            None => Ok(print_seed(seed, arguments.whole)),
         },
         (None, None, Some(runs)) => Ok(find_planted(runs, arguments)),
         (None, None, None) => Ok(run_stored()? && explore(arguments)),
     }
 }
 
-/// Runs the histories of this repository.
 fn run_stored() -> Result<bool> {
     let histories = stored(Path::new(DIRECTORY))?;
     for (file, history) in &histories {
-        if let Err(wrong) = history.run() {
-            say(&format!("{} goes wrong: {}\n", file.display(), wrong.1));
-            return Ok(tell(&wrong.0));
+        if let Err(failure) = history.run() {
+            let (plan, violation) = *failure;
+            say(&format!("{} fails: {violation}\n", file.display()));
+            return Ok(print_run(&plan));
         }
     }
-    say(&format!("{} stored histories: all is well", histories.len()));
+    say(&format!("{} stored histories pass", histories.len()));
     Ok(true)
 }
 
-/// Runs one seed after the other.
 fn explore(arguments: &Arguments) -> bool {
     let first = arguments.first();
     let begun = Instant::now();
@@ -117,55 +116,55 @@ fn explore(arguments: &Arguments) -> bool {
         threads: arguments.threads(),
         bug: None,
     };
-    let hunt = hunt(limits);
+    let result = hunt(limits);
     let seconds = begun.elapsed().as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "it is for people")]
-    let rate = hunt.runs as f64 / seconds;
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = result.runs as f64 / seconds;
     say(&format!(
-        "{} runs from seed {first} in {seconds:.0} s ({rate:.0} a second): {} happenings, {} writes, right again after \
-         {} s at most",
-        hunt.runs,
-        hunt.happenings,
-        hunt.writes,
-        hunt.longest / 1000,
+        "{} runs from seed {first} in {seconds:.0} s ({rate:.0}/s): {} events, {} writes, correct at most {} s after \
+         the last fault",
+        result.runs,
+        result.happenings,
+        result.writes,
+        result.longest / 1000,
     ));
-    hunt.wrong.is_none_or(|(seed, wrong)| {
-        say(&format!("seed {seed} goes wrong: {wrong}\n"));
-        tell_seed(seed, false)
+    result.wrong.is_none_or(|(seed, violation)| {
+        say(&format!("seed {seed} fails: {violation}\n"));
+        print_seed(seed, false)
     })
 }
 
-/// Switches on one bug after the other, and says how soon each is found.
+/// Returns whether every planted bug is found.
 fn find_planted(runs: u64, arguments: &Arguments) -> bool {
     let (first, threads) = (arguments.first(), arguments.threads());
     let mut all = true;
-    say(&format!("{:<24} {:>6}  what went wrong", "planted", "runs"));
+    say(&format!("{:<24} {:>6}  violation", "planted bug", "runs"));
     for bug in Bug::ALL {
-        let hunt = hunt(Limits { first, runs, until: None, threads, bug: Some(bug) });
-        let wrong =
-            hunt.wrong.as_ref().map_or("nothing", |(_, wrong)| wrong.lines().next().unwrap_or_default());
-        say(&format!("{:<24} {:>6}  {wrong}", format!("{bug:?}"), hunt.runs));
-        all &= hunt.wrong.is_some();
+        let result = hunt(Limits { first, runs, until: None, threads, bug: Some(bug) });
+        let violation =
+            result.wrong.as_ref().map(|(_, violation)| violation.lines().next().unwrap_or_default());
+        say(&format!("{:<24} {:>6}  {}", format!("{bug:?}"), result.runs, violation.unwrap_or("not found")));
+        all &= violation.is_some();
     }
     all
 }
 
-/// Tells what happens by a seed, made as short as it can be if it goes wrong. Gives whether all is well.
-fn tell_seed(seed: u64, whole: bool) -> bool {
+/// Prints the run of a seed. If it fails, minimises its plan first unless `whole`. Returns whether it passes.
+fn print_seed(seed: u64, whole: bool) -> bool {
     let plan = Plan::new(seed);
     if whole || try_out(&plan).is_ok() {
-        return tell(&plan);
+        return print_run(&plan);
     }
-    tell(&shrink(&plan));
+    print_run(&shrink(&plan));
     say(&format!(
-        "\nTo run this history from now on, store it: cargo xtask simulate --seed {seed} --store \
+        "\nTo keep it as a regression test: cargo xtask simulate --seed {seed} --store \
          crates/simulation/histories/NAME.json"
     ));
     false
 }
 
-/// Tells what happens by a plan. Gives whether all is well.
-fn tell(plan: &Plan) -> bool {
+/// Prints a plan and the events of its run. Returns whether it passes.
+fn print_run(plan: &Plan) -> bool {
     say(&plan.to_string());
     for line in story(plan) {
         say(&line);
@@ -173,20 +172,20 @@ fn tell(plan: &Plan) -> bool {
     try_out(plan).is_ok()
 }
 
-/// Stores what happens by a seed that goes wrong.
+/// Stores the minimised plan of a seed that fails.
 fn store(seed: u64, file: &Path) -> Result<bool> {
     let plan = Plan::new(seed);
     if try_out(&plan).is_ok() {
-        bail!("nothing is stored: seed {seed} does not go wrong");
+        bail!("seed {seed} does not fail: nothing to store");
     }
     let plan = shrink(&plan);
     let shows = try_out(&plan).err().unwrap_or_default();
     History { shows, plan }.write(file)?;
-    say(&format!("{} shows seed {seed}: cargo xtask simulate --history {0}", file.display()));
+    say(&format!("stored seed {seed}; run it with: cargo xtask simulate --history {}", file.display()));
     Ok(true)
 }
 
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
+#[expect(clippy::print_stdout, reason = "the output of this program")]
 fn say(line: &str) {
     println!("{line}");
 }

@@ -1,4 +1,4 @@
-//! The components of a Rollup, and what each of them says.
+//! The components of a Rollup and the conditions that they report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
 
 use ConditionStatus::{False, True, Unknown};
 
-/// A component, or an entry of the spec that should be one.
+/// A component, or a placeholder for an entry of `spec.components` without an object.
 pub(super) struct Component {
     pub(super) kind: GroupKind,
     pub(super) name: NamespacedName,
@@ -23,104 +23,97 @@ pub(super) struct Component {
     pub(super) available: ReportedCondition,
     pub(super) progressing: ReportedCondition,
     pub(super) degraded: ReportedCondition,
-    /// Nothing where it has no objection.
+    /// None if the component has no Upgradeable condition.
     pub(super) upgradeable: Option<ReportedCondition>,
-    /// Whether it is one: a selector that matches nothing is none.
+    /// False for a selector without matches and for an invalid entry: they do not count as components.
     pub(super) is_one: bool,
-    /// Why there is no such object, as the status has to say it.
+    /// Why the object is missing: `status.components[].presence`.
     pub(super) presence: Option<&'static str>,
 }
 
-/// What a component says in one condition.
+/// What a component contributes to one condition.
 #[derive(Clone)]
 pub(super) struct ReportedCondition {
     pub(super) status: ConditionStatus,
     pub(super) reason: String,
-    /// Nothing where the words are not its own.
+    /// None if the oracle does not know the text.
     pub(super) message: Option<String>,
     pub(super) since: Since,
 }
 
-/// Since when it says so.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Since {
     At(Timestamp),
-    /// It does not say.
-    Nobody,
-    /// Since somebody noticed, and who that was and when is not to be known here.
+    /// The component reports no time.
+    Unreported,
+    /// Since a controller noticed it, at a time that the oracle does not know.
     Noticed,
 }
 
-/// All of them, in no order; and what the spec asks for and cannot be had.
+/// The components, unordered, and the problems of the condition Resolved.
 pub(super) struct Discovered {
     pub(super) components: Vec<Component>,
     pub(super) problems: Problems,
 }
 
-/// What cannot be had, in the order in which it is told: why, and what it is about.
+/// Problems in the order of the message: a reason, and the prefix of the text.
 #[derive(Default)]
 pub(super) struct Problems {
-    mistakes: Vec<(&'static str, String)>,
+    invalid: Vec<(&'static str, String)>,
     kinds: BTreeMap<GroupKind, &'static str>,
-    choices: Vec<(&'static str, String)>,
-    circles: BTreeSet<NamespacedName>,
+    entries: Vec<(&'static str, String)>,
+    cycles: BTreeSet<NamespacedName>,
 }
 
 impl Problems {
     pub(super) fn all(&self) -> Vec<(&'static str, String)> {
         let kinds = self.kinds.iter().map(|(kind, reason)| (*reason, format!("{kind}:")));
-        let circles = self.circles.iter().map(|name| ("ComponentCycle", format!("Rollup/{name}:")));
-        self.mistakes
-            .iter()
-            .cloned()
-            .chain(kinds)
-            .chain(self.choices.iter().cloned())
-            .chain(circles)
-            .collect()
+        let cycles = self.cycles.iter().map(|name| ("ComponentCycle", format!("Rollup/{name}:")));
+        self.invalid.iter().cloned().chain(kinds).chain(self.entries.iter().cloned()).chain(cycles).collect()
     }
 }
 
-/// Finds them. `said` is the status that is to be judged: only it can tell since when something is missed.
+/// Finds all components. `said` is the status to check; it has the times since when components are missing.
 pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discovered {
     let mut found = Discovered { components: Vec::new(), problems: Problems::default() };
     let mut counted: BTreeSet<(GroupKind, NamespacedName)> = BTreeSet::new();
-    let mut asked: Vec<&RollupComponent> = Vec::new();
+    let mut earlier: Vec<&RollupComponent> = Vec::new();
     for (index, entry) in rollup.spec.components.iter().enumerate() {
         let kind = GroupKind::new(&entry.group, &entry.kind);
-        let is_clear = entry.name.is_some() != entry.selector.is_some();
+        let is_valid = entry.name.is_some() != entry.selector.is_some();
         let place = format!("spec.components[{index}]:");
         let is_itself = kind == GroupKind::own("Rollup")
             && entry.namespace.is_none()
             && entry.name == rollup.metadata.name;
-        if is_clear && !is_itself && asked.contains(&entry) {
-            found.problems.mistakes.push(("DuplicateComponent", place));
+        if is_valid && !is_itself && earlier.contains(&entry) {
+            found.problems.invalid.push(("DuplicateComponent", place));
             continue;
         }
-        asked.push(entry);
-        if !is_clear || is_itself {
-            let reason = match (is_clear, &entry.name) {
+        earlier.push(entry);
+        if !is_valid || is_itself {
+            let reason = match (is_valid, &entry.name) {
                 (true, _) => "ComponentCycle",
                 (false, Some(_)) => "NameAndSelector",
                 (false, None) => "NameOrSelectorRequired",
             };
-            found.components.push(lost(kind, index, reason));
-            found.problems.mistakes.push((reason, place));
+            found.components.push(invalid_entry(kind, index, reason));
+            found.problems.invalid.push((reason, place));
             continue;
         }
         let known = oracle.kinds[&kind];
         let objects: Vec<_> = known.objects.values().filter(|object| means(rollup, entry, object)).collect();
         for object in &objects {
-            let leads_back = leads_to(oracle, object, rollup);
-            found.problems.circles.extend(leads_back.then(|| object.name.clone()));
+            let is_cycle = leads_to(oracle, object, rollup);
+            found.problems.cycles.extend(is_cycle.then(|| object.name.clone()));
             if counted.insert((kind.clone(), object.name.clone())) {
-                let mut component = there(rollup.spec.progressing, known, object);
-                if leads_back {
-                    // What each says rests on what the other does: neither counts.
-                    let says = nobody_can_tell("ComponentCycle");
+                let mut component = existing(rollup.spec.progressing, known, object);
+                if is_cycle {
+                    // The conditions of Rollups in a cycle depend on each other, so they are unknown.
+                    let condition = unknown("ComponentCycle");
                     component.state = State::Unknown;
-                    component.upgradeable = Some(says.clone());
+                    component.upgradeable = Some(condition.clone());
                     [component.available, component.progressing, component.degraded] =
-                        [says.clone(), says.clone(), says];
+                        [condition.clone(), condition.clone(), condition];
                 }
                 found.components.push(component);
             }
@@ -133,29 +126,29 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
             (_, _, None) if objects.is_empty() && known.unreadable.is_none() => Some("NoObjectsSelected"),
             _ => None,
         };
-        found.problems.choices.extend(problem.map(|problem| (problem, place)));
-        found.components.extend(lack(entry, known, objects.is_empty(), said));
+        found.problems.entries.extend(problem.map(|problem| (problem, place)));
+        found.components.extend(placeholder(entry, known, objects.is_empty(), said));
     }
     found
 }
 
-/// An entry of which nobody can tell what it means.
-fn lost(kind: GroupKind, index: usize, reason: &str) -> Component {
-    let says = || nobody_can_tell(reason);
+/// The placeholder for an entry that is invalid.
+fn invalid_entry(kind: GroupKind, index: usize, reason: &str) -> Component {
+    let condition = || unknown(reason);
     Component {
         kind,
         name: NamespacedName::new("", &format!("spec.components[{index}]")),
         state: State::Unknown,
-        available: says(),
-        progressing: says(),
-        degraded: says(),
-        upgradeable: Some(says()),
+        available: condition(),
+        progressing: condition(),
+        degraded: condition(),
+        upgradeable: Some(condition()),
         is_one: false,
         presence: None,
     }
 }
 
-/// Whether an entry of a Rollup means an object of its kind. No Rollup means itself.
+/// Whether an entry of a Rollup matches an object of its kind. A Rollup never matches itself.
 pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -> bool {
     let is_itself = Some(object.uid()) == rollup.metadata.uid.as_deref();
     let namespace = entry.namespace.as_deref();
@@ -170,7 +163,7 @@ pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -
         }
 }
 
-/// Whether an object is a Rollup that has another among its components, or the components of those, and so on.
+/// Whether an object is a Rollup that has `to` among its components, directly or through other Rollups.
 fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
     let own = GroupKind::own("Rollup");
     let mut reached: Vec<&Object> = vec![from];
@@ -192,23 +185,24 @@ fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
     false
 }
 
-/// What an object says; nothing of it counts while its kind cannot be read.
-fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
+/// The component for an object. All its conditions are unknown while the kind is unreadable.
+fn existing(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
     let has = |kind: &str| conditions(object, kind).next().is_some();
-    let mut says = ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| of(object, kind, mode));
+    let mut all =
+        ["Available", "Progressing", "Degraded", "Upgradeable"].map(|kind| reported(object, kind, mode));
     if object.is_deleting() {
         let message = Some("being deleted".to_owned());
-        says[1] = ReportedCondition {
+        all[1] = ReportedCondition {
             status: True,
             reason: "Terminating".to_owned(),
             message,
-            since: Since::Nobody,
+            since: Since::Unreported,
         };
     }
     if let Some(why) = &known.unreadable {
-        says = says.map(|_| nobody_can_tell(reason(why)));
+        all = all.map(|_| unknown(reason(why)));
     }
-    let [available, progressing, degraded, upgradeable] = says;
+    let [available, progressing, degraded, upgradeable] = all;
     Component {
         kind: object.kind.clone(),
         name: object.name.clone(),
@@ -222,29 +216,29 @@ fn there(mode: ProgressingPolicy, known: &Known, object: &Object) -> Component {
     }
 }
 
-/// What stands for an entry that means no object, or perhaps more than are known.
-fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) -> Option<Component> {
+/// The placeholder for an entry that matches no object, or may match objects of an unreadable kind.
+fn placeholder(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) -> Option<Component> {
     let kind = GroupKind::new(&entry.group, &entry.kind);
     let text = entry.name.clone().unwrap_or_else(|| selector_text(entry));
     let name = NamespacedName::new(entry.namespace.as_deref().unwrap_or_default(), &text);
     let is_one = entry.name.is_some();
-    let (state, says, upgradeable) = match &known.unreadable {
+    let (state, conditions, upgradeable) = match &known.unreadable {
         Some(_) if is_one && !is_empty => return None,
         None if !is_empty => return None,
         Some(Unreadable::NotServed) if is_one => {
             let message = "not found: kind not served by the cluster";
-            (State::Missing, missing(message, noticed(&kind, &name, said)), None)
+            (State::Missing, missing(message, missing_since(&kind, &name, said)), None)
         }
-        None if is_one => (State::Missing, missing("not found", noticed(&kind, &name, said)), None),
+        None if is_one => (State::Missing, missing("not found", missing_since(&kind, &name, said)), None),
         Some(why) => {
-            let says = nobody_can_tell(reason(why));
-            // Whether it objects cannot be read either. Where there is no kind, there is nobody to object.
-            let upgradeable = (*why != Unreadable::NotServed).then(|| says.clone());
-            (State::Unknown, [says.clone(), says.clone(), says], upgradeable)
+            let condition = unknown(reason(why));
+            // An unreadable object may object to an upgrade. An object of a kind that is not served cannot.
+            let upgradeable = (*why != Unreadable::NotServed).then(|| condition.clone());
+            (State::Unknown, [condition.clone(), condition.clone(), condition], upgradeable)
         }
         None => {
-            let says = nobody_can_tell("NoObjectsSelected");
-            (State::Unknown, [says.clone(), says.clone(), says], None)
+            let condition = unknown("NoObjectsSelected");
+            (State::Unknown, [condition.clone(), condition.clone(), condition], None)
         }
     };
     let presence = match &known.unreadable {
@@ -252,11 +246,11 @@ fn lack(entry: &RollupComponent, known: &Known, is_empty: bool, said: &Value) ->
         Some(_) => Some("NotServed"),
         None => Some("Missing"),
     };
-    let [available, progressing, degraded] = says;
+    let [available, progressing, degraded] = conditions;
     Some(Component { kind, name, state, available, progressing, degraded, upgradeable, is_one, presence })
 }
 
-/// The selector of an entry as kubectl writes it.
+/// The selector of an entry in the form of kubectl.
 fn selector_text(entry: &RollupComponent) -> String {
     let selector = entry.selector.clone().unwrap_or_default();
     let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
@@ -273,8 +267,8 @@ fn selector_text(entry: &RollupComponent) -> String {
     if requirements.is_empty() { "any labels".to_owned() } else { requirements.join(",") }
 }
 
-/// Since when a component is missed, as the status says. Whether that can be, the checks of every write see to.
-fn noticed(kind: &GroupKind, name: &NamespacedName, said: &Value) -> Since {
+/// Since when a component is missing, as the status says. `rollup_checks.rs` checks that it is plausible.
+fn missing_since(kind: &GroupKind, name: &NamespacedName, said: &Value) -> Since {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let is_it = |it: &&Value| {
         GroupKind::new(&text(&it["group"]), &text(&it["kind"])) == *kind
@@ -286,18 +280,17 @@ fn noticed(kind: &GroupKind, name: &NamespacedName, said: &Value) -> Since {
 }
 
 fn missing(message: &str, since: Since) -> [ReportedCondition; 3] {
-    let says = |status| ReportedCondition {
+    let condition = |status| ReportedCondition {
         status,
         reason: INSTALL_INVALID.to_owned(),
         message: Some(message.to_owned()),
         since,
     };
-    [says(False), says(Unknown), says(Unknown)]
+    [condition(False), condition(Unknown), condition(Unknown)]
 }
 
-/// Since when nobody can, nobody says.
-fn nobody_can_tell(reason: &str) -> ReportedCondition {
-    ReportedCondition { status: Unknown, reason: reason.to_owned(), message: None, since: Since::Nobody }
+fn unknown(reason: &str) -> ReportedCondition {
+    ReportedCondition { status: Unknown, reason: reason.to_owned(), message: None, since: Since::Unreported }
 }
 
 const INSTALL_INVALID: &str = "InstallInvalid";
@@ -317,8 +310,8 @@ fn conditions<'o>(object: &'o Object, kind: &str) -> impl Iterator<Item = &'o Va
     all.filter(move |it| it["type"] == kind)
 }
 
-/// What an object says in the condition of a type.
-fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition {
+/// What an object reports in the condition of a type.
+fn reported(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition {
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().to_owned();
     let Some(first) = conditions(object, kind).next() else {
         let created = text(&object.metadata()["creationTimestamp"]).parse();
@@ -326,7 +319,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
             status: if kind == "Available" { False } else { Unknown },
             reason: INSTALL_INVALID.to_owned(),
             message: Some(format!("no {kind} condition")),
-            since: created.map_or(Since::Nobody, Since::At),
+            since: created.map_or(Since::Unreported, Since::At),
         };
     };
     let number = |value: &Value| value.as_i64().filter(|number| *number > 0);
@@ -340,7 +333,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
         && observed < generation
     {
         let message = format!("{kind} condition observed generation {observed}, want {generation}{twice}");
-        return ReportedCondition { message: Some(message), ..nobody_can_tell("ObservedGenerationStale") };
+        return ReportedCondition { message: Some(message), ..unknown("ObservedGenerationStale") };
     }
     let status = match first["status"].as_str() {
         Some("True") => True,
@@ -352,7 +345,7 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
         _ if status == good(kind, mode) => "AllAsExpected".to_owned(),
         _ => INSTALL_INVALID.to_owned(),
     };
-    let since = text(&first["lastTransitionTime"]).parse().map_or(Since::Nobody, Since::At);
+    let since = text(&first["lastTransitionTime"]).parse().map_or(Since::Unreported, Since::At);
     let own = text(&first["message"]);
     let message = match &*text(&first["status"]) {
         "True" | "False" | "Unknown" => own,
@@ -370,29 +363,30 @@ fn of(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCondition
     ReportedCondition { status, reason, message: Some(message), since }
 }
 
-/// Whether a Rollup that has it can be healthy at this time: by its own word it is available and not degraded, or has not
-/// been otherwise for as long as the Rollup waits; and it does not progress, where that is everybody's concern.
+/// Whether a Rollup with this component can be Healthy: it reports Available and not Degraded, or damping may
+/// hold the opposite back; and it does not report Progressing, unless the policy is `WorstIsFalse`.
 pub(crate) fn is_well(spec: &RollupSpec, object: &Object, now: Timestamp) -> bool {
     let (mode, after) = (spec.progressing, spec.degraded_after.value());
     let is_fine = |kind: &str| {
-        let says = of(object, kind, mode);
-        let may_be_held = match says.since {
+        let condition = reported(object, kind, mode);
+        let may_be_held = match condition.since {
             Since::At(since) => since.checked_add(after).is_ok_and(|until| now < until) && !after.is_zero(),
-            Since::Nobody | Since::Noticed => false,
+            Since::Unreported | Since::Noticed => false,
         };
-        says.status == good(kind, mode) || says.status != Unknown && may_be_held
+        condition.status == good(kind, mode) || condition.status != Unknown && may_be_held
     };
-    let is_at_rest = || of(object, "Progressing", mode).status == False && !object.is_deleting();
+    let is_at_rest = || reported(object, "Progressing", mode).status == False && !object.is_deleting();
     is_fine("Available") && is_fine("Degraded") && (mode == ProgressingPolicy::WorstIsFalse || is_at_rest())
 }
 
-/// Whether it does not say that it may be upgraded, though it says something of that.
+/// Whether an object has an Upgradeable condition that is not True.
 pub(crate) fn objects_to_upgrades(object: &Object) -> bool {
     let kind = "Upgradeable";
-    conditions(object, kind).next().is_some() && of(object, kind, ProgressingPolicy::default()).status != True
+    conditions(object, kind).next().is_some()
+        && reported(object, kind, ProgressingPolicy::default()).status != True
 }
 
-/// The status of a type that is as it should be.
+/// The good status of a condition type.
 pub(super) fn good(kind: &str, mode: ProgressingPolicy) -> ConditionStatus {
     match kind {
         "Degraded" => False,
@@ -401,7 +395,7 @@ pub(super) fn good(kind: &str, mode: ProgressingPolicy) -> ConditionStatus {
     }
 }
 
-/// Three conditions as one state. What is bad is on its way as long as somebody is at work on it.
+/// Three conditions as one state. A bad component is InProgress while its operator reports Progressing.
 pub(super) fn state(
     available: ConditionStatus,
     progressing: ConditionStatus,

@@ -1,20 +1,20 @@
-//! What is said of a Rollup in words, as far as they can be known.
+//! Messages of a Rollup, as far as the oracle can know them.
 
 use serde_json::{Value, json};
 
 use super::components::ReportedCondition;
 
-/// How long a message may be.
+/// Maximum length of a message in bytes.
 const BUDGET: usize = 1024;
 
-/// What a component says in words.
-pub(super) fn words(says: &ReportedCondition) -> Option<String> {
-    let message = says.message.as_ref()?;
-    Some(if message.is_empty() { says.reason.clone() } else { message.clone() })
+/// The message of a component, or its reason if the message is empty. None if the oracle does not know it.
+pub(super) fn words(condition: &ReportedCondition) -> Option<String> {
+    let message = condition.message.as_ref()?;
+    Some(if message.is_empty() { condition.reason.clone() } else { message.clone() })
 }
 
-/// Items in one message: whole ones only, and how many more there are. Where not all of them are known, the items
-/// themselves, for [`said_as`]; nothing if not even the first has room.
+/// Joins items to one message: as many as fit, then how many more there are. If some items are unknown,
+/// returns the array of items for [`said_as`]. Null if not even the first fits.
 pub(super) fn joined(items: &[Option<String>]) -> Value {
     let Some(known) = items.iter().cloned().collect::<Option<Vec<String>>>() else {
         let first = items.first().and_then(Option::as_ref).map_or(0, String::len);
@@ -32,8 +32,8 @@ fn and_more(rest: usize) -> String {
     if rest > 0 { format!("; and {rest} more") } else { String::new() }
 }
 
-/// A message in the shape of what is expected of it: as it is; or, where only some of its items are known, these, if it
-/// tells them in their order, as far as it has room.
+/// A message in the form of the expected one, so that both can be compared. If only some items are known,
+/// returns `expected` if the message has these items in their order.
 pub(super) fn said_as(expected: &Value, said: &Value) -> Value {
     match expected {
         Value::Null => Value::Null,
@@ -53,7 +53,7 @@ fn tells(message: &str, items: &[Value]) -> bool {
     })
 }
 
-/// The sentence of the matrix; or what is known, and what is not.
+/// The sentence for three known statuses, or what is known and what is not.
 pub(super) fn meaning(triple: &[Value; 3]) -> String {
     let is = |status: &str| -> Vec<&str> {
         let names = ["available", "progressing", "degraded"].into_iter().zip(triple);
@@ -100,7 +100,7 @@ mod tests {
     #[case::another_order("z is worse; y cannot be read; x is bad", false)]
     #[case::none_is_left("and so on; and 3 more", false)]
     #[case::more_than_there_are("x is bad; and 7 more", false)]
-    fn what_is_known_is_told(#[case] message: &str, #[case] is_right: bool) {
+    fn message_has_the_known_items(#[case] message: &str, #[case] is_right: bool) {
         let items = joined(&[Some("x is bad".to_owned()), None, Some("z is worse".to_owned())]);
         assert_eq!(said_as(&items, &json!(message)) == items, is_right);
     }
@@ -108,7 +108,7 @@ mod tests {
     #[rstest]
     #[case::room(1012, true)]
     #[case::no_room(1013, false)]
-    fn of_a_first_item_that_has_no_room_nothing_is_expected(
+    fn no_message_is_expected_if_the_first_item_does_not_fit(
         #[case] length: usize,
         #[case] is_expected: bool,
     ) {

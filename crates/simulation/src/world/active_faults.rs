@@ -1,4 +1,4 @@
-//! What the plan says: what is done to the cluster, what goes wrong, and the end of it.
+//! Carries out the plan: actions of users, the start and end of faults, crashes and restarts.
 
 use std::{collections::BTreeMap, mem};
 
@@ -13,15 +13,17 @@ use crate::{
 
 use super::{NOTICED, ScheduledEvent, World, leading::Lead};
 
-/// What goes wrong with the API servers of a cluster at the moment, and until when.
+/// The faults of the API servers of a cluster. A `Moment` is the end of the fault.
 #[derive(Default)]
 pub(super) struct ActiveFaults {
     pub(super) outage: Moment,
+    /// Status code, and the end.
     pub(super) errors: (u16, Moment),
     pub(super) lost_requests: Moment,
     pub(super) lost_answers: Moment,
     pub(super) refused: Moment,
     pub(super) lag: Moment,
+    /// Delay of watch events in milliseconds, and the end.
     pub(super) late: (Moment, Moment),
     pub(super) forbidden: BTreeMap<GroupKind, Moment>,
     pub(super) unserved: BTreeMap<GroupKind, (Moment, Served)>,
@@ -31,7 +33,7 @@ impl World<'_> {
     pub(super) fn deed(&mut self, site: Site, deed: &PlannedAction) {
         match deed {
             PlannedAction::Act(action) => {
-                self.tell(|| format!("somebody in {site:?}: {action}"));
+                self.tell(|| format!("user in {site:?}: {action}"));
                 let now = self.time();
                 action.apply(&mut self.clusters[site].store, now);
             }
@@ -61,7 +63,8 @@ impl World<'_> {
             }
             Fault::Cut { kind, torn } => self.cut(site, kind.as_deref().map(objects::kind).as_ref(), torn),
             Fault::Silence { kind } => self.silence(site, &objects::kind(&kind)),
-            // One that lags for longer than a minute is believed: then the cluster was put back.
+            // Not extended: reflectors accept a stale API server after a minute, as if the cluster was
+            // restored from a backup.
             Fault::Lag { .. } if cluster.trouble.lag > now => {}
             Fault::Lag { lasts } => {
                 cluster.trouble.lag = until(lasts);
@@ -79,7 +82,7 @@ impl World<'_> {
             Fault::Forbid { kind, lasts } => {
                 let (kind, until) = (objects::kind(&kind), until(lasts));
                 cluster.trouble.forbidden.insert(kind.clone(), until);
-                // Rights are looked at when a watch begins.
+                // API servers authorize a watch only when it begins.
                 self.cut(site, Some(&kind), false);
             }
             Fault::Unserve { kind, lasts, changes } => {
@@ -98,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all faults.
     pub(super) fn calm(&mut self) {
         self.tell(|| "all faults are over".to_owned());
         self.calm = Some(self.now);
@@ -113,7 +116,7 @@ impl World<'_> {
             self.processes[process].frozen_until = 0;
         }
         if self.plan.sweep {
-            self.tell(|| "all Applications and Rollups are deleted".to_owned());
+            self.tell(|| "delete all Applications and Rollups".to_owned());
             let now = self.time();
             let apps = ["a", "b", "c"].map(|name| (APP.into(), name.into()));
             let rollups = ["r", "s", "t"].map(|name| (ROLLUP.into(), name.into()));
@@ -124,7 +127,7 @@ impl World<'_> {
     }
 
     pub(super) fn start(&mut self, process: usize) {
-        self.tell(|| format!("controller {process} begins"));
+        self.tell(|| format!("controller {process} starts"));
         let now = self.wall(process);
         self.processes[process].start(now);
         let epoch = self.processes[process].epoch;
@@ -149,7 +152,7 @@ impl World<'_> {
         self.schedule(at, ScheduledEvent::Start(process));
     }
 
-    /// Whether a controller ends at this point.
+    /// Crashes a controller if its plan says so for this point. Returns whether it did.
     pub(super) fn ends_at(&mut self, process: usize, point: Point) -> bool {
         let doom = self.processes[process].doom.take_if(|(other, _)| *other == point);
         if let Some((_, down)) = doom {
@@ -160,7 +163,7 @@ impl World<'_> {
 }
 
 impl PlannedAction {
-    /// How long it lasts.
+    /// Duration in milliseconds.
     pub(super) fn lasts(&self) -> Moment {
         match self {
             Self::Act(_) => 0,

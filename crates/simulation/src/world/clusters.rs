@@ -1,4 +1,4 @@
-//! What the clusters have, and what goes wrong with their API servers.
+//! The clusters of a run, each with its store, API servers and faults.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,20 +9,18 @@ use crate::{
 
 use super::active_faults::ActiveFaults;
 
-/// The clusters of a run.
 #[derive(Default)]
 pub(super) struct Clusters {
     pub(super) hub: ClusterState,
     east: ClusterState,
 }
 
-/// What a cluster has, and what goes wrong with its API servers.
 pub(super) struct ClusterState {
     pub(super) store: Store,
-    /// What the API server knows that may be behind.
+    /// Each cluster has two API servers, and one may be stale: the revision that it knows.
     pub(super) behind: u64,
     pub(super) trouble: ActiveFaults,
-    /// How many changes the API servers have passed on.
+    /// The revisions that both API servers have sent to watches: the current one first.
     pub(super) passed_on: (u64, u64),
 }
 

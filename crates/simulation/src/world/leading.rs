@@ -1,4 +1,4 @@
-//! How controllers find out who leads.
+//! Leader election: reads and writes of the Lease.
 
 use std::time::Instant;
 
@@ -9,24 +9,24 @@ use crate::process::{LEASE, RENEW_DEADLINE, RETRY};
 
 use super::{ScheduledEvent, World};
 
-/// Where a candidate is.
+/// A step of one attempt to acquire or renew the Lease.
 pub(super) enum Lead {
-    /// It looks at the record.
+    /// The controller sends the read.
     Look,
-    /// Its question reaches an API server.
+    /// The read reaches an API server.
     Read,
-    /// What is written reaches it.
+    /// The response reaches the controller: the record and its resourceVersion.
     Seen(Option<Record>, u64),
-    /// Its claim reaches an API server.
+    /// The write reaches an API server. `follows` is the resourceVersion that it requires.
     Write { record: Record, follows: u64, sent: Instant },
-    /// It learns that it was written, or not.
+    /// The response reaches the controller: false is a conflict.
     Written(bool, Instant),
-    /// Nobody answers.
+    /// The request or its response was lost.
     Failed,
 }
 
 impl Lead {
-    /// Whether it happens where the candidate is.
+    /// Whether the step happens in the controller, not in an API server.
     pub(super) fn is_at_home(&self) -> bool {
         !matches!(self, Self::Read | Self::Write { .. })
     }
@@ -43,7 +43,7 @@ impl World<'_> {
                 let renewed = Some(self.wall(process));
                 let Some(election) = &mut self.processes[process].election else { return };
                 match election.observe(record.as_ref(), now) {
-                    LeaseStep::Wait(_) => return self.look_again(process, epoch),
+                    LeaseStep::Wait(_) => return self.retry(process, epoch),
                     LeaseStep::Take | LeaseStep::Renew => {
                         let holder = Some(format!("{process}-{epoch}"));
                         let record = Record { holder, duration: LEASE, acquired: None, renewed };
@@ -52,11 +52,11 @@ impl World<'_> {
                 }
             }
             Lead::Write { record, follows, sent } => {
-                let (arrives, is_first) = (!self.is_lost(), self.lease.1 == follows);
-                if arrives && is_first {
+                let (arrives, is_current) = (!self.is_lost(), self.lease.1 == follows);
+                if arrives && is_current {
                     self.lease = (Some(record), follows + 1);
                 }
-                if arrives && !self.is_lost() { Lead::Written(is_first, sent) } else { Lead::Failed }
+                if arrives && !self.is_lost() { Lead::Written(is_current, sent) } else { Lead::Failed }
             }
             Lead::Written(done, sent) => {
                 let was_leader = self.leads(process);
@@ -64,20 +64,20 @@ impl World<'_> {
                     election.written(sent);
                 }
                 if !was_leader && self.leads(process) {
-                    self.tell(|| format!("controller {process} leads"));
+                    self.tell(|| format!("controller {process} becomes leader"));
                     self.schedule(self.now, ScheduledEvent::Step(process, epoch));
                 }
-                return self.look_again(process, epoch);
+                return self.retry(process, epoch);
             }
-            Lead::Failed => return self.look_again(process, epoch),
+            Lead::Failed => return self.retry(process, epoch),
         };
-        // A candidate gives an answer half of the time that a leader has.
-        let patience = u64::try_from(RENEW_DEADLINE.as_millis()).unwrap_or_default() / 2;
-        let wait = if matches!(next, Lead::Failed) { patience } else { self.latency() };
+        // As in kube-io, the timeout of one request is half of the renew deadline.
+        let timeout = u64::try_from(RENEW_DEADLINE.as_millis()).unwrap_or_default() / 2;
+        let wait = if matches!(next, Lead::Failed) { timeout } else { self.latency() };
         self.schedule(self.now + wait, ScheduledEvent::Lead(process, epoch, next));
     }
 
-    fn look_again(&mut self, process: usize, epoch: u64) {
+    fn retry(&mut self, process: usize, epoch: u64) {
         let at = self.now + self.chance.random_range(RETRY * 9 / 10..RETRY * 11 / 10);
         self.schedule(at, ScheduledEvent::Lead(process, epoch, Lead::Look));
     }

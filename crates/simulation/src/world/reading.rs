@@ -1,4 +1,4 @@
-//! How controllers read: their questions on the way, what API servers answer, and what watches tell.
+//! Lists and watches: requests of reflectors, responses of API servers, and watch events.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
@@ -11,19 +11,19 @@ use crate::{object::Object, plan::Moment, site::Site};
 
 use super::{ScheduledEvent, World, clusters::ClusterState};
 
-/// How long a watch must have lasted to have been alive.
+/// A watch that lasts this long resets the back-off, in milliseconds.
 const ALIVE: Moment = 10_000;
 
-/// How often an API server speaks up on a watch.
+/// Interval of bookmarks on a watch, in milliseconds.
 const BOOKMARKS_EVERY: Moment = 60_000;
 
-/// How long a watch may be silent after the server has spoken of its own accord.
+/// The client closes a watch that got bookmarks and is silent for this long, in milliseconds.
 const SILENCE: Moment = 180_000;
 
-/// How long after its time a watch may still be open.
+/// The client closes a silent watch without bookmarks this long after its timeout, in milliseconds.
 const SLACK: Moment = 15_000;
 
-/// Who asks: which controller in which of its lives, for which feed, and with which of its questions.
+/// The sender of a request: a controller with its epoch, and a feed with the number of its request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestOrigin {
     pub(super) process: usize,
@@ -32,83 +32,80 @@ pub(super) struct RequestOrigin {
     pub(super) ticket: u64,
 }
 
-/// What is asked.
 pub(super) enum ReadRequest {
     List { rest: Option<String> },
     Watch { since: u64 },
 }
 
-/// What is heard.
+/// An input of a reflector. The first number is the connection of the watch.
 pub(super) enum Input {
-    /// A page, and the version of the list.
+    /// A page of a list, and the resourceVersion of the list.
     Page(Result<(Vec<u8>, u64), ReadError>),
-    /// A watch has begun, on this connection; or has not.
+    /// The response to a watch request, with its connection.
     Opened(Result<u64, ReadError>),
-    /// A change.
+    /// A watch event with its type.
     Line(u64, Rc<Object>, &'static str),
-    /// Everything up to this version has been told.
-    UpTo(u64, u64),
-    /// The watch tells of an error.
+    /// A bookmark and its resourceVersion.
+    Bookmark(u64, u64),
+    /// An ERROR event with its status code.
     Failed(u64, u16),
-    /// The watch is over.
     Closed(u64, Option<ReadError>),
-    /// It is over because of its age, if it is still open.
-    Old(u64, Option<ReadError>),
-    Rested,
-    Looked,
+    /// The watch reached its timeout, if it is still open.
+    TimedOut(u64, Option<ReadError>),
+    SleepEnded,
+    Rediscovered,
 }
 
 impl Input {
     pub(super) fn is_background(&self) -> bool {
-        matches!(self, Self::Old(..))
+        matches!(self, Self::TimedOut(..))
     }
 
-    /// It in a few words.
     fn summary(&self) -> String {
         match self {
-            Self::Page(Ok((_, version))) => format!("a list of version {version}"),
-            Self::Opened(Ok(_)) => "a watch".to_owned(),
+            Self::Page(Ok((_, version))) => format!("list at resourceVersion {version}"),
+            Self::Opened(Ok(_)) => "watch opened".to_owned(),
             Self::Page(Err(trouble)) | Self::Opened(Err(trouble)) => trouble.to_string(),
             Self::Line(_, object, what) => format!("{what} {} {}", object.name, object.version()),
-            Self::UpTo(_, version) => format!("nothing up to {version}"),
+            Self::Bookmark(_, version) => format!("bookmark {version}"),
             Self::Failed(_, code) => format!("error {code}"),
-            Self::Closed(_, trouble) | Self::Old(_, trouble) => {
-                trouble.as_ref().map_or("the end of the watch".to_owned(), ToString::to_string)
+            Self::Closed(_, trouble) | Self::TimedOut(_, trouble) => {
+                trouble.as_ref().map_or("watch closed".to_owned(), ToString::to_string)
             }
-            Self::Rested => "rested".to_owned(),
-            Self::Looked => "kinds".to_owned(),
+            Self::SleepEnded => "back-off over".to_owned(),
+            Self::Rediscovered => "discovery done".to_owned(),
         }
     }
 }
 
-/// A watch that is open.
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct Connection {
     pub(super) asker: RequestOrigin,
     site: Site,
     kind: GroupKind,
-    /// Everything up to this version has been sent.
+    /// The revision up to which events were sent.
     sent: u64,
-    /// Whether it leads to the API server that may be behind.
+    /// Whether it is connected to the stale API server.
     behind: bool,
-    /// When the last line arrives.
+    /// When the last event arrives. Later ones must not overtake it.
     last: Moment,
     begun: Moment,
-    /// When it is over.
+    /// When it reaches its timeout.
     over: Moment,
     /// Whether the client knows that it is open.
     open: bool,
-    /// Whether the other end has fallen silent.
+    /// Whether the API server sends nothing more, also because it closed the watch.
     pub(super) silent: bool,
+    /// Whether the client got a bookmark.
     speaks: bool,
 }
 
 impl World<'_> {
-    /// Does what a follower wants done next.
+    /// Starts the next action of a reflector.
     pub(super) fn advance(&mut self, process: usize, id: FeedId) {
         let now = self.clock(process);
         loop {
-            self.collect_news(process, id, None);
+            self.queue_events(process, id, None);
             let it = &mut self.processes[process];
             let Some(feed) = it.feeds.get(&id).filter(|feed| !feed.busy) else { return };
             let found = it.find(feed.site, feed.follower.kind());
@@ -118,7 +115,7 @@ impl World<'_> {
                 if feed.follower.discovered(&found, now) {
                     continue;
                 }
-                return self.collect_news(process, id, None);
+                return self.queue_events(process, id, None);
             }
             feed.busy = true;
             feed.ticket += 1;
@@ -133,22 +130,22 @@ impl World<'_> {
                 }
                 Action::Sleep(pause) => {
                     let at = self.now + u64::try_from(pause.as_millis()).unwrap_or_default();
-                    self.schedule(at, ScheduledEvent::Hear(asker, Input::Rested));
+                    self.schedule(at, ScheduledEvent::Hear(asker, Input::SleepEnded));
                 }
                 Action::Rediscover | Action::Discover => {
-                    self.soon(ScheduledEvent::Hear(asker, Input::Looked))
+                    self.soon(ScheduledEvent::Hear(asker, Input::Rediscovered))
                 }
             };
         }
     }
 
-    /// What a follower has to tell waits for the engine from now on; with the last of it, this much is known.
-    fn collect_news(&mut self, process: usize, id: FeedId, revision: Option<u64>) {
+    /// Moves events of a reflector to the inbox. After the last of them, the engine knows `revision`.
+    fn queue_events(&mut self, process: usize, id: FeedId, revision: Option<u64>) {
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.follower.has_events()) else { return };
-        while let Some(news) = feed.follower.take() {
+        while let Some(event) = feed.follower.take() {
             let known = revision.filter(|_| !feed.follower.has_events());
-            it.inbox.push_back((id, news, known));
+            it.inbox.push_back((id, event, known));
         }
         if !it.steps {
             it.steps = true;
@@ -157,26 +154,28 @@ impl World<'_> {
         }
     }
 
-    /// A question reaches an API server.
-    pub(super) fn ask(&mut self, asker: RequestOrigin, question: ReadRequest) {
+    /// An API server handles a list or watch request.
+    pub(super) fn ask(&mut self, asker: RequestOrigin, request: ReadRequest) {
         let it = &self.processes[asker.process];
         let Some(feed) = it.feeds.get(&asker.feed).filter(|feed| feed.ticket == asker.ticket) else { return };
         if it.epoch != asker.epoch {
             return;
         }
         let (site, kind) = (feed.site, feed.follower.kind().clone());
-        let input = match (self.obstacle(site, &kind), question) {
+        let input = match (self.read_error(site, &kind), request) {
             (Some(trouble), ReadRequest::List { .. }) => Input::Page(Err(trouble)),
             (Some(trouble), ReadRequest::Watch { .. }) => Input::Opened(Err(trouble)),
             (None, ReadRequest::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
             (None, ReadRequest::Watch { since }) => self.open(asker, (site, kind.clone()), since),
         };
-        self.tell(|| format!("controller {} asks {site:?} about {kind}: {}", asker.process, input.summary()));
+        self.tell(|| {
+            format!("controller {} requests {kind} from {site:?}: {}", asker.process, input.summary())
+        });
         self.soon(ScheduledEvent::Hear(asker, input));
     }
 
-    /// What stands in the way of reading a kind.
-    fn obstacle(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
+    /// The error response that faults cause, if any.
+    fn read_error(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
         let ClusterState { trouble, store, .. } = &self.clusters[site];
         if trouble.outage > self.now {
             return Some(ReadError::unavailable("connection refused"));
@@ -198,7 +197,7 @@ impl World<'_> {
         (!store.kinds.contains_key(kind)).then(absent)
     }
 
-    /// A page of a list.
+    /// A page of a list. `rest` is the continue token: the revision and the index of the next object.
     fn list(
         &mut self,
         site: Site,
@@ -235,7 +234,6 @@ impl World<'_> {
         Ok((body, version))
     }
 
-    /// Begins a watch.
     fn open(&mut self, asker: RequestOrigin, (site, kind): (Site, GroupKind), since: u64) -> Input {
         let ClusterState { store, behind, .. } = &self.clusters[site];
         let (compacted, is_behind) = (store.compacted, *behind < store.revision);
@@ -260,15 +258,15 @@ impl World<'_> {
         Input::Opened(Ok(self.number))
     }
 
-    /// What was asked has come to something.
+    /// A controller gets an input for one of its reflectors.
     pub(super) fn hear(&mut self, asker: RequestOrigin, input: Input) {
         let RequestOrigin { process, feed: id, ticket, .. } = asker;
         let now = self.clock(process);
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
         let (site, kind) = (feed.site, feed.follower.kind().clone());
-        if !matches!(input, Input::UpTo(..) | Input::Rested) {
-            self.tell(|| format!("controller {process} hears of {kind} in {site:?}: {}", input.summary()));
+        if !matches!(input, Input::Bookmark(..) | Input::SleepEnded) {
+            self.tell(|| format!("controller {process} gets {kind} from {site:?}: {}", input.summary()));
         }
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id) else { return };
@@ -284,11 +282,11 @@ impl World<'_> {
                 None
             }
             Input::Opened(Ok(connection)) if feed.follower.opened() => {
-                // The kind may be served in another way since it was last looked at.
+                // The kind may be served differently since the last discovery.
                 let found = it.find(site, &kind);
                 let Some(feed) = it.feeds.get_mut(&id) else { return };
                 if !feed.follower.discovered(&found, now) {
-                    return self.begin(connection);
+                    return self.watch_opened(connection);
                 }
                 feed.busy = false;
                 self.connections.remove(&connection);
@@ -303,7 +301,7 @@ impl World<'_> {
                 known = Some(object.version());
                 feed.follower.line(&line, now).err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
-            Input::UpTo(connection, version) => {
+            Input::Bookmark(connection, version) => {
                 if let Some(open) = self.connections.get_mut(&connection) {
                     open.speaks = true;
                 }
@@ -318,15 +316,15 @@ impl World<'_> {
                 let told = feed.follower.line(line.as_bytes(), now);
                 told.err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
-            Input::Closed(connection, trouble) | Input::Old(connection, trouble) => {
+            Input::Closed(connection, trouble) | Input::TimedOut(connection, trouble) => {
                 Some((Some(connection), false, trouble))
             }
-            Input::Rested => {
+            Input::SleepEnded => {
                 feed.busy = false;
                 feed.follower.slept();
                 None
             }
-            Input::Looked => {
+            Input::Rediscovered => {
                 feed.busy = false;
                 let kinds = &self.clusters[site].store.kinds;
                 it.kinds.insert(site, Rc::new(kinds.clone()));
@@ -345,23 +343,23 @@ impl World<'_> {
                 feed.follower.ended(Ended { lived, trouble }, now);
             }
         }
-        self.collect_news(process, id, known);
+        self.queue_events(process, id, known);
         self.advance(process, id);
     }
 
-    /// A watch has begun on both sides: it ends in its time, and speaks up now and then.
-    fn begin(&mut self, number: u64) {
+    /// The client accepts a watch: schedules its timeout and bookmarks, and sends what changed meanwhile.
+    fn watch_opened(&mut self, number: u64) {
         let now = self.now;
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.open = true;
         connection.last = now;
         let (asker, over) = (connection.asker, connection.over);
-        self.schedule(over, ScheduledEvent::Hear(asker, Input::Old(number, None)));
+        self.schedule(over, ScheduledEvent::Hear(asker, Input::TimedOut(number, None)));
         self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
         self.pump(number);
     }
 
-    /// An API server speaks up on a watch.
+    /// Sends a bookmark on a watch.
     pub(super) fn bookmark(&mut self, number: u64) {
         let now = self.now;
         let Some(connection) = self.connections.get_mut(&number).filter(|connection| !connection.silent)
@@ -374,12 +372,12 @@ impl World<'_> {
             connection.sent = known;
             connection.last = now.max(connection.last);
             let (asker, at) = (connection.asker, connection.last);
-            self.schedule(at, ScheduledEvent::Hear(asker, Input::UpTo(number, known)));
+            self.schedule(at, ScheduledEvent::Hear(asker, Input::Bookmark(number, known)));
         }
         self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
     }
 
-    /// Sends what has changed in a cluster to all who watch.
+    /// Sends the changes of a cluster on all its watches.
     pub(super) fn pump_all(&mut self, site: Site) {
         let here = self.connections.iter().filter(|(_, connection)| connection.site == site);
         let numbers: Vec<_> = here.map(|(number, _)| *number).collect();
@@ -388,7 +386,7 @@ impl World<'_> {
         }
     }
 
-    /// Sends what has changed on a watch.
+    /// Sends the changes since the last event of a watch.
     fn pump(&mut self, number: u64) {
         let delay = self.latency();
         let Some(connection) = self.connections.get_mut(&number).filter(|it| it.open && !it.silent) else {
@@ -401,7 +399,7 @@ impl World<'_> {
         let is_new = connection.last == self.now && connection.sent < store.compacted;
         let mut inputs = Vec::new();
         if is_new && store.log[first..].iter().any(|entry| entry.revision <= store.compacted) {
-            // What it would have to tell is forgotten.
+            // The events that it needs are compacted.
             inputs.push(Input::Failed(number, 410));
             connection.silent = true;
         } else {
@@ -424,12 +422,12 @@ impl World<'_> {
         }
     }
 
-    /// Closes the watch of a feed that nobody listens to any more.
+    /// Closes the watch of a feed, from the client.
     pub(super) fn close(&mut self, process: usize, feed: FeedId) {
         self.connections.retain(|_, it| it.asker.process != process || it.asker.feed != feed);
     }
 
-    /// Closes the watches of a kind in a cluster, or all. What was on its way still arrives.
+    /// Closes the watches of a kind in a cluster, or all. Sent events still arrive. `torn`: within a line.
     pub(super) fn cut(&mut self, site: Site, kind: Option<&GroupKind>, torn: bool) {
         let concerns = |connection: &Connection| {
             connection.site == site && kind.is_none_or(|kind| connection.kind == *kind)
@@ -445,7 +443,7 @@ impl World<'_> {
         }
     }
 
-    /// The watches of a kind in a cluster fall silent, and nobody closes them before their time.
+    /// The watches of a kind in a cluster fall silent. They end by the timeouts of the client.
     pub(super) fn silence(&mut self, site: Site, kind: &GroupKind) {
         let mut ends = Vec::new();
         for (number, connection) in
@@ -457,11 +455,11 @@ impl World<'_> {
         }
         for (end, asker, number) in ends {
             let trouble = ReadError::unavailable("the connection has fallen silent");
-            self.schedule(end, ScheduledEvent::Hear(asker, Input::Old(number, Some(trouble))));
+            self.schedule(end, ScheduledEvent::Hear(asker, Input::TimedOut(number, Some(trouble))));
         }
     }
 
-    /// Which kinds there are in a cluster has changed: controllers find out in a while.
+    /// The served kinds of a cluster changed: schedules discovery in all controllers.
     pub(super) fn kinds_changed(&mut self, site: Site) {
         for process in 0..self.processes.len() {
             let epoch = self.processes[process].epoch;
@@ -470,7 +468,7 @@ impl World<'_> {
         }
     }
 
-    /// A controller learns which kinds there are in a cluster.
+    /// Discovery of a cluster completes in a controller.
     pub(super) fn learn_kinds(&mut self, process: usize, site: Site) {
         let outage = self.clusters[site].trouble.outage;
         if outage > self.now {

@@ -1,4 +1,4 @@
-//! The course of a run: until all is right, and stays so.
+//! One run: events until the state is correct after the last fault, and stays so.
 
 use bellwether_engine::GroupKind;
 use rand::Rng as _;
@@ -13,102 +13,103 @@ use crate::{
 
 use super::{Tally, World};
 
-/// So long after the last fault everything has to be right.
+/// Milliseconds after the last fault within which the state must be correct.
 const PATIENCE: Moment = 25 * 60 * 1000;
 
-/// So long after everything is right nothing may be written.
+/// Milliseconds without a write after which a correct state counts as final.
 const REST: Moment = 4_000;
 
-/// Or so long, which is longer than any watch lasts and anybody waits.
+/// A longer `REST` that is used sometimes: longer than any watch and any back-off, in milliseconds.
 const LONG_REST: Moment = 15 * 60 * 1000;
 
-/// So much may happen before it looks as if it never ends.
-const MOST: usize = 200_000;
+/// Maximum number of events of a run.
+const MAX_EVENTS: usize = 200_000;
 
-/// So many writes may follow from one change or one fault, on an average over a run: Applications belong to others.
-const MOST_WRITES: u64 = 10;
+/// Maximum number of writes for each change and each fault, on average over a run. It is above 1 because
+/// groups are members of groups.
+const MAX_WRITES_PER_CAUSE: u64 = 10;
 
 impl World<'_> {
-    /// Lets everything happen: until all is right after the last fault, and stays so; and then perhaps once more, with
-    /// controllers that begin anew and must find nothing to do.
+    /// Processes events until the state is correct after the last fault and stays so. Then all controllers
+    /// may restart once, and must find nothing to write.
     pub(crate) fn run(&mut self) -> Result<Tally, Violation> {
-        // When it was last looked whether all is right, and after which change; and how long it has to
-        // stay so.
-        let mut looked: Option<(u64, Moment)> = None;
-        let mut right: Option<Moment> = None;
-        let mut wrong = Violation::new("it never comes to rest");
+        // The last check of the state: number of changes, and time.
+        let mut checked: Option<(u64, Moment)> = None;
+        // Until when a correct state must stay as it is.
+        let mut rest_until: Option<Moment> = None;
+        let mut last = Violation::new("the run does not come to rest");
         loop {
             let next = self.agenda.first_key_value().map(|((moment, _), _)| *moment);
-            if let (Some(until), Some(next)) = (right, next)
+            if let (Some(until), Some(next)) = (rest_until, next)
                 && next >= until
             {
                 self.now = until;
-                if !self.begin_anew() {
-                    self.writes_are_few()?;
+                if !self.restart_controllers() {
+                    self.check_write_count()?;
                     return Ok(self.tally);
                 }
-                (right, looked) = (None, None);
+                (rest_until, checked) = (None, None);
             }
-            let Some(((moment, number), happening)) = self.agenda.pop_first() else {
-                return Err(Violation::new("nothing is left to happen, though controllers run"));
+            let Some(((moment, number), event)) = self.agenda.pop_first() else {
+                return Err(Violation::new("the agenda is empty while controllers run"));
             };
             self.now = self.now.max(moment);
-            if !happening.is_background() {
+            if !event.is_background() {
                 self.foreground -= 1;
             }
             self.tally.happenings += 1;
-            if self.tally.happenings > MOST as u64 {
-                return Err(Violation::new("it never ends"));
+            if self.tally.happenings > MAX_EVENTS as u64 {
+                return Err(Violation::new(format!("the run has more than {MAX_EVENTS} events")));
             }
-            self.happen(number, happening)?;
-            if let Some(wrong) = self.wrong.take() {
-                return Err(wrong);
+            self.happen(number, event)?;
+            if let Some(violation) = self.wrong.take() {
+                return Err(violation);
             }
             for site in Site::ALL {
                 self.pass_on(site);
             }
             let Some(calm) = self.calm else { continue };
-            if right.is_some() {
+            if rest_until.is_some() {
                 continue;
             }
             let is_late = self.now > self.begun_anew.as_ref().map_or(calm, |(at, _)| *at) + PATIENCE;
             if !self.is_quiet() {
                 if is_late {
-                    return Err(wrong);
+                    return Err(last);
                 }
                 continue;
             }
             if !is_late
-                && looked.is_some_and(|(happened, at)| happened == self.changes() && self.now < at + 5_000)
+                && checked.is_some_and(|(changes, at)| changes == self.changes() && self.now < at + 5_000)
             {
                 continue;
             }
-            looked = Some((self.changes(), self.now));
+            checked = Some((self.changes(), self.now));
             match self.is_right() {
                 Ok(()) => {
-                    right = Some(self.now + self.rest());
+                    rest_until = Some(self.now + self.rest());
                     if !self.was_right {
                         (self.was_right, self.tally.until_right) = (true, self.now - calm);
                     }
                 }
-                Err(still) if is_late => return Err(still),
-                Err(still) => wrong = still,
+                Err(violation) if is_late => return Err(violation),
+                Err(violation) => last = violation,
             }
         }
     }
 
-    /// How long nothing may happen: now and then longer, where nothing is waited for.
+    /// `REST`, or sometimes `LONG_REST` if no controller has a timer within it.
     fn rest(&mut self) -> Moment {
-        let waits = |process: &Process| {
+        let has_timer = |process: &Process| {
             process.driver.next().is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
         };
-        let is_long = self.plan.encore && !self.processes.iter().any(waits);
+        let is_long = self.plan.encore && !self.processes.iter().any(has_timer);
         if is_long && self.chance.random_bool(0.2) { LONG_REST } else { REST }
     }
 
-    /// Lets all controllers begin anew, now and then. Gives whether they do: once at most, and not where time, another clock
-    /// or one of ours of which nothing is written any more would make them say something else for a moment.
-    fn begin_anew(&mut self) -> bool {
+    /// Restarts all controllers if the plan says so, at most once. Returns whether it did. Not with pending
+    /// timers, different clocks or groups being deleted: then a restart may change a status for a while.
+    fn restart_controllers(&mut self) -> bool {
         let is_clear = |process: &Process| {
             let next = process.driver.next();
             process.skew == self.processes[0].skew
@@ -125,14 +126,14 @@ impl World<'_> {
         }
         let Some(leader) = self.leader() else { return false };
         self.begun_anew = Some((self.now, self.processes[leader].driver.census()));
-        self.tell(|| "all controllers begin anew".to_owned());
+        self.tell(|| "restart all controllers".to_owned());
         for process in 0..self.processes.len() {
             self.crash(process, 0);
         }
         true
     }
 
-    /// Whether nothing is under way, and nothing is still to be noticed.
+    /// Whether no request, event or write is pending, and controllers have noticed all faults.
     fn is_quiet(&self) -> bool {
         self.foreground == 0
             && !self.connections.values().any(|connection| connection.silent)
@@ -143,24 +144,24 @@ impl World<'_> {
             && self.processes.iter().all(|process| process.inbox.is_empty() && process.unaware <= self.now)
     }
 
-    /// How many changes there were, in all clusters.
+    /// Number of changes in all clusters.
     fn changes(&self) -> u64 {
         Site::ALL.into_iter().map(|site| self.clusters[site].store.revision).sum()
     }
 
-    /// Whether no more was written than what others did, and what went wrong, can explain.
-    fn writes_are_few(&self) -> Result<(), Violation> {
+    /// Checks that the number of writes is in proportion to the changes of others and the faults.
+    fn check_write_count(&self) -> Result<(), Violation> {
         let faults =
             self.plan.deeds.iter().filter(|(_, deed)| matches!(deed, PlannedAction::Fault(_))).count() as u64;
         let (writes, others) = (self.tally.writes, self.clusters.hub.store.revision - self.tally.writes);
         must!(
-            writes <= MOST_WRITES * (others + faults),
-            "there were {writes} writes, after {others} changes of others and {faults} faults"
+            writes <= MAX_WRITES_PER_CAUSE * (others + faults),
+            "{writes} writes are too many for {others} changes of others and {faults} faults"
         );
         Ok(())
     }
 
-    /// Whether everything is as it should be.
+    /// Checks the end state.
     fn is_right(&self) -> Result<(), Violation> {
         let leader = self.leader();
         let now = self.wall(leader.unwrap_or_default());

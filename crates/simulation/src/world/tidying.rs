@@ -1,4 +1,4 @@
-//! Those who tidy up in a cluster: the garbage collector, and whoever runs Pods.
+//! The garbage collector and the kubelet of the hub.
 
 use std::rc::Rc;
 
@@ -10,13 +10,11 @@ use serde_json::json;
 use super::World;
 
 impl World<'_> {
-    /// The garbage collector removes what is owned by nobody who is there.
+    /// Deletes objects whose owners are all gone, and removes references to owners that are gone.
     pub(super) fn collect(&mut self) {
         self.collecting = false;
         for Garbage { object, solid } in self.clusters.hub.store.garbage(|uid| uid == "f1") {
-            self.tell(|| {
-                format!("the garbage collector: {} {} is owned by what is gone", object.kind, object.name)
-            });
+            self.tell(|| format!("garbage collector: an owner of {} {} is gone", object.kind, object.name));
             if solid.is_empty() {
                 self.clusters.hub.store.remove(&object.kind, &object.name);
             } else {
@@ -27,7 +25,7 @@ impl World<'_> {
         }
     }
 
-    /// Whoever runs Pods starts those that check something, and removes those that are to end.
+    /// Starts health-check Pods, ready or not, and removes those that are being deleted.
     pub(super) fn run_pods(&mut self) {
         self.running_pods = false;
         let pods: Vec<_> = self

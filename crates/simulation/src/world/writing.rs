@@ -1,4 +1,4 @@
-//! How controllers write: their requests on the way, what API servers make of them, and the answers on the way back.
+//! Writes: requests of controllers, their effects in the store, and the responses.
 
 use bellwether_engine::{Change, GroupKind, Outcome, Part, Slot};
 use bellwether_wire::{Attempt, Discovered, Done};
@@ -21,39 +21,38 @@ use crate::{
 
 use super::{ScheduledEvent, World};
 
-/// How long an API server has for its answer.
-const PATIENCE: Moment = 10_000;
+/// Timeout of a write in milliseconds.
+const TIMEOUT: Moment = 10_000;
 
-/// A write that is under way.
+/// A write in flight, with what is needed to check it when it is applied.
 pub(super) struct InFlightWrite {
     process: usize,
     epoch: u64,
     slot: Slot,
     change: Change,
     attempt: Attempt,
-    /// When nobody waits for an answer any more.
+    /// When the controller gives up waiting for the response.
     deadline: Moment,
-    /// The status that there is to say, by what the controller knew when this was sent.
+    /// The status according to the oracle, from what the controller knew when it sent the write.
     expected: Option<Value>,
-    /// What it knew of each kind then.
+    /// The revision up to which the controller knew each kind then.
     knew: Vec<(GroupKind, u64)>,
-    /// What had changed by then.
+    /// The store's revision then.
     sent: u64,
-    /// The time then, by its clock.
+    /// The time then, by the clock of the controller.
     at: Timestamp,
-    /// When it had begun, unless its clock was put back since.
+    /// When the controller started, by its clock. None if that was set back since.
     began: Option<Timestamp>,
-    /// What it had told of the object.
-    told: ReportedStatuses,
+    /// What the controller had answered to queries about the object.
+    reported: ReportedStatuses,
 }
 
-/// Where a write is.
 pub(super) enum WriteStage {
-    /// On its way to an API server.
+    /// The request travels to an API server.
     Out,
-    /// On its way back.
+    /// The response travels to the controller.
     Back(ApiResponse),
-    /// Nobody waits for it any more.
+    /// The request or the response was lost, and the deadline has passed.
     Lost,
 }
 
@@ -65,7 +64,7 @@ impl World<'_> {
             let left = election.leads_until()?.checked_duration_since(self.instant())?;
             u64::try_from(left.as_millis()).ok()
         });
-        let within = left.unwrap_or(PATIENCE).min(PATIENCE);
+        let within = left.unwrap_or(TIMEOUT).min(TIMEOUT);
         for (slot, change) in self.processes[process].driver.write(now, leads) {
             if self.ends_at(process, Point::BeforeWrite) {
                 return Ok(());
@@ -73,17 +72,19 @@ impl World<'_> {
             if let Some(other) =
                 (0..self.processes.len()).find(|other| *other != process && self.leads(*other))
             {
-                return Err(Violation::new(format!("controller {process} writes while {other} leads")));
+                return Err(Violation::new(format!(
+                    "controller {process} writes while controller {other} leads"
+                )));
             }
-            if !self.depart(process, slot, change, within)? {
+            if !self.start_write(process, slot, change, within)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// A write leaves. Gives whether the controller goes on.
-    fn depart(
+    /// Sends a write. Returns false if the controller ends.
+    fn start_write(
         &mut self,
         process: usize,
         slot: Slot,
@@ -96,18 +97,19 @@ impl World<'_> {
         if self.was_right && !matches!(change, Change::Create { dry_run: true, .. }) {
             let (part, object) = (&slot.part, &slot.object);
             return Err(Violation::new(format!(
-                "{part:?} of {object} is written although everything was right"
+                "{part:?} of {object} is written although the state was correct"
             )));
         }
-        must!(slot.object.cluster.is_hub(), "{} is written, and only looked at", slot.object);
+        must!(slot.object.cluster.is_hub(), "{} is written in a cluster that is only observed", slot.object);
         let it = &self.processes[process];
         let Discovered::Served(served) = it.find(Site::Hub, &slot.object.kind) else {
             let failed = Outcome::Failed("its kind is not served".into()).into();
             return Ok(self.finish(process, slot, change, failed));
         };
-        let judged = ["Application", "Rollup"].map(GroupKind::own);
-        let is_status = slot.part == Part::Status && judged.contains(&slot.object.kind);
-        // In the middle of a list of its own kind, or of one that has broken off, nobody can tell what is known.
+        let groups = ["Application", "Rollup"].map(GroupKind::own);
+        let is_status = slot.part == Part::Status && groups.contains(&slot.object.kind);
+        // During a relist of the object's own kind, or after a list broke off, `View` does not say what the
+        // engine knows.
         let is_unclear = |feed: &Feed| {
             let is_own = *feed.follower.kind() == slot.object.kind;
             feed.view.telling && (is_own || feed.view.unreadable.is_some())
@@ -116,19 +118,19 @@ impl World<'_> {
         let expected = if is_status && is_clear {
             let views = it.views(&self.clusters.hub.store);
             if let Change::Status { uid, version, patch, .. } = &change {
-                let missed = MissingComponents {
+                let missing = MissingComponents {
                     store: &self.clusters.hub.store,
                     uid,
                     began: it.began,
                     now: self.wall(process),
                 };
-                missed.check(version.as_str(), patch, |kind| it.is_fickle(kind))?;
+                missing.check(version.as_str(), patch, |kind| it.is_fickle(kind))?;
             }
             checks::expected(&views, (&slot, &change), &self.clusters.hub.store, self.wall(process))?
         } else {
             None
         };
-        let told = match &change {
+        let reported = match &change {
             Change::Status { uid, .. } => it.answers.of(uid),
             Change::Owners { .. }
             | Change::Create { .. }
@@ -151,116 +153,116 @@ impl World<'_> {
             sent,
             at,
             began,
-            told,
+            reported,
         }));
         Ok(true)
     }
 
-    fn send(&mut self, flight: Box<InFlightWrite>) {
+    fn send(&mut self, write: Box<InFlightWrite>) {
         let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost {
-            let deadline = flight.deadline;
-            self.schedule(deadline, ScheduledEvent::Fly(flight, WriteStage::Lost));
+            let deadline = write.deadline;
+            self.schedule(deadline, ScheduledEvent::Fly(write, WriteStage::Lost));
         } else {
-            self.schedule(at, ScheduledEvent::Fly(flight, WriteStage::Out));
+            self.schedule(at, ScheduledEvent::Fly(write, WriteStage::Out));
         }
     }
 
-    pub(super) fn fly(&mut self, flight: Box<InFlightWrite>, journey: WriteStage) -> Result<(), Violation> {
-        if matches!(journey, WriteStage::Out) {
-            return self.land(flight);
+    pub(super) fn fly(&mut self, write: Box<InFlightWrite>, stage: WriteStage) -> Result<(), Violation> {
+        if matches!(stage, WriteStage::Out) {
+            return self.handle_request(write);
         }
-        let process = &self.processes[flight.process];
-        if process.epoch != flight.epoch {
+        let process = &self.processes[write.process];
+        if process.epoch != write.epoch {
             return Ok(());
         }
         if process.frozen_until > self.now {
             let at = process.frozen_until;
-            self.schedule(at, ScheduledEvent::Fly(flight, journey));
+            self.schedule(at, ScheduledEvent::Fly(write, stage));
             return Ok(());
         }
-        self.arrive(flight, journey)
+        self.handle_response(write, stage)
     }
 
-    /// A request reaches an API server.
-    fn land(&mut self, flight: Box<InFlightWrite>) -> Result<(), Violation> {
-        let Ok(request) = flight.attempt.request() else {
-            return Err(Violation::new("no request can be made of a change"));
+    /// An API server handles a request.
+    fn handle_request(&mut self, write: Box<InFlightWrite>) -> Result<(), Violation> {
+        let Ok(request) = write.attempt.request() else {
+            return Err(Violation::new(format!("cannot build a request for {:?}", write.change)));
         };
-        checks::is_modest(&flight.slot, &request)?;
-        let answer = if let Some(answer) = self.refusal() {
-            answer
+        checks::is_modest(&write.slot, &request)?;
+        let response = if let Some(response) = self.error_response() {
+            response
         } else {
             let time = self.time().to_string();
-            let (answer, deed) = api::handle(&mut self.clusters.hub.store, &request, &time);
-            if let Some(deed) = &deed {
+            let (response, effect) = api::handle(&mut self.clusters.hub.store, &request, &time);
+            if let Some(effect) = &effect {
                 self.tally.writes += 1;
-                self.tell(|| format!("it is done: {:?} of {}", flight.slot.part, flight.slot.object));
+                self.tell(|| format!("API server applies {:?} of {}", write.slot.part, write.slot.object));
                 let context = checks::Context {
-                    past: Past { store: &self.clusters.hub.store, knew: &flight.knew, now: flight.at },
-                    change: &flight.change,
-                    sent: flight.sent,
-                    expected: flight.expected.as_ref(),
-                    began: flight.began,
-                    told: &flight.told,
+                    past: Past { store: &self.clusters.hub.store, knew: &write.knew, now: write.at },
+                    change: &write.change,
+                    sent: write.sent,
+                    expected: write.expected.as_ref(),
+                    began: write.began,
+                    told: &write.reported,
                 };
-                context.check(deed)?;
-                self.adopted.note(deed, &flight.change);
-                if self.processes[flight.process].epoch == flight.epoch {
-                    self.ends_at(flight.process, Point::AfterWrite);
+                context.check(effect)?;
+                self.adopted.note(effect, &write.change);
+                if self.processes[write.process].epoch == write.epoch {
+                    self.ends_at(write.process, Point::AfterWrite);
                 }
             }
-            answer
+            response
         };
         let is_lost = self.clusters.hub.trouble.outage > self.now
             || self.clusters.hub.trouble.lost_answers > self.now && self.chance.random_bool(0.5);
         let at = self.now + self.latency();
-        if is_lost || at > flight.deadline {
-            let deadline = flight.deadline;
-            self.schedule(deadline, ScheduledEvent::Fly(flight, WriteStage::Lost));
+        if is_lost || at > write.deadline {
+            let deadline = write.deadline;
+            self.schedule(deadline, ScheduledEvent::Fly(write, WriteStage::Lost));
         } else {
-            self.schedule(at, ScheduledEvent::Fly(flight, WriteStage::Back(answer)));
+            self.schedule(at, ScheduledEvent::Fly(write, WriteStage::Back(response)));
         }
         Ok(())
     }
 
-    /// What an API server says that does nothing.
-    fn refusal(&mut self) -> Option<ApiResponse> {
+    /// The error response that faults cause, if any.
+    fn error_response(&mut self) -> Option<ApiResponse> {
         let status = |code, reason| ApiResponse::status(code, reason, "not now");
         if self.clusters.hub.trouble.outage > self.now {
             return Some(status(StatusCode::BAD_GATEWAY, ""));
         }
         let (code, until) = self.clusters.hub.trouble.errors;
         if until > self.now && self.chance.random_bool(0.6) {
-            let mut answer = status(StatusCode::from_u16(code).unwrap_or_default(), "");
+            let mut response = status(StatusCode::from_u16(code).unwrap_or_default(), "");
             if code == 429 {
-                answer.parts.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                response.parts.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
-            return Some(answer);
+            return Some(response);
         }
         (self.clusters.hub.trouble.refused > self.now)
             .then(|| status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"))
     }
 
-    /// An answer reaches the controller, or none does.
-    fn arrive(&mut self, mut flight: Box<InFlightWrite>, journey: WriteStage) -> Result<(), Violation> {
-        let done = match journey {
-            WriteStage::Back(answer) => flight.attempt.answered(&answer.parts, &answer.body),
+    /// A controller gets the response, or gives up waiting. An attempt may need another request.
+    fn handle_response(&mut self, mut write: Box<InFlightWrite>, stage: WriteStage) -> Result<(), Violation> {
+        let done = match stage {
+            WriteStage::Back(response) => write.attempt.answered(&response.parts, &response.body),
             WriteStage::Out | WriteStage::Lost => Some(Outcome::Failed("no answer".into()).into()),
         };
         let Some(done) = done else {
-            self.send(flight);
+            self.send(write);
             return Ok(());
         };
-        let process = flight.process;
-        if self.finish(process, flight.slot, flight.change, done) { self.go_on(process) } else { Ok(()) }
+        let process = write.process;
+        if self.finish(process, write.slot, write.change, done) { self.go_on(process) } else { Ok(()) }
     }
 
-    /// A controller learns how a write has ended. Gives whether it goes on.
+    /// Gives the outcome of a write to the engine. Returns false if the controller ends.
     fn finish(&mut self, process: usize, slot: Slot, change: Change, done: Done) -> bool {
         self.tell(|| {
-            format!("controller {process} hears of {:?} of {}: {:?}", slot.part, slot.object, done.outcome)
+            format!("controller {process} wrote {:?} of {}: {:?}", slot.part, slot.object, done.outcome)
         });
         if let (Change::Delete { uid }, Outcome::Done(_)) = (&change, &done.outcome) {
             self.processes[process].deleted.insert(uid.clone());
@@ -273,7 +275,6 @@ impl World<'_> {
     }
 }
 
-/// A change in a few words.
 fn summary(change: &Change) -> String {
     match change {
         Change::Status { version, patch, .. } => {
@@ -281,15 +282,15 @@ fn summary(change: &Change) -> String {
             let conditions = conditions.map(|it| format!("{}={}", text(&it["type"]), text(&it["status"])));
             let fields = patch.as_object().into_iter().flatten().filter(|(field, _)| *field != "conditions");
             let fields = fields.map(|(field, value)| format!("{field}={value}"));
-            let words: Vec<_> = conditions.chain(fields).collect();
-            format!("after {}: {}", version.as_str(), words.join(", "))
+            let items: Vec<_> = conditions.chain(fields).collect();
+            format!("based on {}: {}", version.as_str(), items.join(", "))
         }
         Change::Owners { version, owners, .. } => {
             let owners: Vec<_> = owners.iter().map(|owner| &*owner.uid).collect();
-            format!("after {}: {owners:?}", version.as_str())
+            format!("based on {}: owners {owners:?}", version.as_str())
         }
-        Change::Create { dry_run, .. } => format!("create{}", if *dry_run { ", only to try" } else { "" }),
-        Change::Replace { version, .. } => format!("replace after {}", version.as_str()),
+        Change::Create { dry_run, .. } => format!("create{}", if *dry_run { " (dry run)" } else { "" }),
+        Change::Replace { version, .. } => format!("replace {}", version.as_str()),
         Change::Apply { manager, status, .. } => format!("apply as {manager}: {status}"),
         Change::Delete { uid } => format!("delete {uid}"),
     }

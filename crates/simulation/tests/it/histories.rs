@@ -1,4 +1,4 @@
-//! What went wrong once, and must not again.
+//! The stored histories pass, and their files are read and written correctly.
 
 use std::path::Path;
 
@@ -10,19 +10,18 @@ use rstest::rstest;
 use tempfile::tempdir;
 
 #[test]
-fn no_stored_history_goes_wrong() {
+fn stored_histories_pass() {
     let histories = stored(Path::new(DIRECTORY)).expect("all can be read");
     assert!(!histories.is_empty());
     for (file, history) in histories {
-        if let Err(wrong) = history.run() {
-            panic!("{}: {}\n{}", file.display(), wrong.1, wrong.0);
+        if let Err(failure) = history.run() {
+            panic!("{}: {}\n{}", file.display(), failure.1, failure.0);
         }
     }
 }
 
-/// A history is what it was after it has been written and read.
 #[test]
-fn a_history_survives_its_file() {
+fn a_history_that_is_written_and_read_is_unchanged() {
     let directory = tempdir().expect("a directory");
     let file = directory.path().join("one.json");
     for seed in 1..200 {

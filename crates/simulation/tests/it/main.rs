@@ -1,4 +1,4 @@
-//! The simulation itself.
+//! Tests of the simulation itself.
 
 mod histories;
 mod search;

@@ -1,4 +1,4 @@
-//! Runs, in a small way; `cargo xtask simulate` makes more of them.
+//! A few runs from fixed seeds. `cargo xtask simulate` makes more.
 
 use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
@@ -12,27 +12,26 @@ fn runs(first: u64, runs: u64, bug: Option<Bug>) -> SearchResult {
 }
 
 #[test]
-fn nothing_goes_wrong() {
-    let hunt = runs(1, 300, None);
-    assert_eq!(hunt.wrong, None);
-    assert_eq!(hunt.runs, 300);
-    assert!(hunt.writes > 300, "{hunt:?}");
+fn runs_pass() {
+    let result = runs(1, 300, None);
+    assert_eq!(result.wrong, None);
+    assert_eq!(result.runs, 300);
+    assert!(result.writes > 300, "{result:?}");
 }
 
-/// The same seed gives the same story, to the last line.
 #[test]
-fn a_seed_is_a_history() {
+fn the_same_seed_gives_the_same_run() {
     for seed in 1..20 {
         let plan = Plan::new(seed);
         assert_eq!(story(&plan), story(&plan), "of seed {seed}");
     }
 }
 
-/// What goes wrong is told in a story that is no longer than it must be.
+/// The planted bug needs few actions, so the minimised plan is short.
 #[test]
-fn what_goes_wrong_is_made_short() {
-    let hunt = runs(1, 2_000, Some(Bug::SkipCompare));
-    let (seed, _) = hunt.wrong.expect("it is found");
+fn a_failing_plan_is_minimised() {
+    let result = runs(1, 2_000, Some(Bug::SkipCompare));
+    let (seed, _) = result.wrong.expect("the bug is found");
     let plan = Plan::new(seed);
     bellwether_engine::planted::plant(Some(Bug::SkipCompare));
     let short = shrink(&plan);
@@ -40,5 +39,5 @@ fn what_goes_wrong_is_made_short() {
     let story = story(&short);
     bellwether_engine::planted::plant(None);
     assert!(short.len() <= plan.len() && short.len() <= 3, "{short}");
-    assert!(story.last().is_some_and(|line| line.starts_with("wrong: ")), "{story:#?}");
+    assert!(story.last().is_some_and(|line| line.starts_with("violation: ")), "{story:#?}");
 }
