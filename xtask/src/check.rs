@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 use bellwether_testkit::Binary;
 
 use crate::{
-    conformance, executables, layers, generate,
+    conformance, executables, generate, layers,
     run::{cargo, log, step, yield_cores},
     simulate,
 };

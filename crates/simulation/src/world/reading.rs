@@ -122,7 +122,7 @@ impl World<'_> {
             let asker = RequestOrigin { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
             return match next {
                 Action::List { rest, .. } => {
-                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::List { rest }))
+                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::List { rest }));
                 }
                 Action::Watch { since, .. } => {
                     let since = since.as_str().parse().unwrap_or_default();
@@ -133,7 +133,7 @@ impl World<'_> {
                     self.schedule(at, ScheduledEvent::Hear(asker, Input::SleepEnded));
                 }
                 Action::Rediscover | Action::Discover => {
-                    self.soon(ScheduledEvent::Hear(asker, Input::Rediscovered))
+                    self.soon(ScheduledEvent::Hear(asker, Input::Rediscovered));
                 }
             };
         }
