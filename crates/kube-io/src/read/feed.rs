@@ -194,6 +194,6 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
     fn count(&self, heard: Received) {
         self.connection.tally.errors.add(usize::from(heard.failed));
         self.connection.tally.read.add(heard.read);
-        self.connection.tally.unreadable.add(heard.nonsense);
+        self.connection.tally.unreadable.add(heard.malformed);
     }
 }
