@@ -139,7 +139,7 @@ impl Scene {
         let count = (seconds * rate / round).max(1) * round;
         say(&format!("{count} changes, {rate} a second"))?;
         let (before, worked, begun) = (self.server.calls().await?, self.work(controller)?, Instant::now());
-        let told = ["bellwether_step_seconds", "bellwether_write_seconds"];
+        let told = ["bellwether_engine_step_duration_seconds", "bellwether_write_duration_seconds"];
         let means = [mean(controller, told[0]).await?, mean(controller, told[1]).await?];
         let changes = (0..count).map(|number| {
             let application = number % self.population.applications();

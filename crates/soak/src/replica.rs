@@ -132,13 +132,13 @@ impl Replica {
 
     /// Whether it leads, by its own account.
     pub(crate) async fn leads(&self) -> bool {
-        self.metric("bellwether_leading").await == Some(1)
+        self.metric("bellwether_leader").await == Some(1)
     }
 
     /// Whether it watches every kind that it follows, so that it knows all that has happened.
     pub(crate) async fn watches_all(&self) -> bool {
         let (open, followed) =
-            (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_followed").await);
+            (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_watched").await);
         open.is_some() && open == followed
     }
 

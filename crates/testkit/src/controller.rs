@@ -20,7 +20,7 @@ use tokio::{
 use crate::{access::Access, program::Program};
 
 /// The log line that names the address has this before it.
-const SERVES: &str = "serves on http://";
+const SERVES: &str = "listen=http://";
 
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
