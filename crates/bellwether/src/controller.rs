@@ -96,7 +96,7 @@ async fn control(command: &Controller) -> Result<()> {
     info!(
         %identity,
         server = %connection.address,
-        version = env!("CARGO_PKG_VERSION"),
+        version = %env!("CARGO_PKG_VERSION"),
         listen = %format_args!("http://{}", listener.local_addr()?),
         "starting"
     );

@@ -13,8 +13,9 @@ const WATCH_NAMESPACE: &str = "watch_namespace";
 pub struct Rollups {
     /// Report the health of this Rollup on /readyz, instead of the readiness of the controller
     ///
-    /// Off by default: an unready Pod is removed from its Service and is deleted first, so that a failing component would
-    /// take away the controller that reports it. /readyz/rollups/NAME reports the same without this effect.
+    /// Off by default: an unready Pod is removed from its Service and is deleted first, so that a failing
+    /// component would take away the controller that reports it. /readyz/rollups/NAME reports the same
+    /// without this effect.
     #[arg(
         long,
         value_name = "NAME",

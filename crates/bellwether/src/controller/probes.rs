@@ -121,7 +121,8 @@ fn not_readable(kind: &GroupKind, why: &Unreadable) -> String {
     }
 }
 
-/// `Pods`, `NetworkPolicies.networking.k8s.io`: for messages only, by the rules of `meta.UnsafeGuessKindToResource`.
+/// `Pods`, `NetworkPolicies.networking.k8s.io`: for messages only, by the rules of
+/// `meta.UnsafeGuessKindToResource`.
 fn plural(kind: &GroupKind) -> String {
     let singular = &*kind.kind;
     let plural = match singular.as_bytes().last() {

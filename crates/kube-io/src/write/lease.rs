@@ -22,7 +22,7 @@ use bellwether_wire::{
     ErrorClass, Verb,
     election::{Election, LONGEST_SILENCE, LeaseStep},
 };
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 /// The attempts on conflicts with other writers.
 const RELEASE_ATTEMPTS: usize = 3;
@@ -267,6 +267,7 @@ impl Candidate {
 
     /// Steps down and clears the holder of the Lease, if this process holds it.
     async fn release(&mut self) {
+        let was_leading = self.election.leads_until().is_some();
         self.election.step_down();
         let lease = self.settings.full_name();
         self.leadership.0.send_replace(Leadership::Standby { holder: None });
@@ -275,9 +276,10 @@ impl Candidate {
                 Ok(Release::Released) => return info!(%lease, "released lease"),
                 Ok(Release::NotHeld) => return,
                 Ok(Release::Conflict) => {}
-                Err(error) => {
+                Err(error) if was_leading => {
                     return warn!(%lease, %error, "cannot release the Lease: it expires by itself");
                 }
+                Err(error) => return debug!(%lease, %error, "cannot read the Lease"),
             }
         }
     }
